@@ -1,0 +1,136 @@
+"""What a plan is: a stream of items, in the order in which they are carried out.
+
+Out: `Header`, then `Setup` and `Trial` items; a `Setup` stands before the first trial that needs it.
+Rule: an item is plain data and holds the shell text of every command in full, so that what is printed,
+what the emitted script holds and what the runner executes cannot differ.
+
+Commands are run by `sh -c` in the directory from which the run was started, with three variables in the
+environment: `RUN` (the run's name, `[a-z0-9-]+`), `OUT` (the absolute directory for what this step leaves behind)
+and `CDPATH` (empty).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+Scalar = str | int | float | bool | None
+"""A factor's level as it is stored: sizes in bytes, durations in seconds, rates per second, shares in percent."""
+
+
+class Action(StrEnum):
+    """What a step is for, in the order of a trial's protocol."""
+
+    FACT = "fact"
+    PREPARE = "prepare"
+    FLUSH = "flush"
+    WARM = "warm"
+    VERIFY = "verify"
+    COLLECT = "collect"
+    MEASURE = "measure"
+    TIDY = "tidy"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Which reader of a tool's output turns an artefact into metrics, samples or reasons why nothing was measured."""
+
+    name: str
+    artefact: str
+    args: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command. Its standard output and error are kept as `NAME.out` and `NAME.err` in its `OUT` directory.
+
+    `expect` is what standard output, stripped, must be for the step's claim to hold (a cold cache, a property in force).
+    A `COLLECT` step runs in the background from just before until just after the measurement.
+    """
+
+    name: str
+    action: Action
+    command: str
+    why: str
+    timeout: int
+    host: str = "local"
+    expect: str | None = None
+    reader: Reader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A resource in one state: how it is made and unmade.
+
+    `signature` identifies the state and that of everything beneath it; `key` the resource (two setups of one key are
+    never there at once); `parent` is the key of the resource that it stands on.
+    """
+
+    signature: str
+    key: str
+    parent: str | None
+    creates: str
+    make: tuple[Step, ...]
+    unmake: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One measurement: a point of the space, one replicate of it, at its place in the order.
+
+    `identity` names the point (not the replicate). `setups` are the signatures needed, parents first; `spoils` are the
+    keys of the resources that the measurement leaves stale, so that they must be made anew before they are used again.
+    """
+
+    number: int
+    identity: str
+    replicate: int
+    block: int
+    factors: Mapping[str, Scalar]
+    cache: str
+    setups: tuple[str, ...]
+    spoils: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def place(self) -> str:
+        """The directory of this trial's attempts within a run folder."""
+        return f"trials/{self.identity}/{self.replicate}"
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A column: its shortest unique name, its full path, its type and (where they are few) its levels."""
+
+    name: str
+    path: str
+    type: str
+    levels: tuple[Scalar, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included."""
+
+    experiment: str
+    title: str
+    plan: str
+    seed: int
+    points: int
+    repeat: int
+    trials: int
+    factors: tuple[Factor, ...]
+    sources: Mapping[str, str]
+    facts: tuple[Step, ...]
+    tools: Mapping[str, str]
+    format: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The header, and the items as often as they are asked for: each call of `items` begins a fresh stream."""
+
+    header: Header
+    items: Callable[[], Iterator[Setup | Trial]]
