@@ -1,0 +1,208 @@
+"""What a checked program is: expressions with their types, the choices in them, and kinds.
+
+Rule: an `Expr` is total at every point that its `axes` reach; a name that a point does not reach is `ABSENT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zlang.check.types import NOTHING, Type
+from zlang.source import Source, Span
+from zlang.units import Quantity
+
+Point = Mapping[str, int]
+"""Which level each factor has: the factor's path to the level's index."""
+
+
+class Absent:
+    """The value of a name that a point does not reach; any comparison with it is unknown."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A word of an enumeration, with its value: `random`, `compressible(50%)`."""
+
+    name: str
+    argument: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the shell, which only the run knows: `RUN`, `OUT`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A text of which some parts are shell variables or commands: rendered part by part."""
+
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance:
+    """A declaration at a point: its kind, its key, the values that were given, and what it stands on."""
+
+    kind: Kind
+    key: str
+    values: Mapping[str, Value]
+    parent: Instance | None
+    is_given: bool
+    digest: str
+
+
+Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
+"""What an expression is at a point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A factor: `size` levels under a path; `branches[i]` are the axes that exist only under level i (None: none do)."""
+
+    path: str
+    size: int
+    branches: tuple[tuple[Axis, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A resolved expression: where it stands, what it may be, its choices, what it is at a point.
+
+    `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.
+    `member` gives a property of a declared thing without evaluating the rest of it. `leaves` are the alternatives.
+    """
+
+    span: Span
+    type: Type
+    value: Callable[[Any], Value]
+    axes: tuple[Axis, ...] = ()
+    reads: frozenset[str] = frozenset()
+    member: Callable[[str, Span], Expr | None] | None = None
+    leaves: tuple[Expr, ...] = ()
+    is_constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDef:
+    """A property of a kind, as its declaration says."""
+
+    name: str
+    type: Type
+    span: Span
+    default: Expr | None = None
+    allow: Expr | None = None
+    allow_text: str = ""
+    unit: Quantity | None = None
+    cost: str = "create"
+    since: str = ""
+    doc: str = ""
+    required: bool = False
+    only: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of an action: its template, what it must print, how long it may take, and why it is there."""
+
+    text: tuple[str | Expr, ...]
+    expect: tuple[str | Expr, ...] | None
+    timeout: Expr | None
+    why: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderDef:
+    """Which reader reads which artefact of an action."""
+
+    reader: str
+    artefact: tuple[str | Expr, ...]
+    arguments: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDef:
+    """What a kind does under a name (`create`, `flush`, `run` …)."""
+
+    name: str
+    selector: str
+    commands: tuple[Command, ...]
+    readers: tuple[ReaderDef, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """A kind: role, properties, what it offers and needs, and what it does. `text` is its source, for identities."""
+
+    name: str
+    role: str
+    parents: tuple[str, ...]
+    properties: Mapping[str, PropertyDef]
+    offers: Mapping[str, Expr]
+    needs: tuple[tuple[str, ...], str] | None
+    requires: tuple[tuple[str, str], ...]
+    actions: Mapping[tuple[str, str], ActionDef]
+    forms: Mapping[str, tuple[str | Expr, ...]]
+    writes: Expr | None
+    doc: str
+    module: str
+    text: str
+    digest: str
+
+    def action(self, name: str, selector: str = "") -> ActionDef | None:
+        """The action of that name, for that state or platform where there is one."""
+        return self.actions.get((name, selector)) or self.actions.get((name, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class FactorDef:
+    """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them."""
+
+    path: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    size: int
+    level: Callable[[int], tuple[Value, ...]]
+    span: Span
+    cost: str = "live"
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment: what is measured on what, under which cache protocol, how often, and which points."""
+
+    name: str
+    title: str
+    span: Span
+    on: Expr | None
+    run: Expr
+    cache: Expr
+    collect: Expr | None
+    repeat: int
+    wheres: tuple[Expr, ...]
+    factors: Mapping[str, FactorDef]
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All that a file declares, checked."""
+
+    source: Source
+    sources: tuple[Source, ...]
+    experiments: Mapping[str, Experiment]
+    kinds: Mapping[str, Kind]
+    params: tuple[str, ...] = ()
+    machine: Kind | None = field(default=None)
+
+

@@ -1,0 +1,124 @@
+"""The types of the language: what an expression may be, and what a property takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from zlang import units
+
+SCALARS = ("size", "duration", "rate", "iops", "share", "count", "number", "bool", "string", "path", "command")
+_OF_DIMENSION = {
+    units.SIZE: "size",
+    units.DURATION: "duration",
+    units.RATE: "rate",
+    units.FREQUENCY: "iops",
+    units.SHARE: "share",
+    units.NUMBER: "number",
+}
+_SPOKEN = {
+    "size": "a size such as `4KiB`",
+    "duration": "a duration such as `60s`",
+    "rate": "a rate such as `200MiB/s`",
+    "iops": "a number per second such as `5000/s`",
+    "share": "a share such as `70%`",
+    "count": "a whole number",
+    "number": "a number",
+    "bool": "`on` or `off`",
+    "string": 'a text such as `"data"`',
+    "path": 'a path such as `"/data"`',
+    "command": 'a command such as `"make -j4"`',
+}
+BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
+NUMERIC = frozenset({"size", "duration", "rate", "iops", "share", "count", "number"})
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A word of an enumeration, with the name and scalar of the value it carries, if it carries one."""
+
+    name: str
+    field: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows."""
+
+    scalars: frozenset[str] = frozenset()
+    words: tuple[Variant, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    element: Type | None = None
+    unknown: bool = field(default=False)
+
+    def __or__(self, other: Type) -> Type:
+        element = self.element | other.element if self.element and other.element else self.element or other.element
+        words = self.words + tuple(word for word in other.words if word not in self.words)
+        return Type(
+            self.scalars | other.scalars, words, self.kinds | other.kinds, element, self.unknown or other.unknown
+        )
+
+    def variant(self, name: str) -> Variant | None:
+        """The word of that name."""
+        return next((word for word in self.words if word.name == name), None)
+
+    def accepts(self, other: Type) -> bool:
+        """Whether every value of the other type is one of this."""
+        if self.unknown or other.unknown:
+            return True
+        scalars = set(self.scalars)
+        if "number" in scalars:
+            scalars.add("count")
+        if scalars & {"path", "command"}:
+            scalars.add("string")
+        if not other.scalars <= scalars:
+            return False
+        if any(word not in self.words for word in other.words):
+            return False
+        if other.kinds and not (self.kinds >= other.kinds or "*" in self.kinds):
+            return False
+        return other.element is None or (self.element is not None and self.element.accepts(other.element))
+
+    def __str__(self) -> str:
+        spoken = [_SPOKEN[s] for s in SCALARS if s in self.scalars]
+        if self.words:
+            shown = [f"`{w.name}({w.field[1]})`" if w.field else f"`{w.name}`" for w in self.words]
+            if len(shown) > 12:
+                shown = [*shown[:12], "…"]
+            spoken.append(" | ".join(shown))
+        spoken += ["something declared" if k == "*" else f"a `{k}`" for k in sorted(self.kinds)]
+        if self.element is not None:
+            spoken.append(f"a list of {self.element}" if self.element != NOTHING else "a list")
+        return " or ".join(spoken) or "nothing"
+
+
+NOTHING = Type()
+UNKNOWN = Type(unknown=True)
+STRING = Type(frozenset({"string"}))
+BOOL = Type(frozenset({"bool"}))
+COUNT = Type(frozenset({"count"}))
+ANYTHING_DECLARED = Type(kinds=frozenset({"*"}))
+
+
+def of_quantity(quantity: units.Quantity) -> Type:
+    """The type of a number."""
+    name = _OF_DIMENSION.get(quantity.dimension)
+    if name is None:
+        return UNKNOWN
+    return COUNT if name == "number" and quantity.is_whole else Type(frozenset({name}))
+
+
+DIMENSION_OF = {
+    "size": units.SIZE,
+    "duration": units.DURATION,
+    "rate": units.RATE,
+    "iops": units.FREQUENCY,
+    "share": units.SHARE,
+    "count": units.NUMBER,
+    "number": units.NUMBER,
+}
+
+
+def of_dimension(dimension: units.Dimension) -> Type:
+    """The type of a computed number."""
+    name = _OF_DIMENSION.get(dimension)
+    return Type(frozenset({name})) if name else UNKNOWN

@@ -1,0 +1,115 @@
+"""What can be wrong with a program: one table of codes, and the values that are made from it.
+
+Rule: a finding is a value that points to its place; it is collected, never raised and never printed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from zlang.source import Span
+
+
+class Severity(Enum):
+    """An error stops the program from being planned; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Code(Enum):
+    """Every finding: its id and its sentence. The sentences' `{names}` are filled by `at`."""
+
+    UNEXPECTED = ("E101", "expected {expected}, found {found}")
+    UNCLOSED = ("E102", "this `{opening}` is never closed")
+    BAD_CHARACTER = ("E103", "a stray `{character}`")
+    UNCLOSED_TEXT = ("E104", "this text is never closed")
+    BAD_NUMBER = ("E105", "{message}")
+    TOO_DEEP = ("E106", "nested more than {limit} deep")
+    BAD_INTERPOLATION = ("E107", "this `{brace}` in a text stands alone")
+    TOO_LONG = ("E108", "a program may have {limit} characters, this one has {length}")
+
+    UNKNOWN_NAME = ("E201", "nothing here is called `{name}`")
+    UNKNOWN_KIND = ("E202", "there is no kind `{name}`")
+    UNKNOWN_PROPERTY = ("E203", "`{kind}` has no property `{name}`")
+    DUPLICATE = ("E204", "`{name}` is defined twice")
+    CIRCLE = ("E205", "`{name}` is defined by itself")
+    MISSING_IMPORT = ("E206", "cannot import {target}: {why}")
+    IMPORT_CIRCLE = ("E207", "importing {target} makes a circle: {circle}")
+    MISSING_PROPERTY = ("E208", "`{kind}` needs `{name}`")
+    UNKNOWN_FUNCTION = ("E209", "there is no function `{name}`")
+    UNKNOWN_EXPERIMENT = ("E210", "there is no experiment `{name}`")
+    NO_EXPERIMENT = ("E211", "the program has no experiment")
+    UNKNOWN_PARAM = ("E212", "the program has no param `{name}`")
+    UNKNOWN_PROFILE = ("E213", "the program has no profile `{name}`")
+    UNKNOWN_FIELD = ("E214", "{subject} has no `{name}`")
+    UNKNOWN_LIBRARY = ("E215", "the standard library has no `{name}`")
+
+    WRONG_TYPE = ("E301", "`{name}` is {expected}, this is {found}")
+    NOT_ALLOWED = ("E302", "`{name}` cannot be {value}")
+    MIXED_UNITS = ("E303", "cannot {verb} {left} and {right}")
+    EMPTY_RANGE = ("E304", "this range has no values")
+    WRONG_ARGUMENTS = ("E305", "`{name}` takes {expected}, not {found}")
+    ZIP_WIDTH = ("E306", "{names} names, but {values} values")
+    WRONG_ROLE = ("E307", "{place} must be {expected}, this is {found}")
+    NOT_CONSTANT = ("E308", "{place} must be the same in every trial")
+    NOT_WHOLE = ("E309", "`{name}` is {value}, which is no whole number of {unit}")
+    DIVISION = ("E310", "division by zero")
+    BAD_CONDITION = ("E311", "expected a condition, this is {found}")
+    TOO_CONNECTED = ("E312", "these factors depend on each other in more than {limit} ways: {names}")
+    NO_POINTS = ("E313", "no point of the space is left")
+    RANGE_TOO_LONG = ("E314", "a range may have {limit} values, this one has {count}")
+    NOTHING_OFFERED = ("E315", "`{workload}` needs {needs}, and {target} offers {offers}")
+    CHOICE_HERE = ("E316", "a choice inside an expression needs a name")
+
+    BAD_KIND = ("E401", "{message}")
+    NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")
+    NOT_SHOWN = ("E403", "{message}")
+
+    UNUSED_WHERE = ("W501", "this condition is the same in every trial")
+
+    def __init__(self, id_: str, sentence: str) -> None:
+        self.id = id_
+        self.sentence = sentence
+
+    @property
+    def severity(self) -> Severity:
+        """Codes that begin with W warn."""
+        return Severity.WARNING if self.id.startswith("W") else Severity.ERROR
+
+    def at(self, span: Span, *, label: str = "", hint: str = "", **words: object) -> Diagnostic:
+        """The finding at a place."""
+        return Diagnostic(self, span, self.sentence.format(**words), label, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A second place that matters."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: sentence, place with label, what to do, and other places that matter."""
+
+    code: Code
+    span: Span
+    message: str
+    label: str = ""
+    hint: str = ""
+    notes: tuple[Note, ...] = ()
+
+    def also(self, span: Span, text: str) -> Diagnostic:
+        """The same with a second place."""
+        return replace(self, notes=(*self.notes, Note(span, text)))
+
+
+class ProgramError(Exception):
+    """A finding on its way out of an evaluation; caught at the stage's border and collected."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic

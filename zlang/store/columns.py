@@ -1,0 +1,203 @@
+"""The columns of an experiment's wide table: factors, what every trial has, and metrics.
+
+In: factors and metrics in the order in which runs bring them. Out: one list of columns with names that SQL can tell
+apart. Rules: names differ without regard to case, as DuckDB compares them; what every trial has keeps its name, then
+metrics, then factors, which fall back to their full path; a type is only ever widened, so every value fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from zlang.plan.plan import Factor, Scalar
+
+_LARGEST = 2**63
+
+
+class Role(StrEnum):
+    """Why a column is there."""
+
+    FACTOR = "factor"
+    TRIAL = "trial"
+    METRIC = "metric"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a wide table; `code` is its key in the staging file."""
+
+    name: str
+    role: Role
+    code: str
+    sql: str
+    type: str
+    unit: str
+    description: str
+    path: str
+
+
+# Name, type in SQL, unit and meaning of what every trial has.
+TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
+    ("run", "VARCHAR", "", "the run's name"),
+    ("trial", "VARCHAR", "", "identity of the point: the hash of everything that determines it"),
+    ("replicate", "BIGINT", "", "which repetition of the point"),
+    ("number", "BIGINT", "", "place in the plan"),
+    ("position", "BIGINT", "", "place in the order in which trials were carried out"),
+    ("block", "BIGINT", "", "block of the design"),
+    ("cache", "VARCHAR", "", "state of the cache that was asked for"),
+    ("cache_state", "VARCHAR", "", "state of the cache that was found"),
+    ("cache_evidence", "VARCHAR", "", "how the state of the cache is known"),
+    ("valid", "BOOLEAN", "", "whether it is a measurement that counts"),
+    ("why_not", "VARCHAR", "", "why it does not count"),
+    ("started", "TIMESTAMP", "UTC", "when the trial began"),
+    ("elapsed", "DOUBLE", "s", "how long the measurement took"),
+)
+
+_FACTOR_SQL = {
+    "size": "BIGINT",
+    "count": "BIGINT",
+    "duration": "DOUBLE",
+    "rate": "DOUBLE",
+    "iops": "DOUBLE",
+    "share": "DOUBLE",
+    "number": "DOUBLE",
+    "bool": "BOOLEAN",
+}
+_FACTOR_UNIT = {"size": "bytes", "duration": "s", "rate": "bytes/s", "iops": "1/s", "share": "%"}
+_METRIC_UNIT = (
+    ("_iops", "1/s"),
+    ("_bw", "bytes/s"),
+    ("_bytes", "bytes"),
+    ("_ns", "ns"),
+    ("_cpu", "%"),
+    ("_seconds", "s"),
+)
+
+
+def metric_unit(name: str) -> str:
+    """The unit of a metric, which its name ends in."""
+    return next((unit for ending, unit in _METRIC_UNIT if name.endswith(ending)), "")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A column while runs are still being read."""
+
+    code: str
+    name: str
+    path: str
+    type: str
+    sql: str | None
+
+
+class Columns:
+    """Collects the columns of one experiment and hands out the codes under which values are staged."""
+
+    def __init__(self) -> None:
+        self._factors: dict[str, _Open] = {}
+        self._metrics: dict[str, str] = {}
+
+    def factor(self, factor: Factor) -> _Open:
+        """Take notice of a factor; a later run's name for it wins, and its type is widened to hold both."""
+        sql = _FACTOR_SQL.get(factor.type, "VARCHAR")
+        known = self._factors.get(factor.path)
+        if known is None:
+            known = _Open(f"f{len(self._factors)}", factor.name, factor.path, factor.type, sql)
+            self._factors[factor.path] = known
+            return known
+        known.name = factor.name
+        if known.type != factor.type:
+            known.type, known.sql = "mixed", widened(known.sql, sql)
+        return known
+
+    def metric(self, name: str) -> str:
+        """The code of a metric."""
+        code = self._metrics.get(name)
+        if code is None:
+            code = self._metrics[name] = f"m{len(self._metrics)}"
+        return code
+
+    def factors_of(self, factors: Iterable[Factor]) -> FactorCodes:
+        """How one run's factors are staged."""
+        by_key: dict[str, _Open] = {}
+        for factor in factors:
+            known = self.factor(factor)
+            by_key[factor.path] = by_key[factor.name] = known
+        return FactorCodes(self, by_key)
+
+    def listed(self) -> list[Column]:
+        """All columns, factors first, with names that differ."""
+        taken = {name for name, *_ in TRIAL_COLUMNS}
+        metrics = [
+            Column(
+                _free(taken, _plain(n), f"measured_{_plain(n)}"), Role.METRIC, c, "DOUBLE", "number", metric_unit(n), "", n
+            )
+            for n, c in self._metrics.items()
+        ]
+        factors = [
+            Column(
+                _free(taken, _plain(f.name), _plain(f.path), f"factor_{_plain(f.path)}"),
+                Role.FACTOR,
+                f.code,
+                f.sql or "VARCHAR",
+                f.type,
+                _FACTOR_UNIT.get(f.type, ""),
+                "",
+                f.path,
+            )
+            for f in self._factors.values()
+        ]
+        fixed = [Column(n, Role.TRIAL, n, sql, "", unit, text, "") for n, sql, unit, text in TRIAL_COLUMNS]
+        return [*factors, *fixed, *metrics]
+
+
+class FactorCodes:
+    """Stages the levels of one run's factors."""
+
+    def __init__(self, columns: Columns, by_key: dict[str, _Open]) -> None:
+        self._columns = columns
+        self._by_key = by_key
+
+    def staged(self, levels: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
+        """Code and value of each level, the column widened where the value needs it."""
+        for key, value in levels.items():
+            known = self._by_key.get(key)
+            if known is None:
+                known = self._by_key[key] = self._columns.factor(Factor(key, key, "", (), 0))
+            if value is None:
+                continue
+            needed = _sql_of(value)
+            if needed != known.sql:
+                known.sql = widened(known.sql, needed)
+            # Integers beyond 64 bits are more than the writer of JSON takes.
+            yield known.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
+
+
+def widened(one: str | None, other: str) -> str:
+    """The narrowest of the four types of a factor that holds the values of both."""
+    if one is None or one == other:
+        return other
+    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "VARCHAR"
+
+
+def _sql_of(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return "BOOLEAN"
+    if isinstance(value, int):
+        return "BIGINT" if -_LARGEST <= value < _LARGEST else "DOUBLE"
+    return "DOUBLE" if isinstance(value, float) else "VARCHAR"
+
+
+def _plain(name: str) -> str:
+    return name.replace(".", "_").replace("\0", "") or "unnamed"
+
+
+def _free(taken: set[str], *candidates: str) -> str:
+    """The first candidate that no other column has, the last one numbered if need be; it is taken from then on."""
+    last = candidates[-1]
+    numbered = (f"{last}_{n}" for n in range(2, len(taken) + 3))
+    name = next(c for c in (*candidates, *numbered) if c.lower() not in taken)
+    taken.add(name.lower())
+    return name

@@ -1,0 +1,52 @@
+-- The tables of a results database. It is derived: `zlang ingest` builds it again from the run folders at any time.
+-- Beside these, every experiment has a schema of its own with `all_trials` (a wide typed table) and `trials`
+-- (its valid rows); the newest experiment's two are also there as `main.trials` and `main.all_trials`.
+
+CREATE TABLE about (key VARCHAR, value VARCHAR);
+
+-- One row a run.
+CREATE TABLE runs (
+    run VARCHAR, experiment VARCHAR, title VARCHAR, plan VARCHAR, seed HUGEINT,
+    points HUGEINT, repeat HUGEINT, planned HUGEINT,
+    done BIGINT, valid BIGINT, invalid BIGINT,
+    started TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
+);
+
+-- The columns of each experiment's trials: what they are called, what they are and in what unit.
+CREATE TABLE columns (
+    experiment VARCHAR, "schema" VARCHAR, position BIGINT, name VARCHAR, role VARCHAR,
+    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR
+);
+
+-- One row a trial, replicate and metric, also of trials that do not count; `metrics` holds those that do.
+CREATE TABLE all_metrics (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, metric VARCHAR, value DOUBLE
+);
+CREATE VIEW metrics AS SELECT * EXCLUDE (valid) FROM all_metrics WHERE valid;
+
+-- One row a histogram: the bins of one direction and kind of latency. `latency` has a row for every bin.
+CREATE TABLE histograms (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN,
+    direction VARCHAR, kind VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
+);
+CREATE VIEW latency AS
+    SELECT run, experiment, trial, replicate, direction, kind, unnest(ns) AS ns, unnest(counts) AS count
+    FROM histograms WHERE valid;
+
+-- Time series of collectors.
+CREATE TABLE samples (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT,
+    t TIMESTAMP, source VARCHAR, metric VARCHAR, value DOUBLE
+);
+
+-- Every command that was carried out, attempts that do not count included.
+CREATE TABLE steps (
+    run VARCHAR, experiment VARCHAR, position BIGINT, trial VARCHAR, replicate BIGINT, "out" VARCHAR, step VARCHAR,
+    "action" VARCHAR, why VARCHAR, started TIMESTAMP, elapsed DOUBLE, rc BIGINT, counted BOOLEAN
+);
+
+-- What was found out about the machine and the tools.
+CREATE TABLE facts (run VARCHAR, experiment VARCHAR, name VARCHAR, value VARCHAR);
+
+-- Everything that kept something from counting: a trial's reasons, damaged lines, folders that cannot be read.
+CREATE TABLE problems (run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, problem VARCHAR);

@@ -1,0 +1,158 @@
+"""A results database as a file: made, opened for reading, recognised.
+
+Rule: nothing here writes to a database that is in place, and a file that is not ours is never replaced. It works
+alike on DuckDB 1.5 and 2; what 2 does otherwise is evened out here.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+VERSION = "1"
+"""Of the tables in schema.sql; it changes when a query that worked would no longer work."""
+
+ALIAS = "zlang_results"
+"""The database's catalog name while we have it open; not the file's, which could be that of an experiment."""
+
+_MAGIC = (8, b"DUCK")  # https://duckdb.org/docs/stable/internals/storage: magic bytes after the checksum of the header
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL takes it."""
+    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+
+
+def literal(text: str) -> str:
+    """A string as SQL takes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def create(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
+    """A new database with the tables of schema.sql, to be filled by the caller."""
+    connection = _connection(scratch)
+    # Files in 2.0's own format cannot be opened by 1.5.
+    version = "(STORAGE_VERSION 'v1.5.0')"
+    connection.execute(f"ATTACH {literal(str(path))} AS {ALIAS} {version}")
+    connection.execute(f"USE {ALIAS}")
+    connection.execute(resources.files(__package__).joinpath("schema.sql").read_text("utf-8"))
+    connection.execute("INSERT INTO about VALUES ('format', ?)", [VERSION])
+    return connection
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database, read-only and locked: no statement reaches a file, the network or a setting."""
+    connection = _opened(path)
+    try:
+        found = format_of(connection)
+        if found != VERSION:
+            raise _not_ours(path) if found is None else _other_version(path, found)
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        yield connection
+    finally:
+        connection.close()
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to put a database in the place of something that zlang did not make."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise RunError(f"{path} is not a file", "name another one with --db FILE")
+    if path.stat().st_size == 0:
+        return
+    if not _is_duckdb(path):
+        raise RunError(f"{path} is not a database, so it is not replaced", "name another file with --db FILE")
+    connection = _opened(path)
+    try:
+        if format_of(connection) is None:
+            raise RunError(f"{path} is not a results database of zlang, so it is not replaced", "use another --db FILE")
+    finally:
+        connection.close()
+
+
+def format_of(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The version of zlang's tables in an open database, if they are there."""
+    import duckdb  # noqa: PLC0415  costs 135 ms: only where a database is opened
+
+    try:
+        row = connection.execute(f"SELECT value FROM {ALIAS}.main.about WHERE key = 'format'").fetchone()
+    except duckdb.Error:
+        return None
+    return str(row[0]) if row else None
+
+
+def first_line(error: BaseException) -> str:
+    """What DuckDB says in one line."""
+    return next(iter(str(error).splitlines()), type(error).__name__).strip()
+
+
+def _opened(path: Path) -> duckdb.DuckDBPyConnection:
+    import duckdb  # noqa: PLC0415
+
+    if not path.is_file():
+        raise RunError(f"there is no results database {path}", f"build it: zlang ingest DIR --db {path}")
+    if not _is_duckdb(path):
+        raise _not_ours(path)
+    connection = _connection(path.absolute().with_name(path.name + ".tmp"))
+    try:
+        connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {ALIAS} (READ_ONLY, TYPE duckdb)")
+        connection.execute(f"USE {ALIAS}")
+    except duckdb.Error as error:
+        connection.close()
+        hint = f"remove it and build it again: zlang ingest DIR --db {path}"
+        if "lock" in str(error).lower():
+            hint = "another program has it open: close it there"
+        raise RunError(f"{path} cannot be opened: {first_line(error)}", hint) from error
+    return connection
+
+
+def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
+    import duckdb  # noqa: PLC0415
+
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+            "temp_directory": str(scratch),
+        },
+    )
+    known = connection.execute("SELECT 1 FROM duckdb_optimizers() WHERE name = 'partial_aggregate_pushdown'").fetchone()
+    if known:
+        # In 2.0.0 it makes grouping a tidy table ten times slower.
+        connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
+    return connection
+
+
+def _is_duckdb(path: Path) -> bool:
+    offset, magic = _MAGIC
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(len(magic)) == magic
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _not_ours(path: Path) -> RunError:
+    return RunError(f"{path} is not a results database of zlang", f"build one: zlang ingest DIR --db {path}")
+
+
+def _other_version(path: Path, found: str) -> RunError:
+    return RunError(
+        f"{path} was built by another version of zlang (format {found}; this one reads {VERSION})",
+        f"build it again: zlang ingest DIR --db {path}",
+    )

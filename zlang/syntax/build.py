@@ -1,0 +1,379 @@
+"""From the parts of a grammar rule to a node of the tree: one function for each `-> name` in zexp.lark."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from zlang import units
+from zlang.diagnostics import Code
+from zlang.source import Span
+from zlang.syntax import tree
+from zlang.syntax.lexer import Token
+
+if TYPE_CHECKING:
+    from zlang.syntax.parse import Driver
+
+Builder = Callable[..., Any]
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "0": "\0"}
+
+
+def _word(driver: Driver, token: Token) -> tree.Word:
+    return tree.Word(Span(driver.source, token.start, token.end), token.text)
+
+
+def _nothing(_driver: Driver, _span: Span) -> tuple[()]:
+    return ()
+
+
+def _first(_driver: Driver, _span: Span, first: Any, *_rest: Any) -> Any:
+    return first
+
+
+def _append(driver: Driver, _span: Span, many: tuple[Any, ...], one: Any, *_newline: Any) -> tuple[Any, ...]:
+    return (*many, _word(driver, one)) if isinstance(one, Token) else (*many, one)
+
+
+def _one(driver: Driver, _span: Span, one: Any) -> tuple[Any, ...]:
+    return (_word(driver, one),) if isinstance(one, Token) else (one,)
+
+
+def _let(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Let:
+    return tree.Let(span, _word(driver, name), value)
+
+
+def _param(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Param:
+    return tree.Param(span, _word(driver, name), None, value)
+
+
+def _typed_param(driver: Driver, span: Span, name: Token, type_: tree.TypeExpr, value: tree.Expr) -> tree.Param:
+    return tree.Param(span, _word(driver, name), type_, value)
+
+
+def _profile(driver: Driver, span: Span, name: Token, items: tuple[tree.Item, ...]) -> tree.Profile:
+    return tree.Profile(span, _word(driver, name), items)
+
+
+def _import_library(driver: Driver, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
+    return tree.Import(span, name.text, is_file=False, alias=alias and _word(driver, alias))
+
+
+def _import_file(driver: Driver, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
+    return tree.Import(span, plain_text(driver, name), is_file=True, alias=alias and _word(driver, alias))
+
+
+def _declaration(
+    driver: Driver, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...] = ()
+) -> tree.Declaration:
+    return tree.Declaration(span, kind, _word(driver, name), None, items, given=False)
+
+
+def _declaration_on(
+    driver: Driver, span: Span, kind: tree.Name, name: Token, parent: tree.Expr, items: tuple[tree.Item, ...] = ()
+) -> tree.Declaration:
+    return tree.Declaration(span, kind, _word(driver, name), parent, items, given=False)
+
+
+def _given(
+    driver: Driver, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...]
+) -> tree.Declaration:
+    return tree.Declaration(span, kind, _word(driver, name), None, items, given=True)
+
+
+def _given_on(
+    driver: Driver, span: Span, kind: tree.Name, name: Token, parent: tree.Expr, items: tuple[tree.Item, ...]
+) -> tree.Declaration:
+    return tree.Declaration(span, kind, _word(driver, name), parent, items, given=True)
+
+
+def _experiment(driver: Driver, span: Span, name: Token, *rest: Any) -> tree.Experiment:
+    title = plain_text(driver, rest[0]) if len(rest) == 2 else ""  # noqa: PLR2004 - the title is optional
+    return tree.Experiment(span, _word(driver, name), title, rest[-1])
+
+
+def _kind(driver: Driver, span: Span, name: Token, role: Token, items: tuple[tree.KindItem, ...]) -> tree.KindDef:
+    return tree.KindDef(span, _word(driver, name), _word(driver, role), (), items)
+
+
+def _kind_on(
+    driver: Driver,
+    span: Span,
+    name: Token,
+    role: Token,
+    parents: tuple[tree.Word, ...],
+    items: tuple[tree.KindItem, ...],
+) -> tree.KindDef:
+    return tree.KindDef(span, _word(driver, name), _word(driver, role), parents, items)
+
+
+def _type_word(_driver: Driver, span: Span, name: Token) -> tree.TypeExpr:
+    return tree.TypeExpr(span, (tree.TypeAtom(span, name.text),))
+
+
+def _type_more(_driver: Driver, span: Span, type_: tree.TypeExpr, name: Token) -> tree.TypeExpr:
+    return tree.TypeExpr(span, (*type_.atoms, tree.TypeAtom(span, name.text)))
+
+
+def _type_first(_driver: Driver, span: Span, atom: tree.TypeAtom) -> tree.TypeExpr:
+    return tree.TypeExpr(span, (atom,))
+
+
+def _type_add(_driver: Driver, span: Span, type_: tree.TypeExpr, atom: tree.TypeAtom) -> tree.TypeExpr:
+    return tree.TypeExpr(span, (*type_.atoms, atom))
+
+
+def _type_name(driver: Driver, span: Span, name: Token | None = None) -> tree.TypeAtom:
+    return tree.TypeAtom(span, name.text if name else driver.source.text[span.start : span.end])
+
+
+def _type_variant(_driver: Driver, span: Span, name: Token, field: Token, type_: Token) -> tree.TypeAtom:
+    return tree.TypeAtom(span, name.text, field=(field.text, type_.text))
+
+
+def _type_list(_driver: Driver, span: Span, element: tree.TypeExpr) -> tree.TypeAtom:
+    return tree.TypeAtom(span, "list", element=element)
+
+
+def _property(
+    driver: Driver, span: Span, name: Token, type_: tree.TypeExpr, attributes: tuple[tree.Item, ...] = ()
+) -> tree.Property:
+    return tree.Property(span, _word(driver, name), type_, attributes)
+
+
+def _offers(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Offers:
+    return tree.Offers(span, _word(driver, name), value)
+
+
+def _needs(driver: Driver, span: Span, what: tuple[tree.Word, ...], name: Token) -> tree.Needs:
+    return tree.Needs(span, what, _word(driver, name))
+
+
+def _requires(driver: Driver, span: Span, tool: Token, hint: Token) -> tree.Requires:
+    return tree.Requires(span, _word(driver, tool), plain_text(driver, hint))
+
+
+def _action(driver: Driver, span: Span, name: Token, *rest: Any) -> tree.ActionDef:
+    selector = _word(driver, rest[0]) if len(rest) == 2 else None  # noqa: PLR2004 - the selector is optional
+    return tree.ActionDef(span, _word(driver, name), selector, rest[-1])
+
+
+def _sh(driver: Driver, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
+    return tree.Sh(span, text_of(driver, text), None, attributes)
+
+
+def _sh_is(
+    driver: Driver, span: Span, text: Token, expect: Token, attributes: tuple[tree.Item, ...] = ()
+) -> tree.Sh:
+    return tree.Sh(span, text_of(driver, text), text_of(driver, expect), attributes)
+
+
+def _reads(
+    driver: Driver, span: Span, reader: Token, artefact: Token, arguments: tuple[tree.Item, ...] = ()
+) -> tree.Reads:
+    return tree.Reads(span, _word(driver, reader), text_of(driver, artefact), arguments)
+
+
+def _field(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Field:
+    return tree.Field(span, _word(driver, name), value)
+
+
+def _zip(_driver: Driver, span: Span, _open: Token, names: tuple[tree.Word, ...], value: tree.Expr) -> tree.Zip:
+    return tree.Zip(span, names, value)
+
+
+def _where(_driver: Driver, span: Span, condition: tree.Expr) -> tree.Where:
+    return tree.Where(span, condition)
+
+
+def _choice(_driver: Driver, span: Span, *options: tree.Expr) -> tree.Choice:
+    return tree.Choice(span, options)
+
+
+def _choice_more(_driver: Driver, span: Span, choice: tree.Choice, option: tree.Expr) -> tree.Choice:
+    return tree.Choice(span, (*choice.options, option))
+
+
+def _conditional(_driver: Driver, span: Span, condition: tree.Expr, then: tree.Expr, otherwise: tree.Expr) -> tree.If:
+    return tree.If(span, condition, then, otherwise)
+
+
+def _binary(_driver: Driver, span: Span, left: tree.Expr, operator: Token, right: tree.Expr) -> tree.Binary:
+    return tree.Binary(span, operator.text, left, right)
+
+
+def _either(_driver: Driver, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
+    return tree.Binary(span, "or", left, right)
+
+
+def _both(_driver: Driver, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
+    return tree.Binary(span, "and", left, right)
+
+
+def _contains(_driver: Driver, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
+    return tree.Binary(span, "in", left, right)
+
+
+def _negation(_driver: Driver, span: Span, operand: tree.Expr) -> tree.Not:
+    return tree.Not(span, operand)
+
+
+def _is_a(_driver: Driver, span: Span, value: tree.Expr, what: tree.Name) -> tree.IsA:
+    return tree.IsA(span, value, what)
+
+
+def _range(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr) -> tree.Range:
+    return tree.Range(span, low, high, None, times=False)
+
+
+def _range_by(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
+    return tree.Range(span, low, high, step, times=False)
+
+
+def _range_times(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
+    return tree.Range(span, low, high, step, times=True)
+
+
+def _share_of(driver: Driver, span: Span, share: Token, whole: tree.Expr) -> tree.Binary:
+    number = _number(driver, Span(driver.source, share.start, share.end), share)
+    return tree.Binary(span, "of", number, whole)
+
+
+def _name(_driver: Driver, _span: Span, path: tree.Name) -> tree.Name:
+    return path
+
+
+def _make(_driver: Driver, span: Span, kind: tree.Name, items: tuple[tree.Item, ...]) -> tree.Make:
+    return tree.Make(span, kind, None, items)
+
+
+def _make_on(
+    _driver: Driver, span: Span, kind: tree.Name, parent: tree.Expr, items: tuple[tree.Item, ...]
+) -> tree.Make:
+    return tree.Make(span, kind, parent, items)
+
+
+def _call(_driver: Driver, span: Span, function: tree.Name, arguments: tuple[tree.Expr, ...] = ()) -> tree.Call:
+    return tree.Call(span, function, arguments)
+
+
+def _path(_driver: Driver, span: Span, name: Token) -> tree.Name:
+    return tree.Name(span, (name.text,))
+
+
+def _path_on(_driver: Driver, span: Span, name: Token) -> tree.Name:
+    return tree.Name(span, ("on", name.text))
+
+
+def _path_more(_driver: Driver, span: Span, path: tree.Name, name: Token) -> tree.Name:
+    return tree.Name(span, (*path.path, name.text))
+
+
+def _number(driver: Driver, span: Span, token: Token) -> tree.Number:
+    try:
+        return tree.Number(span, units.parse(token.text))
+    except units.UnitError as error:
+        driver.report(Code.BAD_NUMBER.at(span, message=error.message, hint=error.hint))
+        return tree.Number(span, UNKNOWN_QUANTITY)
+
+
+UNKNOWN_QUANTITY = units.Quantity(units.Fraction(1), units.Dimension(size=99))
+"""Stands for a number that was refused, so that nothing is said of it twice."""
+
+
+def _string(driver: Driver, _span: Span, token: Token) -> tree.Text:
+    return text_of(driver, token)
+
+
+def _word_on(_driver: Driver, span: Span) -> tree.Name:
+    return tree.Name(span, ("on",))
+
+
+def _list_of(_driver: Driver, span: Span, items: tuple[tree.Expr, ...] = ()) -> tree.ListOf:
+    return tree.ListOf(span, items)
+
+
+def _tuple_of(_driver: Driver, span: Span, first: tree.Expr, rest: tuple[tree.Expr, ...]) -> tree.Tuple:
+    return tree.Tuple(span, (first, *rest))
+
+
+BUILDERS: dict[str, Builder] = {
+    name.removeprefix("_"): function
+    for name, function in list(globals().items())
+    if name.startswith("_") and callable(function) and name not in {"_word"} and not name.startswith("__")
+}
+
+
+def plain_text(driver: Driver, token: Token) -> str:
+    """A text that may hold no expressions."""
+    text = text_of(driver, token)
+    for part in text.parts:
+        if not isinstance(part, str):
+            driver.report(
+                Code.UNEXPECTED.at(part.span, expected="plain text", found="an expression", hint="write `{{` for a `{`")
+            )
+    return "".join(part for part in text.parts if isinstance(part, str))
+
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|\\[\s\S]|[^{}\\]+|\\")
+
+
+def text_of(driver: Driver, token: Token) -> tree.Text:
+    """A text literal: escapes undone, `{…}` parsed. Three quotes keep backslashes as they are."""
+    verbatim = token.text.startswith('"""')
+    quote = 3 if verbatim else 1
+    start, end = token.start + quote, token.end - quote
+    parts: list[str | tree.Expr] = []
+    for piece in _PIECE.finditer(driver.source.text, start, max(start, end)):
+        text = piece.group()
+        if text in {"{{", "}}"}:
+            parts.append(text[0])
+        elif piece.group(1) is not None:
+            inner = driver.parse_inside(piece.start(1), piece.end(1))
+            if inner is not None:
+                parts.append(inner)
+        elif text in {"{", "}"}:
+            span = Span(driver.source, piece.start(), piece.end())
+            driver.report(Code.BAD_INTERPOLATION.at(span, brace=text, hint=f"write `{text}{text}` for a `{text}`"))
+        elif text.startswith("\\") and not verbatim:
+            parts.append(_escape(driver, piece))
+        else:
+            parts.append(text)
+    merged = tuple(_merge(parts))
+    if verbatim:
+        merged = _dedent(merged)
+    return tree.Text(Span(driver.source, token.start, token.end), merged)
+
+
+def _escape(driver: Driver, piece: re.Match[str]) -> str:
+    letter = piece.group()[1:]
+    if letter not in _ESCAPES:
+        span = Span(driver.source, piece.start(), piece.end())
+        known = ", ".join(f"`\\{letter}`" for letter in _ESCAPES)
+        driver.report(Code.BAD_CHARACTER.at(span, character=piece.group(), hint=f"the escapes are {known}"))
+    return _ESCAPES.get(letter, letter)
+
+
+def _merge(parts: list[str | tree.Expr]) -> list[str | tree.Expr]:
+    merged: list[str | tree.Expr] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return merged
+
+
+def _dedent(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tree.Expr, ...]:
+    """Take the common indentation off a text of several lines, and the line ends next to its quotes."""
+    marks = [part if isinstance(part, str) else "\0" for part in parts]
+    lines = textwrap.dedent("".join(marks)).strip("\n").rstrip(" ")
+    plain = iter(part for part in parts if not isinstance(part, str))
+    result: list[str | tree.Expr] = []
+    for i, piece in enumerate(lines.split("\0")):
+        if i:
+            result.append(next(plain))
+        if piece:
+            result.append(piece)
+    return tuple(result)

@@ -1,0 +1,154 @@
+"""Text to tokens.
+
+In: a source, or a part of it. Out: tokens with their places, comments beside them, findings.
+Rule: a newline is a token only where it may end an entry (see the head of zexp.lark), so that the grammar need not know
+of layout; every character is in a token, a comment, a blank or a finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zlang.diagnostics import Code, Diagnostic
+from zlang.source import Source, Span
+from zlang.syntax.tables import Tables
+from zlang.syntax.tree import Comment
+
+END = "$END"
+
+
+@dataclass(slots=True)
+class Token:
+    """A terminal's name, its text and place, and how many braces are open before it."""
+
+    type: str
+    text: str
+    start: int
+    end: int
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lexed:
+    """The tokens, ended by END."""
+
+    tokens: list[Token]
+    comments: list[Comment]
+    findings: list[Diagnostic]
+
+
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_GOES_ON_AFTER = {"VBAR", "EQUAL", "COMMA"}
+
+
+def lex(source: Source, tables: Tables, start: int = 0, end: int | None = None) -> Lexed:
+    """All tokens from `start` to `end`."""
+    return _Lexer(source, tables, start, len(source.text) if end is None else end).run()
+
+
+class _Lexer:
+    def __init__(self, source: Source, tables: Tables, start: int, end: int) -> None:
+        self.source, self.tables, self.position, self.limit = source, tables, start, end
+        self.tokens: list[Token] = []
+        self.comments: list[Comment] = []
+        self.findings: list[Diagnostic] = []
+        self.open: list[str] = []
+        self.depth = 0
+
+    def run(self) -> Lexed:
+        text, match = self.source.text, self.tables.scanner.match
+        keywords, literals = self.tables.keywords, self.tables.literals
+        while self.position < self.limit:
+            found = match(text, self.position, self.limit)
+            if found is None:
+                self._stray()
+                continue
+            kind, begin, self.position = found.lastgroup or "", self.position, found.end()
+            if kind == "BLANK":
+                continue
+            word = found.group()
+            if kind == "NAME":
+                self._add(keywords.get(word, "NAME"), word, begin)
+            elif kind == "MARK":
+                self._bracket(word)
+                self._add(literals[word], word, begin)
+                self.depth += (word == "{") - (word == "}" and self.depth > 0)
+            elif kind == "NEWLINE":
+                self._newline(begin)
+            elif kind == "COMMENT":
+                self.comments.append(Comment(Span(self.source, begin, self.position), word))
+            else:
+                if kind == "ZIP_OPEN":
+                    self.open.append("(")
+                self._add(kind, word, begin)
+        if self.limit == len(text):
+            self._add("NEWLINE", "", self.limit)
+        self._add(END, "", self.limit)
+        return Lexed(self.tokens, self.comments, self.findings)
+
+    def _add(self, kind: str, text: str, start: int) -> None:
+        self.tokens.append(Token(kind, text, start, self.position, self.depth))
+
+    def _bracket(self, mark: str) -> None:
+        if mark in "([{":
+            self.open.append(mark)
+        elif mark in _PAIRS:
+            # A closing brace also ends parentheses that were forgotten: the parser has said so at their line's end.
+            while mark == "}" and self.open and self.open[-1] != "{":
+                self.open.pop()
+            if self.open and self.open[-1] == _PAIRS[mark]:
+                self.open.pop()
+
+    def _newline(self, begin: int) -> None:
+        following = self._next_on_following_line()
+        if following is not None and following[0] == "VBAR":
+            return
+        if self.tokens and self.tokens[-1].type in _GOES_ON_AFTER:
+            if following is None or following[0] not in {"FIELD", "RBRACE"}:
+                return
+        if self.open and self.open[-1] != "{":
+            if following is None or following[0] not in {"FIELD", "ENTRY", "RBRACE"}:
+                return
+            while self.open and self.open[-1] != "{":
+                self.open.pop()
+        self._add("NEWLINE", "\n", begin)
+
+    def _next_on_following_line(self) -> tuple[str, str] | None:
+        """What begins the next line that has something on it: its kind, or ENTRY for a word that begins an entry."""
+        position = self.position
+        while position < self.limit:
+            found = self.tables.scanner.match(self.source.text, position, self.limit)
+            if found is None:
+                return None
+            if found.lastgroup not in {"BLANK", "COMMENT", "NEWLINE"}:
+                word = found.group()
+                if found.lastgroup == "MARK":
+                    return self.tables.literals[word], word
+                if word in {"let", "param", "profile", "import", "given", "experiment", "kind"}:
+                    return "ENTRY", word
+                return found.lastgroup or "", word
+            position = found.end()
+        return None
+
+    def _stray(self) -> None:
+        text, begin = self.source.text, self.position
+        if text[begin] == '"':
+            ends = [i for i in (text.find("\n", begin, self.limit),) if i >= 0]
+            self.position = min([*ends, self.limit])
+            self.findings.append(
+                Code.UNCLOSED_TEXT.at(
+                    Span(self.source, begin, self.position),
+                    label="it begins here",
+                    hint='close it with `"` on the same line, or use `"""` for a text of several lines',
+                )
+            )
+            self._add("STRING", '""', begin)
+            return
+        self.position = begin + 1
+        span = Span(self.source, begin, self.position)
+        hint = "remove it" if not self.findings or self.findings[-1].span.end != begin else ""
+        if text[begin] == ";":
+            hint = "fields are separated by spaces or stand on lines of their own"
+        elif text[begin] == "'":
+            hint = 'texts are written in `"`'
+        self.findings.append(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))

@@ -1,0 +1,104 @@
+"""The LALR tables of the grammar: made by lark when the package is built, loaded without lark when zlang runs.
+
+In: zexp.lark. Out: `Tables`, kept in tables.bin beside this file (in an editable install it is made when it is missing
+or older than the grammar). Importing lark costs more than all else that `zlang check` does (bench/README.md), and the
+driver over the tables, with its recovery, is forty lines.
+"""
+
+from __future__ import annotations
+
+import marshal
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).parent
+GRAMMAR = _HERE / "zexp.lark"
+SAVED = _HERE / "tables.bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """`actions[state][terminal]` is a state to shift to, or -1 - rule to reduce by; `rules` are
+    (origin, length, kept parts, builder)."""
+
+    scanner: re.Pattern[str]
+    keywords: dict[str, str]
+    literals: dict[str, str]
+    actions: list[dict[str, int]]
+    gotos: list[dict[str, int]]
+    rules: list[tuple[str, int, tuple[int, ...], str]]
+    starts: dict[str, int]
+    ends: dict[str, int]
+
+
+@cache
+def load() -> Tables:
+    """The tables, made first if need be."""
+    if not SAVED.exists() or (GRAMMAR.exists() and SAVED.stat().st_mtime < GRAMMAR.stat().st_mtime):
+        save()
+    pattern, *rest = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as its .pyc files are
+    return Tables(re.compile(pattern), *rest)
+
+
+def save() -> None:
+    """Make the tables from the grammar."""
+    from zlang.files import replace_file
+
+    replace_file(SAVED, marshal.dumps(build()))
+
+
+def build(*, strict: bool = False) -> tuple[Any, ...]:
+    """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
+    from lark import Lark
+
+    lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=["file", "expr"], lexer="basic", strict=strict)
+    keywords: dict[str, str] = {}
+    literals: dict[str, str] = {}
+    patterns: list[tuple[str, str]] = []
+    for terminal in lark.terminals:
+        if terminal.pattern.type == "str":
+            text = terminal.pattern.value
+            (keywords if text.isidentifier() else literals)[text] = terminal.name
+        else:
+            patterns.append((terminal.name, terminal.pattern.to_regexp()))
+    order = ["STRING", "ZIP_OPEN", "FIELD", "NAME", "NUMBER", "COMPARE", "NEWLINE"]
+    patterns.sort(key=lambda p: order.index(p[0]))
+    longest_first = sorted(literals, key=len, reverse=True)
+    named = [f"(?P<{name}>{regex})" for name, regex in patterns if name != "COMPARE"]
+    compare = next(f"(?P<COMPARE>{regex})" for name, regex in patterns if name == "COMPARE")
+    marks = f"(?P<MARK>{'|'.join(re.escape(mark) for mark in longest_first)})"
+    pattern = "|".join([*named, compare, marks, r"(?P<COMMENT>#[^\n]*)", r"(?P<BLANK>(?:[ \t\r]|\\\n)+)"])
+
+    table = lark.parser.parser._parse_table  # noqa: SLF001 - lark has no public way to the table
+    numbers: dict[Any, int] = {}
+    rules: list[tuple[str, int, tuple[int, ...], str]] = []
+    actions: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    for state in range(len(table.states)):
+        acts: dict[str, int] = {}
+        goes: dict[str, int] = {}
+        for symbol, (kind, argument) in table.states[state].items():
+            if kind.name == "Reduce":
+                if argument not in numbers:
+                    numbers[argument] = len(rules)
+                    rules.append(_rule(argument))
+                acts[symbol] = -1 - numbers[argument]
+            elif _is_terminal(symbol):
+                acts[symbol] = argument
+            else:
+                goes[symbol] = argument
+        actions.append(acts)
+        gotos.append(goes)
+    return pattern, keywords, literals, actions, gotos, rules, dict(table.start_states), dict(table.end_states)
+
+
+def _is_terminal(symbol: str) -> bool:
+    return symbol.isupper() or symbol.startswith("$")
+
+
+def _rule(rule: Any) -> tuple[str, int, tuple[int, ...], str]:
+    kept = tuple(i for i, symbol in enumerate(rule.expansion) if not getattr(symbol, "filter_out", False))
+    return str(rule.origin.name), len(rule.expansion), kept, str(rule.alias or "")

@@ -1,0 +1,175 @@
+"""Exact numbers with dimensions: sizes, durations, rates, shares and counts.
+
+Rule: two readings are never guessed between; `4mb` and `4KB` are refused with both of them.
+Sources: IEC 80000-13 for the binary prefixes; fio's own suffixes are inverted (`4KiB` is 4000 bytes to `--size`) and
+ZFS reads `K`, `KB` and `KiB` all as 1024, which is why only bare integers leave zlang.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """Exponents of bytes and seconds; a share is a number that was written in percent."""
+
+    size: int = 0
+    time: int = 0
+    share: bool = False
+
+
+NUMBER = Dimension()
+SHARE = Dimension(share=True)
+SIZE = Dimension(size=1)
+DURATION = Dimension(time=1)
+RATE = Dimension(size=1, time=-1)
+FREQUENCY = Dimension(time=-1)
+
+NAMES = {
+    NUMBER: "a number",
+    SHARE: "a share",
+    SIZE: "a size",
+    DURATION: "a duration",
+    RATE: "a rate",
+    FREQUENCY: "a number per second",
+}
+
+
+def name_of(dimension: Dimension) -> str:
+    """How the dimension is spoken of in a message."""
+    return NAMES.get(dimension, f"bytes^{dimension.size} * seconds^{dimension.time}")
+
+
+@dataclass(frozen=True, slots=True, order=False)
+class Quantity:
+    """An exact amount in bytes, seconds, bytes per second, per second, hundredths of a share's unit, or of nothing."""
+
+    amount: Fraction
+    dimension: Dimension = NUMBER
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the amount is an integer number of its base unit."""
+        return self.amount.denominator == 1
+
+    def __str__(self) -> str:
+        return show(self)
+
+
+_BINARY = {p: 1024 ** (i + 1) for i, p in enumerate("KMGTPE")}
+_DECIMAL = {p: 1000 ** (i + 1) for i, p in enumerate("KMGTPE")}
+_TIMES = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+_SIZES: dict[str, int] = {"B": 1}
+for _p, _n in _BINARY.items():
+    _SIZES[_p] = _SIZES[f"{_p}iB"] = _n
+_SIZES["k"] = 1024
+_SIZES["kiB"] = 1024
+for _p, _n in _DECIMAL.items():
+    _SIZES[f"{_p}B"] = _n
+_SIZES["kB"] = 1000
+UNITS = (*(u for u in _SIZES if u.endswith("iB") or u == "B"), *_TIMES, "%", "/s")
+
+_NUMBER = re.compile(r"(-?[0-9][0-9_]*(?:\.[0-9]+)?)(.*)")
+_AMBIGUOUS = {"KB", "kB", "MB", "GB", "TB", "PB", "EB"}
+
+
+class UnitError(ValueError):
+    """A number whose unit is unknown or can be read in two ways: a sentence and what to write instead."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def parse(text: str) -> Quantity:
+    """The quantity that a literal such as `4KiB`, `200MiB/s`, `90s`, `70%` or `16` stands for.
+
+    Raises UnitError for an unknown unit and for one with two readings (`4mb`, `4KB`).
+    """
+    matched = _NUMBER.fullmatch(text)
+    if matched is None:
+        raise UnitError(f"`{text}` is not a number", "write digits, then a unit")
+    digits, unit = matched.groups()
+    number = Fraction(digits.replace("_", ""))
+    if unit == "":
+        return Quantity(number)
+    if unit == "%":
+        return Quantity(number / 100, SHARE)
+    if unit == "/s":
+        return Quantity(number, FREQUENCY)
+    per_second = unit.endswith("/s")
+    name = unit.removesuffix("/s")
+    if not per_second and name in _TIMES:
+        return Quantity(number * _TIMES[name], DURATION)
+    if name in _SIZES and not (name in _AMBIGUOUS and name.upper() == "KB"):
+        if name in _AMBIGUOUS and not _is_vendor_size(name):
+            raise _ambiguous(digits, name, per_second)
+        return Quantity(number * _SIZES[name], RATE if per_second else SIZE)
+    if name.upper().removesuffix("B").removesuffix("I") in _BINARY and len(name) > 1:
+        raise _ambiguous(digits, name, per_second)
+    if name and name.upper() in _BINARY:
+        return Quantity(number * _BINARY[name.upper()], RATE if per_second else SIZE)
+    known = "B KiB MiB GiB TiB PiB, kB-free; ns us ms s min h d; %; /s"
+    raise UnitError(f"unknown unit `{unit}`", f"the units are {known.replace(', kB-free', '')}")
+
+
+def _is_vendor_size(name: str) -> bool:
+    """`500MB` is how disks are sold: with a capital prefix and B it is decimal; `KB` alone is in use for both."""
+    return name in {"MB", "GB", "TB", "PB", "EB"}
+
+
+def _ambiguous(digits: str, name: str, per_second: bool) -> UnitError:
+    prefix = name[0].upper()
+    tail = "/s" if per_second else ""
+    binary = f"`{digits}{prefix}iB{tail}` ({_commas(digits, _BINARY[prefix])} bytes)"
+    exact = Fraction(digits.replace("_", "")) * _DECIMAL[prefix]
+    decimal = f"{exact.numerator if exact.denominator == 1 else float(exact)}B{tail}"
+    if prefix != "K":
+        decimal = f"{digits}{prefix}B{tail}"
+    return UnitError(
+        f"`{digits}{name}{tail}` can be read in two ways",
+        f"write {binary} or `{decimal}` ({_commas(digits, _DECIMAL[prefix])} bytes)",
+    )
+
+
+def _commas(digits: str, factor: int) -> str:
+    exact = Fraction(digits.replace("_", "")) * factor
+    return f"{exact.numerator:,}" if exact.denominator == 1 else f"{float(exact):,}"
+
+
+def show(quantity: Quantity) -> str:
+    """As people write it, exactly: the largest unit that leaves an integer."""
+    amount, dimension = quantity.amount, quantity.dimension
+    if dimension == SHARE:
+        return f"{_plain(amount * 100)}%"
+    if dimension == FREQUENCY:
+        return f"{_plain(amount)}/s"
+    if dimension in (SIZE, RATE):
+        tail = "/s" if dimension == RATE else ""
+        for prefix in "EPTGMK":
+            if amount and amount % _BINARY[prefix] == 0:
+                return f"{_plain(amount / _BINARY[prefix])}{prefix}iB{tail}"
+        return f"{_plain(amount)}B{tail}"
+    if dimension == DURATION:
+        for unit in ("d", "h", "min", "s", "ms", "us", "ns"):
+            if (amount / _TIMES[unit]).denominator == 1 and (amount >= _TIMES[unit] or unit == "ns"):
+                return f"{_plain(amount / _TIMES[unit])}{unit}"
+        return f"{_plain(amount)}s"
+    return _plain(amount)
+
+
+def _plain(number: Fraction) -> str:
+    return str(number.numerator) if number.denominator == 1 else repr(float(number))
