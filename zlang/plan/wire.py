@@ -1,0 +1,115 @@
+"""A plan as JSON lines: `Plan` -> lines, and lines -> `Plan`.
+
+The first line is `{"header": …}`; then one `{"setup": …}` or `{"trial": …}` a line, in plan order.
+Rule: `load(dump(plan))` gives the same items; neither holds more than one item at a time; what is not a whole plan of
+this format is refused with one sentence that says where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import orjson
+
+from zlang.errors import RunError
+from zlang.plan.plan import Header, Plan, Setup, Trial
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+FORMAT = 1
+_HINT = "make the plan again with `zlang plan` or `zlang run`"
+
+
+def dump(plan: Plan) -> Iterator[bytes]:
+    """Give the lines of a plan, each with its newline."""
+    yield _line("header", plan.header)
+    for item in plan.items():
+        yield _line("setup" if isinstance(item, Setup) else "trial", item)
+
+
+def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
+    """Read a plan from `lines`, which begins the file anew at each call; `name` is what messages call it."""
+    header = _header(lines, name)
+    return Plan(header, lambda: _items(lines, header, name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    header: Header | None = None
+    setup: Setup | None = None
+    trial: Trial | None = None
+
+
+def _line(tag: str, item: Header | Setup | Trial) -> bytes:
+    return orjson.dumps({tag: item}, default=_plain, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    message = f"BUG: a plan holds a {type(value).__name__}"
+    raise TypeError(message)
+
+
+@cache
+def _adapter() -> TypeAdapter[_Line]:
+    from pydantic import TypeAdapter  # noqa: PLC0415  (91 ms that `check` and `plan` need not pay)
+
+    return TypeAdapter(_Line)
+
+
+def _parse(line: bytes, number: int, name: str) -> _Line:
+    if not line.endswith(b"\n"):
+        message = f"{name} breaks off in line {number}"
+        raise RunError(message, _HINT)
+    try:
+        return _adapter().validate_json(line, strict=True)
+    except ValueError as error:
+        message = f"{name}, line {number}, is not a line of a plan: {_first_fault(error)}"
+        raise RunError(message, _HINT) from error
+
+
+def _first_fault(error: ValueError) -> str:
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    fault = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    return f"{place}: {fault['msg']}" if place else fault["msg"]
+
+
+def _header(lines: Callable[[], Iterable[bytes]], name: str) -> Header:
+    for line in lines():
+        header = _parse(line, 1, name).header
+        if header is None:
+            break
+        if header.format != FORMAT:
+            message = f"{name} has plan format {header.format}; this zlang reads format {FORMAT}"
+            raise RunError(message, "use the zlang that made the plan, or make the plan again")
+        return header
+    message = f"{name} does not begin with the header of a plan"
+    raise RunError(message, _HINT)
+
+
+def _items(lines: Callable[[], Iterable[bytes]], header: Header, name: str) -> Iterator[Setup | Trial]:
+    trials = 0
+    for number, line in enumerate(lines(), 1):
+        if number == 1:
+            continue
+        parsed = _parse(line, number, name)
+        if parsed.setup is not None:
+            yield parsed.setup
+        elif parsed.trial is not None:
+            trials += 1
+            yield parsed.trial
+        else:
+            message = f"{name}, line {number}, is neither a setup nor a trial"
+            raise RunError(message, _HINT)
+    if trials != header.trials:
+        message = f"{name} breaks off: {trials} of {header.trials} trials are there"
+        raise RunError(message, _HINT)
