@@ -1,0 +1,156 @@
+"""What happens in a run: the events of the journal, and two more that only those who watch need.
+
+Rule: an event of `RECORDED` is a line of the journal, with these fields in this order, and nothing else is one.
+Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from zlang.plan.plan import Setup, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A runner began, or began again, on a machine that was started as `boot`."""
+
+    t: float
+    run: str
+    boot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """An attempt at a trial began; what its steps leave behind is in `out`, within the run folder."""
+
+    t: float
+    trial: str
+    replicate: int
+    number: int
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A command is about to be started."""
+
+    t: float
+    step: str
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A command ended: 124 = out of time, -N = by signal N."""
+
+    t: float
+    step: str
+    out: str
+    rc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A setup stands."""
+
+    t: float
+    key: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """A setup is gone."""
+
+    t: float
+    key: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Every step of the trial was carried out, and what they left behind is on the disk."""
+
+    t: float
+    trial: str
+    replicate: int
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A step of the trial, or of a setup that it needs, failed; the step's output is in `out`."""
+
+    t: float
+    trial: str
+    replicate: int
+    out: str
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """All trials are done and nothing that was made is left."""
+
+    t: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """The run was stopped by a signal, and has tidied up."""
+
+    t: float
+
+
+Recorded = Session | Begin | Start | End | Made | Unmade | Commit | Fail | Finish | Interrupt
+
+RECORDED: Mapping[str, type[Recorded]] = {
+    "session": Session,
+    "begin": Begin,
+    "start": Start,
+    "end": End,
+    "made": Made,
+    "unmade": Unmade,
+    "commit": Commit,
+    "fail": Fail,
+    "finish": Finish,
+    "interrupt": Interrupt,
+}
+
+
+class Verdict(Protocol):
+    """What a judge says of a trial: as much of it as those who watch a run need."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether it counts as a measurement."""
+
+    @property
+    def why_not(self) -> str:
+        """Why it does not count; empty when it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a trial ended: `why_not` is empty when it was measured. There is no verdict if nothing was measured."""
+
+    trial: Trial
+    out: Path
+    verdict: Verdict | None
+    why_not: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A setup could not be unmade and is still there."""
+
+    setup: Setup
+    out: Path
+    why: str
+
+
+Event = Recorded | Outcome | Left

@@ -1,0 +1,161 @@
+"""The folder of one run: its name, the paths in it, its plan and its lock.
+
+Rules: a folder belongs to one runner at a time; `plan.jsonl` is there whole or not at all; `directory` keeps from where
+the run was started, because the commands of a plan are relative to it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.plan import wire
+from zlang.plan.plan import Plan
+from zlang.run.journal import sync_directory
+
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A run folder; `path` is absolute."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.path.name
+
+    @property
+    def plan(self) -> Path:
+        """The plan, as JSON lines."""
+        return self.path / "plan.jsonl"
+
+    @property
+    def script(self) -> Path:
+        """The plan as a shell script."""
+        return self.path / "plan.sh"
+
+    @property
+    def sources(self) -> Path:
+        """The directory of the program's text."""
+        return self.path / "source"
+
+    @property
+    def journal(self) -> Path:
+        """The journal."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def directory(self) -> Path:
+        """The directory from which the run was started."""
+        try:
+            return Path(os.fsdecode((self.path / "directory").read_bytes()))
+        except FileNotFoundError:
+            return Path.cwd()
+
+    def write_plan(self, plan: Plan) -> None:
+        """Keep the plan; it appears under its name once it is whole and on the disk."""
+        temporary = self.path / ".plan.jsonl"
+        try:
+            with temporary.open("wb") as file:
+                file.writelines(wire.dump(plan))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.plan)
+            sync_directory(self.path)
+        except OSError as error:
+            message = f"cannot write {self.plan}: {error.strerror}"
+            raise RunError(message) from error
+
+    def read_plan(self) -> Plan:
+        """Read the plan back, item by item as they are asked for."""
+        return wire.load(self._plan_lines, str(self.plan))
+
+    def _plan_lines(self) -> Iterable[bytes]:
+        try:
+            with self.plan.open("rb") as file:
+                yield from file
+        except OSError as error:
+            message = f"cannot read {self.plan}: {error.strerror}"
+            raise RunError(message, "a run folder without a plan was never begun; delete it") from error
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder; a RunError names the process that holds it already. The kernel frees it at any death."""
+        path = self.path / "lock"
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            message = f"cannot lock the run {self.name}: {error.strerror}"
+            raise RunError(message) from error
+        try:
+            _take(handle, self.name)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _take(handle: int, name: str) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+        message = f"the run {name} is being carried out by process {holder or 'of another user'}"
+        raise RunError(message, "wait for it or stop it with Ctrl-C first") from error
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+    except OSError:
+        pass  # the number only makes a message better; a full disk is reported where it matters
+
+
+def create(runs: Path, experiment: str, directory: Path, now: float | None = None) -> Folder:
+    """Make the folder of a new run, to be carried out from `directory`."""
+    word = re.sub(r"[^a-z0-9]+", "-", experiment.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "run"
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() if now is None else now))
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        path = _fresh(runs.absolute(), f"{word}-{stamp}")
+        (path / "source").mkdir()
+        (path / "directory").write_bytes(os.fsencode(directory.absolute()))
+        sync_directory(path)
+        sync_directory(runs)
+    except OSError as error:
+        message = f"cannot make a run folder in {runs}: {error.strerror}"
+        raise RunError(message, "give another directory with --runs") from error
+    return Folder(path)
+
+
+def _fresh(runs: Path, stem: str) -> Path:
+    while True:
+        path = runs / f"{stem}-{secrets.token_hex(2)}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+
+
+def find(runs: Path, run: str | None = None) -> Folder:
+    """Find a run by its name in `runs` or by the path of its folder; without either, the latest one in `runs`."""
+    if run is None:
+        plans = sorted(runs.glob("*/plan.jsonl"), key=lambda path: path.stat().st_mtime)
+        if not plans:
+            message = f"there are no runs in {runs}"
+            raise RunError(message, "give another directory with --runs")
+        return Folder(plans[-1].parent.absolute())
+    for path in (runs / run, Path(run)):
+        if (path / "plan.jsonl").is_file():
+            return Folder(path.resolve())
+    message = f"there is no run `{run}` in {runs}"
+    raise RunError(message, "`zlang status` lists the runs; a path of a run folder will do, too")

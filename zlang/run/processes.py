@@ -1,0 +1,95 @@
+"""Finding and ending the processes of a run by the marks in their environment.
+
+fio's workers call setsid(), and a killed parent leaves them writing: neither a process group nor a parent's number
+finds them; what they inherited in their environment does. Rule: never ourselves, never what we descend from.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from zlang.errors import RunError
+
+GRACE = 5.0
+"""Seconds between asking a process to end and ending it."""
+_PATIENCE = 10.0
+"""Seconds in which a killed process has to be gone; it is longer only if it waits for a device."""
+_PROC = Path("/proc")
+
+
+def marked(marks: Mapping[str, str]) -> list[int]:
+    """List the processes that were started with all of `marks` in their environment."""
+    wanted = [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marks.items()]
+    ours = _lineage()
+    with os.scandir(_PROC) as entries:
+        numbers = [int(entry.name) for entry in entries if entry.name.isdigit()]
+    return [number for number in numbers if number not in ours and _has(number, wanted)]
+
+
+def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
+    """End all processes with `marks`, TERM first, and see that none is left; gives how many there were."""
+    found = marked(marks)
+    seen = set(found)
+    handles = _signal(found, marks, signal.SIGTERM)
+    _wait(handles, grace)
+    deadline = time.monotonic() + _PATIENCE
+    while found := marked(marks):  # again and again: what is being ended may still be forking
+        if time.monotonic() > deadline:
+            message = f"processes {', '.join(map(str, found))} do not die"
+            raise RunError(message, "they wait for a device; look at `cat /proc/PID/stack`, then `zlang resume`")
+        seen.update(found)
+        _wait(_signal(found, marks, signal.SIGKILL), 1.0)
+    return len(seen)
+
+
+def wait(handle: int, seconds: float | None) -> bool:
+    """Wait for the process of a pidfd without using the processor; tells whether it ended in time."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
+
+
+def _signal(numbers: list[int], marks: Mapping[str, str], what: signal.Signals) -> list[int]:
+    wanted = [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marks.items()]
+    handles: list[int] = []
+    for number in numbers:
+        with suppress(ProcessLookupError, PermissionError):
+            handle = os.pidfd_open(number)
+            handles.append(handle)
+            if _has(number, wanted):  # the number may have passed to another process since
+                signal.pidfd_send_signal(handle, what)
+    return handles
+
+
+def _wait(handles: list[int], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    for handle in handles:
+        wait(handle, deadline - time.monotonic())
+        os.close(handle)
+
+
+def _has(number: int, wanted: list[bytes]) -> bool:
+    try:
+        environment = b"\0" + (_PROC / str(number) / "environ").read_bytes() + b"\0"
+    except OSError:  # it ended, or is another user's
+        return False
+    return all(mark in environment for mark in wanted)
+
+
+def _lineage() -> set[int]:
+    number = os.getpid()
+    lineage = {0, number}
+    while number > 1:
+        try:
+            status = (_PROC / str(number) / "stat").read_bytes()
+        except OSError:
+            break
+        number = int(status.rpartition(b")")[2].split()[1])
+        lineage.add(number)
+    return lineage

@@ -1,0 +1,421 @@
+"""Carrying out a plan: `Plan` + folder + executor -> events, each in the journal before it is given out.
+
+Rules: a command is journalled before and after; a trial is committed only when its artefacts are on the disk; what
+failed is recorded and the next trial goes on; whatever ends the run, what it made is unmade first, in reverse order,
+but nothing on which something still stands.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.plan.plan import Action, Plan, Setup, Step, Trial
+from zlang.plan.state import Make, State, Unmake
+from zlang.run import journal
+from zlang.run.events import (
+    Begin,
+    Commit,
+    End,
+    Event,
+    Fail,
+    Finish,
+    Interrupt,
+    Left,
+    Made,
+    Outcome,
+    Recorded,
+    Session,
+    Start,
+    Unmade,
+    Verdict,
+)
+from zlang.run.executor import TIMED_OUT, Executor, Handle
+from zlang.run.folder import Folder
+from zlang.run.journal import Standing
+from zlang.run.stop import Interrupted, Stop
+
+Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
+Clock = Callable[[], float]
+
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one."""
+
+    only: int | None = None
+    failed: bool = False
+
+
+def run(
+    plan: Plan,
+    folder: Folder,
+    executor: Executor,
+    judge: Judge,
+    *,
+    clock: Clock = time.time,
+    selection: Selection = Selection(),
+) -> Iterator[Event]:
+    """Carry out what is not done yet. To be iterated in the main thread, to its end.
+
+    Raises RunError (a lost disk, a second runner) and Interrupted, in both cases after tidying.
+    """
+    with folder.lock(), Stop() as stop, journal.Writer(folder.journal) as writer:
+        standing = journal.standing(folder.journal)
+        yield from _Run(plan, folder, executor, judge, clock, selection, stop, writer, standing).events()
+
+
+def why_failed(directory: Path, step: str, rc: int, timeout: int) -> str:
+    """Say in one sentence why a step failed, by its exit code and the last line of its standard error."""
+    if rc == TIMED_OUT:
+        return f"{step}: out of time after {timeout} s"
+    try:
+        lines = (directory / f"{step}.err").read_text("utf-8", "replace").split("\n")
+    except OSError:
+        lines = []
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"{step}: {said[:_LONGEST_REASON]}" if said else f"{step}: exited with {rc}"
+
+
+class _Stopped(Exception):  # noqa: N818  (not an error)
+    """A wish to stop was heard between two commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    out: str
+    step: Step
+    rc: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Background:
+    step: Step
+    out: str
+    handle: Handle
+
+
+@dataclass(slots=True)
+class _Run:
+    """One session of carrying out a plan."""
+
+    _plan: Plan
+    _folder: Folder
+    _executor: Executor
+    _judge: Judge
+    _clock: Clock
+    _selection: Selection
+    _stop: Stop
+    _writer: journal.Writer
+    _standing: Standing
+    _state: State = field(default_factory=State)
+    _setups: dict[str, Setup] = field(default_factory=dict)
+    _places: dict[str, str] = field(default_factory=dict)
+    _background: list[_Background] = field(default_factory=list)
+    _is_lost: bool = False
+
+    def events(self) -> Iterator[Event]:
+        try:
+            try:
+                yield from self._session()
+            except _Stopped:
+                self._stop.acknowledge()
+                yield from self._interrupted()
+        except Exception as error:
+            self._salvage()
+            if isinstance(error, OSError):
+                message = f"the run cannot go on: {error.strerror}" + (f": {error.filename}" if error.filename else "")
+                raise RunError(message, "mend that, then `zlang resume`") from error
+            raise
+        finally:
+            for task in self._background:
+                task.handle.kill()
+
+    # Parts of a session
+
+    def _session(self) -> Generator[Event, None, None]:
+        is_first = self._standing.sessions == 0
+        yield self._record(Session(self._now(), self._folder.name, _boot()))
+        if not is_first:
+            self._executor.sweep()
+            yield from self._unmake_leftovers()
+        yield from self._facts()
+        yield from self._trials()
+        yield from self._tear_down()
+        self._executor.sweep()
+        if self._standing.done >= self._plan.header.trials and not self._state.standing:
+            yield self._record(Finish(self._now()))
+
+    def _interrupted(self) -> Generator[Event, None, None]:
+        yield from self._stop_background()
+        yield from self._tear_down()
+        self._executor.sweep()
+        yield self._record(Interrupt(self._now()))
+        raise Interrupted(self._stop.signal)
+
+    def _salvage(self) -> None:
+        """Tidy up though nothing can be written any more; the next session unmakes once more what the journal names."""
+        self._is_lost = True
+        self._stop.acknowledge()
+        for task in self._background:
+            with suppress(RunError, OSError):
+                task.handle.stop()
+        self._background.clear()
+        with suppress(RunError, OSError):
+            for _ in self._tear_down():
+                pass
+        with suppress(RunError, OSError):
+            self._executor.sweep()
+
+    def _facts(self) -> Generator[Event, None, None]:
+        for step in self._plan.header.facts:
+            if step.name not in self._standing.facts:
+                self._directory("facts").mkdir(exist_ok=True)
+                yield from self._command(step, "facts")
+
+    def _unmake_leftovers(self) -> Generator[Event, None, None]:
+        wanted = dict.fromkeys(self._standing.left)
+        if not wanted:
+            return
+        found: dict[str, Setup] = {}
+        for item in self._plan.items():
+            if isinstance(item, Setup) and item.signature in wanted:
+                found[item.signature] = item
+                if len(found) == len(wanted):
+                    break
+        if missing := wanted.keys() - found.keys():
+            message = f"the journal of {self._folder.name} names setups that its plan does not have: {min(missing)}"
+            raise RunError(message, "the folder holds the plan of another run; undo by hand what its journal made")
+        left = tuple(found[signature] for signature in wanted)
+        self._state = State(left, frozenset(setup.key for setup in left))
+        yield from self._tear_down()
+
+    def _trials(self) -> Generator[Event, None, None]:
+        only = self._selection.only
+        for item in self._plan.items():
+            if isinstance(item, Setup):
+                self._setups[item.signature] = item
+            elif self._is_wanted(item):
+                yield from self._trial(item)
+                if only is not None:
+                    return
+        if only is not None:
+            message = f"the plan has no trial number {only}"
+            raise RunError(message, f"they are numbered up to {self._plan.header.trials}")
+
+    def _is_wanted(self, trial: Trial) -> bool:
+        if self._selection.only is not None:
+            return trial.number == self._selection.only
+        if trial.place in self._standing.failed:
+            return self._selection.failed
+        out = self._standing.committed.get(trial.place)
+        if out is None:
+            return True
+        return self._selection.failed and not self._judge(trial, self._directory(out), None).valid
+
+    # A trial
+
+    def _trial(self, trial: Trial) -> Generator[Event, None, None]:
+        failure = yield from self._bring([self._setup(signature) for signature in trial.setups])
+        if failure:
+            yield from self._failed(trial, failure, None)
+            return
+        out = self._attempt(trial.place)
+        yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
+        self._state = self._state.spoil(trial.spoils)
+        times: list[float] = []
+        failure = yield from self._protocol(trial, out, times)
+        window = (times[0], times[-1]) if times else None
+        if failure:
+            yield from self._failed(trial, failure, window)
+            return
+        directory = self._directory(out)
+        _sync(directory, self._folder.path)
+        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out))
+        verdict = self._judge(trial, directory, window)
+        yield Outcome(trial, directory, verdict, "" if verdict.valid else verdict.why_not)
+
+    def _protocol(self, trial: Trial, out: str, times: list[float]) -> Generator[Event, None, _Failure | None]:
+        """Carry out a trial's steps; `times` gets the moments between which it was measured."""
+        failure: _Failure | None = None
+        steps = [step for step in trial.steps if step.action is not Action.TIDY]
+        for step in steps:
+            if step.action is Action.COLLECT:
+                yield from self._collect(step, out)
+                continue
+            began = self._now()
+            failure = yield from self._attempted(step, out)
+            if step.action is Action.MEASURE:
+                times.extend((began, self._now()))
+            if failure:
+                break
+        yield from self._stop_background()
+        for step in trial.steps:
+            if step.action is Action.TIDY:
+                failure = (yield from self._attempted(step, out)) or failure
+        return failure
+
+    def _failed(
+        self, trial: Trial, failure: _Failure, window: tuple[float, float] | None
+    ) -> Generator[Event, None, None]:
+        step, directory = failure.step, self._directory(failure.out)
+        yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
+        verdict = self._judge(trial, directory, window) if step.action is Action.MEASURE else None
+        said = verdict.why_not if verdict and not verdict.valid and failure.rc != TIMED_OUT else ""
+        yield Outcome(trial, directory, verdict, said or why_failed(directory, step.name, failure.rc, step.timeout))
+
+    # Setups
+
+    def _bring(self, needed: Sequence[Setup]) -> Generator[Event, None, _Failure | None]:
+        for change in self._state.changes(needed):
+            match change:
+                case Make(setup):
+                    failure = yield from self._make(setup)
+                case Unmake(setup):
+                    failure = yield from self._unmake(setup)
+            if failure:
+                return failure
+        return None
+
+    def _make(self, setup: Setup) -> Generator[Event, None, _Failure | None]:
+        made = self._state.after(Make(setup))
+        self._state = made.spoil((setup.key,))  # half made: whatever happens now, it has to be unmade
+        out = self._place(setup)
+        for step in setup.make:
+            failure = yield from self._attempted(step, out)
+            if failure:
+                yield from self._unmake(setup)
+                return failure
+        yield self._record(Made(self._now(), setup.key, setup.signature))
+        self._state = made
+        return None
+
+    def _unmake(self, setup: Setup) -> Generator[Event, None, _Failure | None]:
+        self._state = self._state.spoil((setup.key,))
+        out = self._places.pop(setup.signature, None) or ("" if self._is_lost else self._new_place(setup))
+        for step in setup.unmake:
+            failure = yield from self._attempted(step, out)
+            if failure:
+                return failure
+        yield self._record(Unmade(self._now(), setup.key, setup.signature))
+        self._state = self._state.after(Unmake(setup))
+        return None
+
+    def _tear_down(self) -> Generator[Event, None, None]:
+        """Unmake everything, but nothing on which something stands that would not go."""
+        needed_still: set[str | None] = set()
+        for unmake in self._state.teardown():
+            setup = unmake.setup
+            if setup.key in needed_still:
+                needed_still.add(setup.parent)
+                continue
+            failure = yield from self._unmake(setup)
+            if failure:
+                needed_still.add(setup.parent)
+                directory = self._directory(failure.out)
+                why = why_failed(directory, failure.step.name, failure.rc, failure.step.timeout)
+                yield Left(setup, directory, why)
+
+    def _setup(self, signature: str) -> Setup:
+        if signature not in self._setups:
+            message = f"the plan of {self._folder.name} needs a setup that it does not have: {signature}"
+            raise RunError(message, "make the plan again")
+        return self._setups[signature]
+
+    def _place(self, setup: Setup) -> str:
+        out = self._places[setup.signature] = self._new_place(setup)
+        return out
+
+    def _new_place(self, setup: Setup) -> str:
+        return self._attempt(f"setups/{setup.signature}", self._standing.attempts.get(setup.signature, 0))
+
+    # Commands
+
+    def _attempted(self, step: Step, out: str) -> Generator[Event, None, _Failure | None]:
+        rc = yield from self._command(step, out)
+        return _Failure(out, step, rc) if rc != 0 else None
+
+    def _command(self, step: Step, out: str) -> Generator[Event, None, int]:
+        self._check()
+        yield self._record(Start(self._now(), step.name, out))
+        rc = self._executor.run(step, self._directory(out), self._stop, keep=not self._is_lost)
+        yield self._record(End(self._now(), step.name, out, rc))
+        self._check()
+        return rc
+
+    def _collect(self, step: Step, out: str) -> Generator[Event, None, None]:
+        self._check()
+        yield self._record(Start(self._now(), step.name, out))
+        self._background.append(_Background(step, out, self._executor.start(step, self._directory(out))))
+
+    def _stop_background(self) -> Generator[Event, None, None]:
+        while self._background:
+            task = self._background[-1]
+            rc = task.handle.stop()
+            self._background.pop()
+            yield self._record(End(self._now(), task.step.name, task.out, rc))
+
+    def _check(self) -> None:
+        if self._stop.pending and not self._is_lost:
+            raise _Stopped
+
+    def _record(self, event: Recorded) -> Event:
+        if not self._is_lost:
+            self._writer.write(event)
+            self._standing.apply(event)
+        return event
+
+    # Places and times
+
+    def _now(self) -> float:
+        return self._clock()
+
+    def _directory(self, out: str) -> Path:
+        return self._folder.path / out
+
+    def _attempt(self, place: str, so_far: int = 0) -> str:
+        """Make the directory of the next attempt; one that is there is somebody's output and is never used again."""
+        number = so_far
+        while True:
+            number += 1
+            out = f"{place}/a{number}"
+            try:
+                self._directory(out).mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return out
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def _sync(directory: Path, top: Path) -> None:
+    """Wait until all files beneath `directory`, and the names that lead to them from `top`, are on the disk."""
+    for at, _, names in os.walk(directory):
+        for name in names:
+            _sync_file(os.path.join(at, name))  # noqa: PTH118  (os.walk gives strings)
+        journal.sync_directory(Path(at))
+    while directory != top:
+        directory = directory.parent
+        journal.sync_directory(directory)
+
+
+def _sync_file(path: str) -> None:
+    if not os.path.isfile(path) or os.path.islink(path):  # noqa: PTH113, PTH114  (a FIFO would block us)
+        return
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
