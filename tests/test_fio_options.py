@@ -1,0 +1,158 @@
+"""Every generated property of the fio kind is one that fio itself takes, in the form in which zlang gives it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tools import generate_fio
+from zlang import units
+
+OPTIONS = generate_fio.load()
+PROPERTIES = generate_fio.properties(OPTIONS)
+BUILT_IN = frozenset(OPTIONS.engines)
+FIO = shutil.which("fio")
+
+STRINGS = {
+    "ignore_error": "EIO,ENOSPC:EIO",
+    "cpus_allowed": "0",
+    "numa_cpu_nodes": "0",
+    "numa_mem_policy": "local",
+    "cgroup": "zlang",
+    "steadystate": "iops_slope:0.1%",
+    "sync_file_range": "wait_before,write:8",
+    "bsrange": "4096-8192",
+    "bssplit": "4096/60:8192/40",
+    "verify_pattern": "0xdeadbeef",
+    "verify_async_cpus": "0",
+    "buffer_pattern": "0xdeadbeef",
+    "log_compression_cpus": "0",
+    "hostname": "localhost",
+    "interface": "lo",
+    "volume": "v",
+    "brick": "b",
+    "cmdprio_bssplit": "4096/50",
+    "uri": "nbd://localhost/x",
+    "bindname": "localhost",
+    "clustername": "ceph",
+    "pool": "p",
+    "clientname": "admin",
+    "rbdname": "r",
+}
+"""A value for each string that has no default."""
+
+
+def values(member: generate_fio.Property) -> list[str]:
+    """What fio is given: both states of a bool, each word, or else the default or the smallest value allowed."""
+    attributes = dict(member.attributes)
+    if member.type == "bool":
+        return ["0", "1"]
+    if member.words:
+        return [word for word in member.words if member.name != "ioengine" or word in BUILT_IN]
+    text = attributes.get("default") or attributes.get("allow", "").partition("..")[0]
+    if member.type == "string":
+        return [text.removeprefix('"').removesuffix('"') or STRINGS[member.name]]
+    return [bare_number(text, member.type, attributes.get("unit", "1s"))]
+
+
+def bare_number(text: str, kind: str, unit: str) -> str:
+    """A quantity as fio gets it: in bytes, in the option's unit of time, in percent."""
+    amount = units.parse(text).amount if text else units.parse(unit).amount
+    if kind == "duration":
+        amount /= units.parse(unit).amount
+    if kind == "share":
+        amount *= 100
+    return str(amount) if amount.denominator == 1 else str(float(amount))
+
+
+def parse_only(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What fio says to jobs that it only reads."""
+    return subprocess.run(
+        [str(FIO), "--parse-only", *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def job(number: int, engine: str, option: str, value: str) -> list[str]:
+    """A job with one option set."""
+    chosen = [] if option == "ioengine" else [f"--ioengine={engine}"]
+    return [f"--name=job{number}", "--size=1048576", *chosen, f"--{option}={value}"]
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Engine, option and value, for each property that this version of fio should know."""
+    found = []
+    for member in PROPERTIES:
+        if "since" in dict(member.attributes) and newer_than_installed(dict(member.attributes)["since"].strip('"')):
+            continue
+        for engine in member.engines or ("null",):
+            if engine in BUILT_IN:
+                found += [(engine, member.name, value) for value in values(member)]
+    return found
+
+
+def newer_than_installed(version: str) -> bool:
+    return numbers(version) > numbers(OPTIONS.fio)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.removeprefix("fio-").split(".")[:2])
+
+
+def refused(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The cases that fio refuses or remarks on. One call reads them all; after a refusal each half is asked again."""
+    arguments = [argument for number, case in enumerate(found) for argument in job(number, *case)]
+    done = parse_only(*arguments)
+    if done.returncode == 0 and not done.stderr:
+        return []
+    if len(found) == 1:
+        return found
+    half = len(found) // 2
+    return refused(found[:half]) + refused(found[half:])
+
+
+@pytest.mark.skipif(FIO is None, reason="fio is not installed")
+def test_fio_takes_every_property() -> None:
+    assert refused(cases()) == []
+
+
+@pytest.mark.skipif(FIO is None, reason="fio is not installed")
+def test_fio_refuses_what_it_does_not_know() -> None:
+    wrong = [
+        ("null", "rw", "nope"),
+        ("null", "rwmixread", "101"),
+        ("null", "ioengine", "cpu-io"),
+        ("null", "hipri", "1"),
+    ]
+    right = [("null", "rw", "read"), ("pvsync2", "hipri", "1")]
+    assert refused([*right, *wrong]) == wrong
+
+
+def test_library_is_what_the_generator_writes() -> None:
+    done = subprocess.run(
+        [sys.executable, generate_fio.__file__, "--check"], capture_output=True, text=True, check=False, timeout=20
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_option_is_a_property_or_left_out_for_a_reason() -> None:
+    offered = {member.name for member in PROPERTIES}
+    reasons = {name for names, _ in generate_fio.left_out(OPTIONS) for name in names.split(", ")}
+    known = {generate_fio.DOCUMENTED_NAMES.get(option["name"], option["name"]) for option in OPTIONS.all()}
+    assert known <= offered | reasons
+    assert not offered & reasons
+    assert len(offered) == len(PROPERTIES)
+
+
+def test_a_string_that_has_no_default_has_a_sample() -> None:
+    without = {m.name for m in PROPERTIES if m.type == "string" and "default" not in dict(m.attributes)}
+    assert set(STRINGS) <= without
+
+
+@pytest.mark.parametrize("member", PROPERTIES, ids=lambda member: member.name)
+def test_doc_is_one_short_sentence(member: generate_fio.Property) -> None:
+    doc = dict(member.attributes)["doc"]
+    assert len(doc) <= generate_fio.WIDTH - len("    doc = ")
+    assert not doc.endswith('."') or doc.endswith('..."')
