@@ -13,8 +13,18 @@ from zlang import units
 
 OPTIONS = generate_fio.load()
 PROPERTIES = generate_fio.properties(OPTIONS)
-BUILT_IN = frozenset(OPTIONS.engines)
 FIO = shutil.which("fio")
+
+
+def asked(argument: str) -> str:
+    """What the installed fio says of itself, or nothing."""
+    if FIO is None:
+        return ""
+    return subprocess.run([FIO, argument], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+
+VERSION = asked("--version") or OPTIONS.fio
+BUILT_IN = frozenset(asked("--enghelp").split()) & frozenset(OPTIONS.engines)
 
 STRINGS = {
     "ignore_error": "EIO,ENOSPC:EIO",
@@ -94,11 +104,11 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 def newer_than_installed(version: str) -> bool:
-    return numbers(version) > numbers(OPTIONS.fio)
+    return numbers(version) > numbers(VERSION)
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.removeprefix("fio-").split(".")[:2])
+    return tuple(int(part) for part in version.removeprefix("fio-").partition("-")[0].split(".")[:2])
 
 
 def refused(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
