@@ -106,7 +106,6 @@ class PropertyDef:
     cost: str = "create"
     since: str = ""
     doc: str = ""
-    required: bool = False
     only: str = ""
 
 
@@ -142,12 +141,13 @@ class ActionDef:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A kind: role, properties, what it offers and needs, and what it does. `text` is its source, for identities."""
+    """A kind: role, properties, what it offers and needs, and what it does. `digest` is of its templates, for identities."""
 
     name: str
     role: str
     parents: tuple[str, ...]
     properties: Mapping[str, PropertyDef]
+    required: tuple[str, ...]
     offers: Mapping[str, Expr]
     needs: tuple[tuple[str, ...], str] | None
     requires: tuple[tuple[str, str], ...]
@@ -156,7 +156,6 @@ class Kind:
     writes: Expr | None
     doc: str
     module: str
-    text: str
     digest: str
 
     def action(self, name: str, selector: str = "") -> ActionDef | None:

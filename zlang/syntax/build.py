@@ -227,6 +227,10 @@ def _range(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr) -> tree
     return tree.Range(span, low, high, None, times=False)
 
 
+def _range_open(_driver: Driver, span: Span, low: tree.Expr) -> tree.Range:
+    return tree.Range(span, low, None, None, times=False)
+
+
 def _range_by(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
     return tree.Range(span, low, high, step, times=False)
 
@@ -316,25 +320,29 @@ def plain_text(driver: Driver, token: Token) -> str:
     return "".join(part for part in text.parts if isinstance(part, str))
 
 
-_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|\\[\s\S]|[^{}\\]+|\\")
+_LITERAL = re.compile(r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\")
 
 
 def text_of(driver: Driver, token: Token) -> tree.Text:
     """A text literal: escapes undone, `{…}` parsed. Three quotes keep backslashes as they are."""
     verbatim = token.text.startswith('"""')
     quote = 3 if verbatim else 1
-    start, end = token.start + quote, token.end - quote
+    position, end = token.start + quote, max(token.start + quote, token.end - quote)
     parts: list[str | tree.Expr] = []
-    for piece in _PIECE.finditer(driver.source.text, start, max(start, end)):
-        text = piece.group()
+    while position < end:
+        piece = _LITERAL.match(driver.source.text, position, end)
+        assert piece is not None, "BUG: a text has a character that no piece matches"
+        text, start, position = piece.group(), position, piece.end()
+        closing = _closing(driver.source.text, start, end) if text == "{" else None
         if text in {"{{", "}}"}:
             parts.append(text[0])
-        elif piece.group(1) is not None:
-            inner = driver.parse_inside(piece.start(1), piece.end(1))
+        elif closing is not None:
+            inner = driver.parse_inside(start + 1, closing)
+            position = closing + 1
             if inner is not None:
                 parts.append(inner)
         elif text in {"{", "}"}:
-            span = Span(driver.source, piece.start(), piece.end())
+            span = Span(driver.source, start, position)
             driver.report(Code.BAD_INTERPOLATION.at(span, brace=text, hint=f"write `{text}{text}` for a `{text}`"))
         elif text.startswith("\\") and not verbatim:
             parts.append(_escape(driver, piece))
@@ -344,6 +352,16 @@ def text_of(driver: Driver, token: Token) -> tree.Text:
     if verbatim:
         merged = _dedent(merged)
     return tree.Text(Span(driver.source, token.start, token.end), merged)
+
+
+def _closing(text: str, start: int, end: int) -> int | None:
+    """The offset of the brace that closes the one at `start`."""
+    depth = 0
+    for i in range(start, end):
+        depth += (text[i] == "{") - (text[i] == "}")
+        if depth == 0:
+            return i
+    return None
 
 
 def _escape(driver: Driver, piece: re.Match[str]) -> str:

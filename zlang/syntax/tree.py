@@ -53,11 +53,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`low..high`, `by` a step or by a factor."""
+    """`low..high`, `by` a step or by a factor; only what a property allows may be open above."""
 
     span: Span
     low: Expr
-    high: Expr
+    high: Expr | None
     step: Expr | None
     times: bool
 

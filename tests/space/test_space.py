@@ -1,0 +1,117 @@
+"""The laws of a space, against an enumeration that knows nothing of counting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zlang.check.program import Axis
+from zlang.space import space
+from zlang.space.space import Condition
+
+
+def brute(axes: tuple[Axis, ...], known: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Every point by backtracking: the first axis that is reached and not yet chosen is chosen."""
+    stack = list(axes)
+    while stack:
+        axis = stack.pop(0)
+        if axis.path not in known:
+            for level in range(axis.size):
+                yield from brute(axes, {**known, axis.path: level})
+            return
+        if axis.branches is not None:
+            stack = list(axis.branches[known[axis.path]]) + stack
+    yield known
+
+
+def key(point: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(point.items()))
+
+
+@st.composite
+def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
+    """A few axes that may contain each other, as names that are reached by several ways do."""
+    made: list[Axis] = []
+    for i in range(draw(st.integers(1, 5))):
+        size = draw(st.integers(1, 3))
+        branches: tuple[tuple[Axis, ...], ...] | None = None
+        if made and draw(st.booleans()):
+            pick = st.lists(st.sampled_from(made), max_size=2, unique_by=lambda a: a.path)
+            branches = tuple(tuple(draw(pick)) for _ in range(size))
+        made.append(Axis(f"f{i}", size, branches))
+    return tuple(draw(st.lists(st.sampled_from(made), min_size=1, max_size=4, unique_by=lambda a: a.path)))
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> tuple[Condition, ...]:
+    """Predicates in three-valued logic over up to two factors, which may be absent."""
+    found = []
+    for _ in range(draw(st.integers(0, 2))):
+        reads = draw(st.lists(st.sampled_from([f"f{i}" for i in range(5)]), min_size=1, max_size=2, unique=True))
+        odd = draw(st.booleans())
+
+        def holds(point: object, reads: list[str] = reads, odd: bool = odd) -> bool | None:
+            assert isinstance(point, dict)
+            levels = [point.get(name) for name in reads]
+            if any(level is None for level in levels):
+                return None
+            return (sum(level for level in levels if level is not None) % 2 == 1) is odd
+
+        found.append(Condition(frozenset(reads), holds))
+    return tuple(found)
+
+
+@given(axes(), conditions())
+@settings(max_examples=400, deadline=None)
+def test_a_space_is_its_enumeration(some: tuple[Axis, ...], rules: tuple[Condition, ...]) -> None:
+    expected = [p for p in brute(some, {}) if all(rule.holds(p) is not False for rule in rules)]
+    built = space.build(some, rules)
+    listed = list(built)
+    assert built.count == len(expected)
+    assert sorted(map(key, listed)) == sorted(map(key, expected))
+    assert [built[i] for i in range(built.count)] == listed
+
+
+@given(axes(), conditions(), st.integers(0, 5), st.integers())
+@settings(deadline=None)
+def test_a_sample_is_of_the_space_and_repeatable(
+    some: tuple[Axis, ...], rules: tuple[Condition, ...], size: int, seed: int
+) -> None:
+    built = space.build(some, rules)
+    drawn = built.sample(size, seed)
+    assert drawn == built.sample(size, seed)
+    assert len({key(p) for p in drawn}) == len(drawn) == min(size, built.count)
+    assert {key(p) for p in drawn} <= {key(p) for p in built}
+
+
+@given(axes(), st.sets(st.sampled_from([f"f{i}" for i in range(5)])))
+@settings(deadline=None)
+def test_a_split_space_multiplies_back(some: tuple[Axis, ...], paths: set[str]) -> None:
+    built = space.build(some)
+    having, others = built.split(paths)
+    assert having.count * others.count == built.count
+    assert {key(a | b) for a in having for b in others} == {key(p) for p in built}
+
+
+def test_a_huge_space_is_counted_and_indexed_at_once() -> None:
+    built = space.build(tuple(Axis(f"f{i}", 1000) for i in range(4)))
+    assert built.count == 10**12
+    assert built[10**12 - 1] == {f"f{i}": 999 for i in range(4)}
+    assert len(built.sample(10, seed=1)) == 10
+
+
+def test_a_condition_lists_only_the_factors_that_it_mentions() -> None:
+    inner = tuple(Axis(f"i{i}", 1000) for i in range(3))
+    target = Axis("target", 2, (inner, ()))
+    built = space.build((target, Axis("bs", 10)), [Condition(frozenset({"target", "bs"}), lambda p: p["bs"] > 4)])
+    assert built.count == (10**9 + 1) * 5
+
+
+def test_more_connections_than_can_be_listed_are_refused() -> None:
+    some = tuple(Axis(f"f{i}", 1000) for i in range(3))
+    with pytest.raises(space.TooConnected) as error:
+        space.build(some, [Condition(frozenset({"f0", "f1", "f2"}), lambda _: True)])
+    assert error.value.paths == ("f0", "f1", "f2")

@@ -1,0 +1,483 @@
+"""Tree to program: imports, names, types, kinds, experiments.
+
+In: a source, what `--set` and `--profile` say, and a function that reads another file. Out: a `Program` and all findings.
+Nothing here touches a file itself.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from zlang.check import library, types
+from zlang.check.kinds import kind_of
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Program
+from zlang.check.resolve import Resolver, unknown
+from zlang.check.types import COUNT, NOTHING, Type, Variant
+from zlang.diagnostics import Code, Diagnostic, Severity
+from zlang.source import Source, Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import parse, tree
+from zlang.units import Quantity
+
+CACHES = ("cold", "hot", "as_is")
+"""Cache protocols: flushed and verified; filled and verified; left as it is."""
+_FIELDS = ("on", "run", "cache", "repeat", "collect")
+Read = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A program and what is wrong with it; it may be planned only if nothing is an error."""
+
+    program: Program
+    findings: tuple[Diagnostic, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no finding is an error."""
+        return all(finding.code.severity is not Severity.ERROR for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says: values of params by name, and a profile."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    profile: str | None = None
+
+
+def program(source: Source, read: Read, overrides: Overrides | None = None) -> Checked:
+    """Check a whole program. `read` gives the text of an imported file and raises OSError."""
+    return _Checker(source, read, overrides or Overrides()).run()
+
+
+@dataclass(slots=True)
+class _Module:
+    """A file: its entries by name, its kinds, and the modules it imports under a name."""
+
+    tree: tree.Tree
+    prefix: tuple[str, ...]
+    entries: dict[str, tree.Let | tree.Param | tree.Declaration] = field(default_factory=dict)
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
+    merged: list[_Module] = field(default_factory=list)
+    named: dict[str, _Module] = field(default_factory=dict)
+    resolved: dict[str, Expr] = field(default_factory=dict)
+    pending: list[str] = field(default_factory=list)
+
+
+class _Checker:
+    def __init__(self, source: Source, read: Read, overrides: Overrides) -> None:
+        self.source, self.read, self.overrides = source, read, overrides
+        self.findings: list[Diagnostic] = []
+        self.sources: list[Source] = []
+        self.modules: dict[str, _Module] = {}
+        self.factors: dict[str, FactorDef] = {}
+        self.settings: dict[str, tree.Expr] = {}
+        self.library = library.load()
+
+    def run(self) -> Checked:
+        root = self._module(self.source, (), ())
+        scope = ModuleScope(self, root)
+        self._settings(root)
+        for name in root.entries:
+            scope.lookup(name, root.entries[name].span)
+        for module in list(self.modules.values()):
+            inner = ModuleScope(self, module)
+            for name in module.entries:
+                inner.lookup(name, module.entries[name].span)
+        experiments: dict[str, Experiment] = {}
+        places: dict[str, Span] = {}
+        for entry in root.tree.entries:
+            if isinstance(entry, tree.Experiment):
+                if entry.name.text in places:
+                    finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
+                    self.report(finding.also(places[entry.name.text], "first defined here"))
+                places[entry.name.text] = entry.name.span
+                checked = self._experiment(entry, scope)
+                if checked is not None:
+                    experiments[entry.name.text] = checked
+        params = tuple(name for name, entry in root.entries.items() if isinstance(entry, tree.Param))
+        checked_program = Program(self.source, tuple(self.sources), experiments, root.kinds, params)
+        unique = {(f.code, f.span.source.name, f.span.start, f.message): f for f in self.findings}
+        order = {source.name: i for i, source in enumerate(self.sources)}
+        findings = sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start))
+        return Checked(checked_program, tuple(findings))
+
+    def report(self, finding: Diagnostic) -> None:
+        self.findings.append(finding)
+
+    # -- modules
+
+    def _module(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...]) -> _Module:
+        parsed = parse.program(source)
+        self.findings += parsed.findings
+        self.sources.append(source)
+        module = _Module(parsed.tree, prefix)
+        self.modules[source.name] = module
+        places: dict[str, Span] = {}
+        for entry in parsed.tree.entries:
+            if isinstance(entry, tree.Let | tree.Param | tree.Declaration | tree.KindDef):
+                name = entry.name
+                if name.text in places:
+                    finding = Code.DUPLICATE.at(name.span, name=name.text)
+                    self.report(finding.also(places[name.text], "first defined here"))
+                    continue
+                places[name.text] = name.span
+                if isinstance(entry, tree.KindDef):
+                    module.kinds[name.text] = kind_of(entry, source.name, self.report)
+                else:
+                    module.entries[name.text] = entry
+            elif isinstance(entry, tree.Import):
+                self._import(entry, module, (*chain, source.name))
+        for name, place in places.items():
+            kind = self._library_kind(module, name)
+            if kind is not None and name not in module.kinds:
+                hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or choose another name"
+                self.report(Code.DUPLICATE.at(place, name=name, label="this is also a kind", hint=hint))
+        return module
+
+    def _import(self, node: tree.Import, module: _Module, chain: tuple[str, ...]) -> None:
+        if not node.is_file:
+            if node.target not in self.library.modules:
+                hint = did_you_mean(node.target, self.library.modules) or "it has " + ", ".join(self.library.modules)
+                self.report(Code.UNKNOWN_LIBRARY.at(node.span, name=node.target, hint=hint))
+                return
+            module.libraries[node.target] = node.alias.text if node.alias else ""
+            return
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(chain[-1]), node.target))
+        target = f'"{node.target}"'
+        if path in chain:
+            circle = " → ".join([*chain[chain.index(path) :], path])
+            self.report(Code.IMPORT_CIRCLE.at(node.span, target=target, circle=circle))
+            return
+        found = self.modules.get(path)
+        if found is None:
+            try:
+                text = self.read(path)
+            except OSError as error:
+                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=(error.strerror or "").lower()))
+                return
+            except UnicodeDecodeError:
+                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why="it is no UTF-8 text"))
+                return
+            prefix = (node.alias.text,) if node.alias else ()
+            found = self._module(Source(path, text), prefix, chain)
+        if node.alias:
+            module.named[node.alias.text] = found
+        else:
+            module.merged.append(found)
+
+    def _library_kind(self, module: _Module, name: str) -> Kind | None:
+        home = self.library.module_of(name)
+        if home and (home == library.PRELUDE or module.libraries.get(home) == ""):
+            return self.library.kind(name)
+        return None
+
+    def find_kind(self, module: _Module, path: tuple[str, ...]) -> Kind | None:
+        """A kind by its name, qualified or not."""
+        if len(path) == 1:
+            own = module.kinds.get(path[0]) or self._library_kind(module, path[0])
+            return own or next((m.kinds[path[0]] for m in module.merged if path[0] in m.kinds), None)
+        if path[0] in module.named:
+            return self.find_kind(module.named[path[0]], path[1:])
+        home = next((target for target, alias in module.libraries.items() if alias == path[0]), None)
+        if home is not None and path[1] in self.library.modules[home]:
+            return self.library.kind(path[1])
+        return None
+
+    # -- params
+
+    def _settings(self, root: _Module) -> None:
+        params = {name: entry for name, entry in root.entries.items() if isinstance(entry, tree.Param)}
+        for merged in root.merged:
+            params |= {name: entry for name, entry in merged.entries.items() if isinstance(entry, tree.Param)}
+        profiles = {e.name.text: e for e in root.tree.entries if isinstance(e, tree.Profile)}
+        for profile in profiles.values():
+            for item in profile.items:
+                if not isinstance(item, tree.Field):
+                    self.report(Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else"))
+                elif item.name.text not in params:
+                    hint = did_you_mean(item.name.text, params) or _listed("params", params)
+                    self.report(Code.UNKNOWN_PARAM.at(item.name.span, name=item.name.text, hint=hint))
+                elif profile.name.text == self.overrides.profile:
+                    self.settings[item.name.text] = item.value
+        chosen = self.overrides.profile
+        if chosen is not None and chosen not in profiles:
+            words = Source("--profile", chosen)
+            hint = did_you_mean(chosen, profiles) or _listed("profiles", profiles)
+            self.report(Code.UNKNOWN_PROFILE.at(Span(words, 0, len(chosen)), name=chosen, hint=hint))
+        for name, text in self.overrides.values.items():
+            words = Source("--set", f"{name}={text}")
+            if name not in params:
+                hint = did_you_mean(name, params) or _listed("params", params)
+                self.report(Code.UNKNOWN_PARAM.at(Span(words, 0, len(name)), name=name, hint=hint))
+                continue
+            value, findings = parse.expression(Source(f"--set {name}", text))
+            self.findings += findings
+            if value is not None:
+                self.settings[name] = value
+
+    # -- experiments
+
+    def _experiment(self, node: tree.Experiment, module_scope: ModuleScope) -> Experiment | None:
+        resolver = Resolver(module_scope, self.report, self.factors)
+        fields: dict[str, Expr] = {}
+        places: dict[str, Span] = {}
+        for item in node.items:
+            if isinstance(item, tree.Zip):
+                for word in item.names:
+                    self._known_field(word)
+                wanted = {word.text: self._field_type(word.text) for word in item.names}
+                fields |= resolver.zip(item, (node.name.text,), wanted)
+            elif isinstance(item, tree.Field):
+                name = item.name.text
+                if name in places:
+                    finding = Code.DUPLICATE.at(item.name.span, name=name)
+                    self.report(finding.also(places[name], "first defined here"))
+                places[name] = item.name.span
+                if self._known_field(item.name):
+                    fields[name] = self._field(resolver, node, item)
+        if "run" not in fields:
+            hint = "say what is run: `run = …`"
+            self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
+            return None
+        scope = ExperimentScope(module_scope, fields)
+        where_resolver = Resolver(scope, self.report, self.factors)
+        wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
+        self._join(node, fields, wheres)
+        cache = fields.get("cache") or Resolver(module_scope, self.report).typed(
+            tree.Name(node.name.span, ("as_is",)), (), "cache", self._field_type("cache")
+        )
+        axes = tuple(axis for name in ("on", "run", "collect", "cache") if name in fields for axis in fields[name].axes)
+        factors = self._named(axes)
+        return Experiment(
+            node.name.text,
+            node.title,
+            node.span,
+            fields.get("on"),
+            fields["run"],
+            cache,
+            fields.get("collect"),
+            self._repeat(fields.get("repeat")),
+            tuple(wheres),
+            factors,
+            axes,
+        )
+
+    def _known_field(self, word: tree.Word) -> bool:
+        if word.text in _FIELDS:
+            return True
+        hint = did_you_mean(word.text, _FIELDS) or "an experiment has " + ", ".join(f"`{f}`" for f in _FIELDS)
+        self.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
+        return False
+
+    def _field_type(self, name: str) -> Type:
+        if name == "cache":
+            return Type(words=tuple(Variant(word) for word in CACHES))
+        if name == "repeat":
+            return COUNT
+        if name == "collect":
+            return Type(element=types.ANYTHING_DECLARED)
+        return types.ANYTHING_DECLARED
+
+    def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field) -> Expr:
+        name = item.name.text
+        resolved = resolver.typed(item.value, (node.name.text, name), name, self._field_type(name))
+        roles = {"on": "resource", "run": "workload", "collect": "collector"}
+        if name in roles and not resolved.type.unknown:
+            kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
+            for kind_name in sorted(kinds):
+                kind = self._kind_by_name(kind_name)
+                if kind is not None and kind.role != roles[name]:
+                    article = "a " if roles[name][0] not in "aeiou" else "an "
+                    found = f"a `{kind_name}`, which is a {kind.role}"
+                    place = f"`{name}`"
+                    expected = article + roles[name]
+                    self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
+                    return unknown(resolved.span)
+        return resolved
+
+    def _kind_by_name(self, name: str) -> Kind | None:
+        for module in self.modules.values():
+            if name in module.kinds:
+                return module.kinds[name]
+        return self.library.kind(name) if self.library.module_of(name) else None
+
+    def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
+        """What the workload needs must be offered by what it runs on."""
+        run, on = fields["run"], fields.get("on")
+        if run.type.unknown or (on is not None and on.type.unknown) or wheres:
+            return
+        for workload_name in sorted(run.type.kinds):
+            workload = self._kind_by_name(workload_name)
+            if workload is None or workload.needs is None:
+                continue
+            needs = " or ".join(f"a {need}" for need in workload.needs[0])
+            if on is None:
+                hint = f"`{workload_name}` needs {needs}: say `on = …`"
+                self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
+                return
+            for target_name in sorted(on.type.kinds):
+                target = self._kind_by_name(target_name)
+                if target is not None and not set(workload.needs[0]) & set(target.offers):
+                    offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
+                    self.report(
+                        Code.NOTHING_OFFERED.at(
+                            run.span, workload=workload_name, needs=needs, target=f"`{target_name}`", offers=offers
+                        ).also(on.span, "this is what it runs on")
+                    )
+
+    def _repeat(self, expr: Expr | None) -> int:
+        if expr is None or expr.type.unknown:
+            return 1
+        if not expr.is_constant:
+            self.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`"))
+            return 1
+        value = expr.value({})
+        assert isinstance(value, Quantity)
+        if value.amount < 1:
+            self.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint="it is 1 or more"))
+            return 1
+        return int(value.amount)
+
+    def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
+        """The factors that the axes reach, their columns named by the shortest path that is unique."""
+        reached: dict[str, FactorDef] = {}
+
+        def walk(some: Iterable[Axis]) -> None:
+            for axis in some:
+                if axis.path not in reached:
+                    reached[axis.path] = self.factors[axis.path]
+                    for branch in axis.branches or ():
+                        walk(branch)
+
+        walk(axes)
+        columns = [column for factor in reached.values() for column in factor.columns]
+        named: dict[str, FactorDef] = {}
+        for path, factor in reached.items():
+            short = tuple(shortest(column, columns) for column in factor.columns)
+            named[path] = FactorDef(path, short, factor.types, factor.size, factor.level, factor.span, factor.cost)
+        return named
+
+
+def shortest(path: str, paths: Iterable[str]) -> str:
+    """The shortest end of a dotted path that no other path ends with."""
+    parts = path.split(".")
+    others = [other.split(".") for other in paths if other != path]
+    for length in range(1, len(parts)):
+        end = parts[-length:]
+        if all(other[-length:] != end for other in others):
+            return ".".join(end)
+    return path
+
+
+class ModuleScope:
+    """The names of a file and of what it imports."""
+
+    def __init__(self, checker: _Checker, module: _Module) -> None:
+        self.checker, self.module = checker, module
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        module = self.module
+        if name in module.resolved:
+            return module.resolved[name]
+        if name in module.pending:
+            if name not in self._circles():
+                first = module.entries[name]
+                circle = [*module.pending[module.pending.index(name) :], name]
+                hint = " → ".join(f"`{one}`" for one in circle) if len(circle) > 2 else ""  # noqa: PLR2004
+                finding = Code.CIRCLE.at(span, name=name, hint=hint)
+                self.checker.report(finding.also(first.name.span, "defined here"))
+            return unknown(span)
+        entry = module.entries.get(name)
+        if entry is not None:
+            module.pending.append(name)
+            module.resolved[name] = self._resolve(entry)
+            module.pending.remove(name)
+            return module.resolved[name]
+        if name in module.named:
+            inner = ModuleScope(self.checker, module.named[name])
+            return Expr(span, types.UNKNOWN, lambda _: Absent(), member=inner.lookup)
+        for merged in module.merged:
+            if name in merged.entries:
+                return ModuleScope(self.checker, merged).lookup(name, span)
+        return None
+
+    def _circles(self) -> set[str]:
+        return {word for f in self.checker.findings if f.code is Code.CIRCLE for word in self.module.pending}
+
+    def _resolve(self, entry: tree.Let | tree.Param | tree.Declaration) -> Expr:
+        resolver = Resolver(self, self.checker.report, self.checker.factors)
+        path = (*self.module.prefix, entry.name.text)
+        if isinstance(entry, tree.Let):
+            return resolver.resolve(entry.value, path)
+        if isinstance(entry, tree.Declaration):
+            return resolver.declare(
+                entry.span, entry.kind, entry.parent, entry.items, path, entry.name.text, is_given=entry.given
+            )
+        value = self.checker.settings.get(entry.name.text, entry.value)
+        if entry.type is None:
+            expected = resolver.resolve(entry.value, path).type
+            kinds_of_number = expected.scalars and not expected.words
+            return resolver.typed(value, path, entry.name.text, expected) if kinds_of_number else resolver.resolve(value, path)
+        declared = self._param_type(entry.type)
+        return resolver.typed(value, path, entry.name.text, declared)
+
+    def _param_type(self, node: tree.TypeExpr) -> Type:
+        whole = NOTHING
+        for atom in node.atoms:
+            if atom.name in types.SCALARS:
+                whole = whole | Type(frozenset({atom.name}))
+            elif len(node.atoms) == 1:
+                hint = did_you_mean(atom.name, types.SCALARS) or "the types are " + ", ".join(types.SCALARS)
+                self.checker.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.name, hint=hint))
+                return types.UNKNOWN
+            else:
+                whole = whole | Type(words=(Variant(atom.name),))
+        return whole
+
+    def names(self) -> Iterable[str]:
+        merged = [name for module in self.module.merged for name in module.entries]
+        return [*self.module.entries, *self.module.named, *merged]
+
+    def kind(self, name: tree.Name) -> Kind | None:
+        return self.checker.find_kind(self.module, name.path)
+
+    def kind_names(self) -> Iterable[str]:
+        imported = [library.PRELUDE, *(t for t, alias in self.module.libraries.items() if not alias)]
+        shipped = [kind for module in imported for kind in self.checker.library.modules.get(module, ())]
+        return [*self.module.kinds, *shipped, *(kind for m in self.module.merged for kind in m.kinds)]
+
+    def kind_hint(self, name: str) -> str:
+        home = self.checker.library.module_of(name)
+        return f"the standard library has it: add `import {home}`" if home else ""
+
+
+class ExperimentScope:
+    """The names of a file, and the experiment's own fields."""
+
+    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr]) -> None:
+        self.outer, self.fields = outer, fields
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        return self.fields.get(name) or self.outer.lookup(name, span)
+
+    def names(self) -> Iterable[str]:
+        return [*self.fields, *self.outer.names()]
+
+    def kind(self, name: tree.Name) -> Kind | None:
+        return self.outer.kind(name)
+
+    def kind_names(self) -> Iterable[str]:
+        return self.outer.kind_names()
+
+    def kind_hint(self, name: str) -> str:
+        return self.outer.kind_hint(name)
+
+
+def _listed(what: str, names: Iterable[str]) -> str:
+    known = ", ".join(f"`{name}`" for name in names)
+    return f"its {what} are {known}" if known else f"it declares no {what}"

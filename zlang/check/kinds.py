@@ -1,0 +1,362 @@
+"""From the declaration of a kind to the kind: typed properties, templates, what it offers and needs.
+
+Rule: the names in a template are the kind's own properties and offers, `on` (what it stands on), the name under which it
+takes its target, and what every frame knows: `name`, `out`, `run`, `seed`, `options`. Nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from zlang.check import types, values
+from zlang.check.program import (
+    ABSENT,
+    ActionDef,
+    Command,
+    Expr,
+    Instance,
+    Kind,
+    PropertyDef,
+    ReaderDef,
+    Value,
+    Variable,
+)
+from zlang.check.resolve import Frame, Resolver, constant, joined
+from zlang.check.types import STRING, UNKNOWN, Type, Variant
+from zlang.diagnostics import Code, Diagnostic
+from zlang.source import Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+ROLES = ("machine", "resource", "workload", "collector", "treatment")
+COSTS = ("live", "rewrite", "create", "manual")
+FORMS = ("option", "job", "job_head", "job_line")
+_CONTEXT = ("out", "run", "seed", "name", "options", "property", "value")
+Report = Callable[[Diagnostic], None]
+
+
+def kind_of(node: tree.KindDef, module: str, report: Report) -> Kind:
+    """The kind that a declaration describes."""
+    return _KindBuilder(node, module, report).build()
+
+
+class _Properties(Mapping[str, PropertyDef]):
+    """The properties of a kind, each resolved when it is first asked for: fio has hundreds and a program uses ten."""
+
+    def __init__(self, nodes: Mapping[str, tree.Property], resolve: Callable[[tree.Property], PropertyDef]) -> None:
+        self._nodes = nodes
+        self._resolve = resolve
+        self._known: dict[str, PropertyDef] = {}
+
+    def __getitem__(self, name: str) -> PropertyDef:
+        if name not in self._known:
+            self._known[name] = self._resolve(self._nodes[name])
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+class _KindBuilder:
+    def __init__(self, node: tree.KindDef, module: str, report: Report) -> None:
+        self.node, self.module, self.report = node, module, report
+        self.nodes: dict[str, tree.Property] = {}
+        for item in node.items:
+            if isinstance(item, tree.Property):
+                if item.name.text in self.nodes:
+                    finding = Code.DUPLICATE.at(item.name.span, name=item.name.text)
+                    report(finding.also(self.nodes[item.name.text].name.span, "first defined here"))
+                self.nodes[item.name.text] = item
+        self.properties = _Properties(self.nodes, self._property)
+        self.offers: dict[str, Expr] = {}
+        self.option: tuple[str | Expr, ...] = ()
+        self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
+        self.scope = _KindScope(self)
+        self.resolver = Resolver(self.scope, report)
+
+    def build(self) -> Kind:
+        node = self.node
+        if node.role.text not in ROLES:
+            hint = did_you_mean(node.role.text, ROLES) or "the roles are " + ", ".join(ROLES)
+            self.report(Code.UNKNOWN_NAME.at(node.role.span, name=node.role.text, hint=hint))
+        forms: dict[str, tuple[str | Expr, ...]] = {}
+        actions: dict[tuple[str, str], ActionDef] = {}
+        needs: tuple[tuple[str, ...], str] | None = None
+        requires: list[tuple[str, str]] = []
+        writes: Expr | None = None
+        doc = ""
+        for item in node.items:
+            match item:
+                case tree.Offers():
+                    self.offers[item.name.text] = self.resolver.single(item.value)
+                case tree.Needs():
+                    needs = (tuple(word.text for word in item.what), item.name.text)
+                case tree.Requires():
+                    requires.append((item.tool.text, item.hint))
+                case tree.ActionDef():
+                    action = self._action(item)
+                    actions[action.name, action.selector] = action
+                case tree.Field() if item.name.text == "doc":
+                    doc = self._plain(item.value)
+                case tree.Field() if item.name.text == "writes":
+                    writes = self.resolver.condition(item.value)
+                case tree.Field() if item.name.text in FORMS and isinstance(item.value, tree.Text):
+                    forms[item.name.text] = tuple(
+                        part if isinstance(part, str) else self.resolver.single(part) for part in item.value.parts
+                    )
+                case tree.Field():
+                    known = ("doc", "writes", *FORMS)
+                    hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
+                    self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
+                case tree.Property():
+                    pass
+        self.option = forms.get("option", ())
+        required = tuple(name for name, prop in self.nodes.items() if _says(prop, "required"))
+        return Kind(
+            node.name.text,
+            node.role.text,
+            tuple(word.text for word in node.parents),
+            self.properties,
+            required,
+            self.offers,
+            needs,
+            tuple(requires),
+            actions,
+            forms,
+            writes,
+            doc,
+            self.module,
+            self._digest(),
+        )
+
+    def _digest(self) -> str:
+        text = self.node.span.source.text
+        said = [item.span for item in self.node.items if not isinstance(item, tree.Property | tree.Requires)]
+        return values.digest(self.node.name.text, *(" ".join(text[s.start : s.end].split()) for s in said))
+
+    def _property(self, node: tree.Property) -> PropertyDef:
+        attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
+        known = ("default", "allow", "unit", "cost", "since", "doc", "required", "only")
+        for name, item in attributes.items():
+            if name not in known:
+                hint = did_you_mean(name, known) or "a property has " + ", ".join(known)
+                self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
+        type_ = self._type(node.type)
+        unit = attributes.get("unit")
+        unit_value = self.resolver.single(unit.value).value(None) if unit else None
+        default = attributes.get("default")
+        allow = attributes.get("allow")
+        only = attributes.get("only")
+        cost = self._word(attributes.get("cost"), "create", COSTS)
+        return PropertyDef(
+            node.name.text,
+            type_,
+            node.span,
+            self.resolver.typed(default.value, (node.name.text,), node.name.text, type_) if default else None,
+            self._allowed(allow.value) if allow else None,
+            _source(allow.value) if allow else "",
+            unit_value if isinstance(unit_value, Quantity) else None,
+            cost,
+            self._plain(attributes["since"].value) if "since" in attributes else "",
+            self._plain(attributes["doc"].value) if "doc" in attributes else "",
+            _source(only.value) if only else "",
+        )
+
+    def _allowed(self, node: tree.Expr) -> Expr | None:
+        if not isinstance(node, tree.Range):
+            self.report(Code.BAD_KIND.at(node.span, message="`allow` is a range, such as `1..64` or `1..`"))
+            return None
+        ends = [self.resolver.single(end).value(None) if end else ABSENT for end in (node.low, node.high)]
+        return constant(node.span, UNKNOWN, tuple(ends))
+
+    def _type(self, node: tree.TypeExpr) -> Type:
+        whole = Type()
+        for atom in node.atoms:
+            if atom.element is not None:
+                whole = whole | Type(element=self._type(atom.element))
+            elif atom.name in types.SCALARS and atom.field is None:
+                whole = whole | Type(frozenset({atom.name}))
+            else:
+                if atom.field is not None and atom.field[1] not in types.SCALARS:
+                    hint = did_you_mean(atom.field[1], types.SCALARS)
+                    self.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.field[1], hint=hint))
+                whole = whole | Type(words=(Variant(atom.name, atom.field),))
+        if len(node.atoms) == 1 and whole.words and whole.words[0].field is None:
+            hint = did_you_mean(node.atoms[0].name, types.SCALARS)
+            if hint:
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=node.atoms[0].name, hint=hint))
+        return whole
+
+    def _action(self, node: tree.ActionDef) -> ActionDef:
+        commands: list[Command] = []
+        readers: list[ReaderDef] = []
+        for command in node.commands:
+            if isinstance(command, tree.Reads):
+                arguments = tuple(
+                    (item.name.text, self.resolver.single(item.value))
+                    for item in command.arguments
+                    if isinstance(item, tree.Field)
+                )
+                readers.append(ReaderDef(command.reader.text, self._parts(command.artefact), arguments))
+                continue
+            attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
+            for name, item in attributes.items():
+                if name not in {"timeout", "why"}:
+                    hint = did_you_mean(name, ("timeout", "why"))
+                    self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="sh", name=name, hint=hint))
+            timeout = attributes.get("timeout")
+            commands.append(
+                Command(
+                    self.resolver.template(command.text),
+                    self._parts(command.expect) if command.expect else None,
+                    self.resolver.single(timeout.value) if timeout else None,
+                    self._plain(attributes["why"].value) if "why" in attributes else "",
+                    command.span,
+                )
+            )
+        selector = node.selector.text if node.selector else ""
+        return ActionDef(node.name.text, selector, tuple(commands), tuple(readers))
+
+    def _parts(self, text: tree.Text) -> tuple[str | Expr, ...]:
+        return tuple(part if isinstance(part, str) else self.resolver.single(part) for part in text.parts)
+
+    def _plain(self, node: tree.Expr) -> str:
+        resolved = self.resolver.single(node)
+        known = resolved.value(None) if resolved.is_constant else None
+        if not isinstance(known, str):
+            self.report(Code.WRONG_TYPE.at(node.span, name="this", expected="a plain text", found=resolved.type))
+            return ""
+        return known
+
+    def _word(self, item: tree.Field | None, default: str, known: tuple[str, ...]) -> str:
+        if item is None:
+            return default
+        if not isinstance(item.value, tree.Name) or str(item.value) not in known:
+            hint = "it is " + ", ".join(f"`{word}`" for word in known)
+            self.report(Code.NOT_ALLOWED.at(item.value.span, name=item.name.text, value="this", hint=hint))
+            return default
+        return str(item.value)
+
+
+class _KindScope:
+    """The names that the templates of a kind may use."""
+
+    def __init__(self, builder: _KindBuilder) -> None:
+        self.builder = builder
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        builder = self.builder
+        if name in builder.nodes:
+            return self._own(name, span)
+        if name in builder.offers:
+            return builder.offers[name]
+        if name == "on":
+            return _thing(span, lambda frame: frame.instance.parent)
+        if name == builder.target:
+            return _thing(span, lambda frame: frame.target)
+        if name in {"out", "run"}:
+            return Expr(span, STRING, lambda _: Variable(name.upper()))
+        if name == "name":
+            return Expr(span, STRING, lambda frame: safe_name(frame.instance.key))
+        if name == "options":
+            return Expr(span, Type(element=STRING), self._options)
+        if name in _CONTEXT:
+            return Expr(span, UNKNOWN, lambda frame: frame.context.get(name, ABSENT))
+        return None
+
+    def names(self) -> Iterable[str]:
+        return [*self.builder.nodes, *self.builder.offers, "on", self.builder.target, *_CONTEXT]
+
+    def kind(self, _name: tree.Name) -> Kind | None:
+        return None
+
+    def kind_names(self) -> Iterable[str]:
+        return ()
+
+    def kind_hint(self, _name: str) -> str:
+        return ""
+
+    def _own(self, name: str, span: Span) -> Expr:
+        definition = self.builder.properties[name]
+        default, unit = definition.default, definition.unit
+
+        def value(frame: Any) -> Value:
+            known = frame.instance.values.get(name)
+            if known is None:
+                known = default.value(frame) if default else ABSENT
+            return values.in_unit(known, unit)
+
+        def member(what: str, where: Span) -> Expr | None:
+            field = next((w.field for w in definition.type.words if w.field and w.field[0] == what), None)
+            if field is None:
+                return None
+            return Expr(where, Type(frozenset({field[1]})), lambda frame: getattr(value(frame), "argument", ABSENT))
+
+        return Expr(span, definition.type, value, member=member)
+
+    def _options(self, frame: Any) -> Value:
+        return tuple(option_words(frame, self.builder.option, self.builder.properties))
+
+
+def option_words(
+    frame: Frame, form: tuple[str | Expr, ...], properties: Mapping[str, PropertyDef]
+) -> Iterator[Value]:
+    """The form filled in for each property that was given, in the order of the declaration."""
+    for name, given in frame.instance.values.items():
+        known = values.in_unit(given, properties[name].unit)
+        inner = Frame(frame.instance, frame.target, {**frame.context, "property": name, "value": known})
+        yield joined([part if isinstance(part, str) else part.value(inner) for part in form])
+
+
+def safe_name(key: str) -> str:
+    """A name for files and jobs that no tool reads anything into."""
+    return re.sub(r"[^A-Za-z0-9_]+", "_", key)
+
+
+def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
+    """A declared thing that only the frame knows, whose members are looked up there."""
+
+    def member(what: str, where: Span) -> Expr:
+        def value(frame: Any) -> Value:
+            found = find(frame)
+            if found is None:
+                return ABSENT
+            if what in found.kind.offers:
+                return found.kind.offers[what].value(Frame(found))
+            if what not in found.kind.properties:
+                return ABSENT
+            definition = found.kind.properties[what]
+            known = found.values.get(what)
+            if known is None and definition.default is not None:
+                known = definition.default.value(Frame(found))
+            return values.in_unit(ABSENT if known is None else known, definition.unit)
+
+        return Expr(where, UNKNOWN, value)
+
+    def whole(frame: Any) -> Value:
+        found = find(frame)
+        return ABSENT if found is None else found
+
+    return Expr(span, UNKNOWN, whole, member=member)
+
+
+def _says(node: tree.Property, attribute: str) -> bool:
+    for item in node.attributes:
+        if isinstance(item, tree.Field) and item.name.text == attribute:
+            return isinstance(item.value, tree.Name) and str(item.value) in {"on", "yes", "true"}
+    return False
+
+
+def _source(node: tree.Expr) -> str:
+    return node.span.source.text[node.span.start : node.span.end]
+
+

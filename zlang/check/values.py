@@ -1,0 +1,192 @@
+"""What values become: text for a tool, a cell for the store, a canonical form for identities, arithmetic.
+
+Rule: a number leaves zlang only as a bare integer of its base unit (bytes, seconds) or of the unit that its property
+declares; a value reaches a shell only through `shell_words`, which quotes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+from zlang import units
+from zlang.check.program import ABSENT, Absent, Instance, Joined, Symbol, Value, Variable
+from zlang.units import Quantity
+
+_SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+
+
+class ValueProblem(Exception):
+    """A value that cannot be what it is needed for; the caller knows the place."""
+
+
+def quote(text: str) -> str:
+    """One word of any POSIX shell (shlex's rule; `=x` is quoted too, for zsh)."""
+    if _SAFE.fullmatch(text) and not text.startswith("="):
+        return text
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def plain(value: Value) -> str:
+    """The text of a value that a tool is given: integers for numbers, 1 and 0 for on and off."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Quantity):
+        amount = value.amount * 100 if value.dimension == units.SHARE else value.amount
+        if amount.denominator != 1:
+            raise ValueProblem(f"{units.show(value)} is no whole number")
+        return str(amount.numerator)
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, Symbol):
+        return value.name
+    if isinstance(value, Instance):
+        return value.key
+    if isinstance(value, Absent) or value is None:
+        raise ValueProblem("it has no value here")
+    raise ValueProblem("it is only known when it runs")
+
+
+def shell_words(value: Value) -> str:
+    """The value as quoted words of the shell: one, or several for a list."""
+    if isinstance(value, Variable):
+        return f'"${value.name}"'
+    if isinstance(value, Joined):
+        return "".join(shell_words(part) for part in value.parts) or "''"
+    if isinstance(value, tuple):
+        return " ".join(shell_words(part) for part in value)
+    return quote(plain(value))
+
+
+def file_text(value: Value) -> str:
+    """The value as it stands in a job file, where variables of the environment are written `${NAME}`."""
+    if isinstance(value, Variable):
+        return f"${{{value.name}}}"
+    if isinstance(value, Joined):
+        return "".join(file_text(part) for part in value.parts)
+    if isinstance(value, tuple):
+        return ",".join(file_text(part) for part in value)
+    text = plain(value)
+    for character, name in (("\n", "a line end"), ("${", "`${`"), ("\r", "a carriage return")):
+        if character in text:
+            raise ValueProblem(name)
+    return text
+
+
+def in_unit(value: Value, unit: Quantity | None) -> Value:
+    """A quantity as a number of the unit that its property declares."""
+    if unit is None or not isinstance(value, Quantity):
+        return value
+    return Quantity(value.amount / unit.amount)
+
+
+def cell(value: Value) -> str | int | float | bool | None:
+    """The value as the store keeps it: bytes, seconds, per second, percent, words, text."""
+    if isinstance(value, Quantity):
+        amount = value.amount * 100 if value.dimension == units.SHARE else value.amount
+        return amount.numerator if amount.denominator == 1 else float(amount)
+    if isinstance(value, Symbol):
+        return show(value)
+    if isinstance(value, Instance):
+        return value.key
+    if isinstance(value, tuple | Joined | Variable):
+        return show(value)
+    return None if isinstance(value, Absent) else value
+
+
+def show(value: Value) -> str:
+    """The value as people write it."""
+    if isinstance(value, Quantity):
+        return units.show(value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, Symbol):
+        return value.name if value.argument is None else f"{value.name}({show(value.argument)})"
+    if isinstance(value, Instance):
+        return value.key
+    if isinstance(value, Joined):
+        return "".join(part if isinstance(part, str) else show(part) for part in value.parts)
+    if isinstance(value, Variable):
+        return f"${value.name}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(show(part) for part in value) + "]"
+    return "absent"
+
+
+def canonical(value: Value) -> str:
+    """A text that is the same exactly where the value is."""
+    if isinstance(value, Quantity):
+        kind = value.dimension
+        return f"q{value.amount}:{kind.size}:{kind.time}:{int(kind.share)}"
+    if isinstance(value, str):
+        return f"s{len(value)}:{value}"
+    if isinstance(value, Symbol):
+        return f"w{value.name}({canonical(value.argument)})"
+    if isinstance(value, Instance):
+        return f"i{value.digest}"
+    if isinstance(value, tuple | Joined):
+        parts = value if isinstance(value, tuple) else value.parts
+        return f"l{len(parts)}:" + "".join(canonical(part) for part in parts)
+    return f"v{value!r}"
+
+
+def equal(left: Value, right: Value) -> bool | None:
+    """Whether two values are the same; unknown where one is absent."""
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return None
+    if isinstance(left, Instance) and isinstance(right, Instance):
+        return left.key == right.key
+    return left == right
+
+
+def compare(operator: str, left: Value, right: Value) -> bool | None:
+    """Any comparison; unknown where a side is absent."""
+    if operator in {"==", "!="}:
+        same = equal(left, right)
+        return same if same is None or operator == "==" else not same
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return None
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return _ORDER[operator](left.amount, right.amount)
+    raise ValueProblem(f"{show(left)} and {show(right)} have no order")
+
+
+_ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def arithmetic(operator: str, left: Value, right: Value) -> Value:
+    """`+ - * / of` on quantities; absent where a side is."""
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return ABSENT
+    assert isinstance(left, Quantity)
+    assert isinstance(right, Quantity)
+    if operator in {"+", "-"}:
+        amount = left.amount + right.amount if operator == "+" else left.amount - right.amount
+        return Quantity(amount, left.dimension)
+    dimension = result_dimension(operator, left.dimension, right.dimension)
+    if operator == "/":
+        if right.amount == 0:
+            raise ZeroDivisionError
+        return Quantity(left.amount / right.amount, dimension)
+    return Quantity(left.amount * right.amount, dimension)
+
+
+def result_dimension(operator: str, left: units.Dimension, right: units.Dimension) -> units.Dimension:
+    """The dimension of a product, a quotient, or a share of something."""
+    sign = -1 if operator == "/" else 1
+    share = left.share and right == units.NUMBER and operator in {"*", "/"}
+    return units.Dimension(left.size + sign * right.size, left.time + sign * right.time, share)
+
+
+def digest(*parts: str) -> str:
+    """Sixteen hexadecimal digits that are the same exactly where the parts are."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

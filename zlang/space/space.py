@@ -1,0 +1,233 @@
+"""The space of an experiment's points: counted, indexed, filtered and sampled without being listed.
+
+In: axes (a tree of choices) and conditions over them. Out: a `Space`.
+Laws, tested against brute force: `len(list(space)) == space.count`; `list(space)[i] == space[i]`; an axis that is reached
+by two ways is one factor; parts that share no axis and no condition multiply. Only parts that do are listed, and of those
+only the factors which the conditions mention, up to `LIMIT` combinations.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+
+from zlang.check.program import Axis, Point
+
+LIMIT = 1_000_000
+
+
+class TooConnected(Exception):
+    """A connected part of a space has more combinations than can be listed."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        super().__init__(", ".join(paths))
+        self.paths = tuple(paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A predicate over some factors: False drops a point, unknown (None) keeps it."""
+
+    reads: frozenset[str]
+    holds: Callable[[Point], object]
+
+
+class Space:
+    """A finite sequence of points; a point maps each factor that exists in it to its level's index."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+        self.counts = tuple(part.count for part in self.parts)
+        self.count = prod(self.counts)
+
+    def __getitem__(self, index: int) -> dict[str, int]:
+        """The point at an index, the first factor varying slowest."""
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        point: dict[str, int] = {}
+        for part, count in zip(reversed(self.parts), reversed(self.counts), strict=True):
+            index, digit = divmod(index, count)
+            point |= part.at(digit)
+        return point
+
+    def __iter__(self) -> Iterator[dict[str, int]]:
+        return (self[i] for i in range(self.count))
+
+    def sample(self, size: int, seed: int) -> list[dict[str, int]]:
+        """`size` different points (or all), drawn by a seed, in the order of the space."""
+        chosen = random.Random(seed).sample(range(self.count), min(size, self.count))
+        return [self[i] for i in sorted(chosen)]
+
+    def split(self, paths: Iterable[str]) -> tuple[Space, Space]:
+        """The parts that have any of these factors, and the others: their product is the space."""
+        wanted = set(paths)
+        having = [part for part in self.parts if part.paths & wanted]
+        return Space(having), Space([part for part in self.parts if not part.paths & wanted])
+
+
+class Part:
+    """One factor of the product: something that is counted and indexed."""
+
+    count: int
+    paths: frozenset[str]
+
+    def at(self, index: int) -> dict[str, int]:
+        """The point at an index."""
+        raise NotImplementedError
+
+
+class _Choice(Part):
+    """An axis with what exists only under its levels."""
+
+    def __init__(self, axis: Axis) -> None:
+        self.path = axis.path
+        self.paths = _paths((axis,))
+        self.branches = None if axis.branches is None else [_space(branch) for branch in axis.branches]
+        if self.branches is None:
+            self.count = axis.size
+        else:
+            self.ends = list(accumulate(branch.count for branch in self.branches))
+            self.count = self.ends[-1]
+
+    def at(self, index: int) -> dict[str, int]:
+        if self.branches is None:
+            return {self.path: index}
+        level = bisect_right(self.ends, index)
+        inner = index - (self.ends[level - 1] if level else 0)
+        return {self.path: level, **self.branches[level][inner]}
+
+
+class _Listed(Part):
+    """Parts that depend on each other: combinations of the factors that tie them, each with what is left free."""
+
+    def __init__(self, combinations: list[tuple[dict[str, int], Space]], paths: frozenset[str]) -> None:
+        self.combinations = combinations
+        self.paths = paths
+        self.ends = list(accumulate(rest.count for _, rest in combinations))
+        self.count = self.ends[-1] if self.ends else 0
+
+    def at(self, index: int) -> dict[str, int]:
+        which = bisect_right(self.ends, index)
+        chosen, rest = self.combinations[which]
+        return chosen | rest[index - (self.ends[which - 1] if which else 0)]
+
+
+def build(axes: Iterable[Axis], conditions: Iterable[Condition] = ()) -> Space:
+    """The space of these axes under these conditions. Raises TooConnected."""
+    return _space(tuple(axes), tuple(conditions))
+
+
+def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...] = ()) -> Space:
+    top = _distinct(axes)
+    parts: list[Part] = []
+    for group in _connected(top, conditions):
+        paths = _paths(group)
+        own = tuple(condition for condition in conditions if condition.reads & paths)
+        if len(group) == 1 and not own:
+            parts.append(_Choice(group[0]))
+        else:
+            parts.append(_listed(group, own, paths))
+    constant = [condition for condition in conditions if not condition.reads & _paths(top)]
+    if any(condition.holds({}) is False for condition in constant):
+        return Space([_Listed([], frozenset())])
+    return Space(parts)
+
+
+def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Each axis once; one that stands at the top is left out of the branches of the others."""
+    top = {axis.path: axis for axis in axes}
+    if len(top) == 1:
+        return tuple(top.values())
+    return tuple(_without(axis, top.keys() - {axis.path}) for axis in top.values())
+
+
+def _without(axis: Axis, paths: Iterable[str]) -> Axis:
+    gone = set(paths)
+    if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & gone:
+        return axis
+    branches = tuple(tuple(_without(inner, gone) for inner in b if inner.path not in gone) for b in axis.branches)
+    return Axis(axis.path, axis.size, branches if any(branches) else None)
+
+
+def _paths(axes: Iterable[Axis]) -> frozenset[str]:
+    found: set[str] = set()
+    stack = list(axes)
+    while stack:
+        axis = stack.pop()
+        found.add(axis.path)
+        for branch in axis.branches or ():
+            stack.extend(branch)
+    return frozenset(found)
+
+
+def _connected(axes: tuple[Axis, ...], conditions: tuple[Condition, ...]) -> list[tuple[Axis, ...]]:
+    """Groups of axes that share a factor or a condition, in the order of their first axis."""
+    groups: list[tuple[set[str], list[Axis]]] = []
+    ties = [set(condition.reads) for condition in conditions]
+    for axis in axes:
+        paths = set(_paths((axis,)))
+        for tie in ties:
+            if tie & paths:
+                paths |= tie
+        touching = [group for group in groups if group[0] & paths]
+        merged = (paths.union(*(group[0] for group in touching)), [a for group in touching for a in group[1]] + [axis])
+        place = groups.index(touching[0]) if touching else len(groups)
+        groups = [group for group in groups if not any(group is other for other in touching)]
+        groups.insert(place, merged)
+    order = {axis.path: i for i, axis in enumerate(axes)}
+    return [tuple(sorted(group, key=lambda a: order[a.path])) for _, group in groups]
+
+
+def _listed(group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: frozenset[str]) -> _Listed:
+    needed = frozenset[str]().union(*(condition.reads for condition in conditions)) | _selectors(group)
+    combinations: list[tuple[dict[str, int], Space]] = []
+    seen = 0
+    for chosen, rest in _expand(group, needed & paths, {}):
+        seen += 1
+        if seen > LIMIT:
+            raise TooConnected(sorted(needed & paths))
+        if all(condition.holds(chosen) is not False for condition in conditions):
+            combinations.append((chosen, _space(rest)))
+    return _Listed(combinations, paths)
+
+
+def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
+    """The axes under which a factor exists that also exists under another axis of the group."""
+    times: dict[str, int] = {}
+    for axis in group:
+        for path in _paths((axis,)):
+            times[path] = times.get(path, 0) + 1
+    shared = {path for path, count in times.items() if count > 1}
+    found: set[str] = set()
+
+    def walk(axis: Axis) -> bool:
+        below = [walk(inner) for branch in axis.branches or () for inner in branch]
+        if any(below):
+            found.add(axis.path)
+        return any(below) or axis.path in shared
+
+    for axis in group:
+        walk(axis)
+    return frozenset(found)
+
+
+def _expand(
+    axes: tuple[Axis, ...], needed: frozenset[str], known: Mapping[str, int]
+) -> Iterator[tuple[dict[str, int], tuple[Axis, ...]]]:
+    """Every choice of the needed factors, each with the axes that are left free under it."""
+    axes = _distinct(axes)
+    for i, axis in enumerate(axes):
+        if not _paths((axis,)) & needed:
+            continue
+        others = axes[:i] + axes[i + 1 :]
+        for level in range(axis.size):
+            chosen = {**known, axis.path: level}
+            branch = axis.branches[level] if axis.branches else ()
+            inner = tuple(a for a in branch if a.path not in chosen)
+            yield from _expand(axes[:i] + inner + others[i:], needed, chosen)
+        return
+    yield dict(known), axes
