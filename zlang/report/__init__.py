@@ -1,0 +1,1 @@
+"""A results database in, tables out. Rule: every figure comes with its n and its uncertainty."""

@@ -7,6 +7,7 @@ metrics, then factors, which fall back to their full path; a type is only ever w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -67,18 +68,18 @@ _FACTOR_SQL = {
 }
 _FACTOR_UNIT = {"size": "bytes", "duration": "s", "rate": "bytes/s", "iops": "1/s", "share": "%"}
 _METRIC_UNIT = (
-    ("_iops", "1/s"),
-    ("_bw", "bytes/s"),
-    ("_bytes", "bytes"),
-    ("_ns", "ns"),
-    ("_cpu", "%"),
-    ("_seconds", "s"),
+    (re.compile(r"_iops$"), "1/s"),
+    (re.compile(r"_bw$"), "bytes/s"),
+    (re.compile(r"_bytes$"), "bytes"),
+    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$"), "ns"),
+    (re.compile(r"_cpu$"), "%"),
+    (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
 )
 
 
 def metric_unit(name: str) -> str:
-    """The unit of a metric, which its name ends in."""
-    return next((unit for ending, unit in _METRIC_UNIT if name.endswith(ending)), "")
+    """The unit of a metric, by what readers call their metrics."""
+    return next((unit for pattern, unit in _METRIC_UNIT if pattern.search(name)), "")
 
 
 @dataclass(slots=True)
@@ -130,27 +131,20 @@ class Columns:
     def listed(self) -> list[Column]:
         """All columns, factors first, with names that differ."""
         taken = {name for name, *_ in TRIAL_COLUMNS}
-        metrics = [
-            Column(
-                _free(taken, _plain(n), f"measured_{_plain(n)}"), Role.METRIC, c, "DOUBLE", "number", metric_unit(n), "", n
-            )
-            for n, c in self._metrics.items()
-        ]
-        factors = [
-            Column(
-                _free(taken, _plain(f.name), _plain(f.path), f"factor_{_plain(f.path)}"),
-                Role.FACTOR,
-                f.code,
-                f.sql or "VARCHAR",
-                f.type,
-                _FACTOR_UNIT.get(f.type, ""),
-                "",
-                f.path,
-            )
-            for f in self._factors.values()
-        ]
+        metrics = [self._metric(taken, name, code) for name, code in self._metrics.items()]
+        factors = [self._factor(taken, known) for known in self._factors.values()]
         fixed = [Column(n, Role.TRIAL, n, sql, "", unit, text, "") for n, sql, unit, text in TRIAL_COLUMNS]
         return [*factors, *fixed, *metrics]
+
+    def _metric(self, taken: set[str], metric: str, code: str) -> Column:
+        name = _free(taken, _plain(metric), f"measured_{_plain(metric)}")
+        return Column(name, Role.METRIC, code, "DOUBLE", "number", metric_unit(metric), "", metric)
+
+    def _factor(self, taken: set[str], known: _Open) -> Column:
+        path = _plain(known.path)
+        name = _free(taken, _plain(known.name), path, f"factor_{path}")
+        sql = known.sql or "VARCHAR"
+        return Column(name, Role.FACTOR, known.code, sql, known.type, _FACTOR_UNIT.get(known.type, ""), "", known.path)
 
 
 class FactorCodes:

@@ -9,7 +9,7 @@ CREATE TABLE runs (
     run VARCHAR, experiment VARCHAR, title VARCHAR, plan VARCHAR, seed HUGEINT,
     points HUGEINT, repeat HUGEINT, planned HUGEINT,
     done BIGINT, valid BIGINT, invalid BIGINT,
-    started TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
+    started TIMESTAMP, last_session TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
 );
 
 -- The columns of each experiment's trials: what they are called, what they are and in what unit.

@@ -1,0 +1,175 @@
+"""Run folders as a runner leaves them behind, written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pytest
+
+from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
+from zlang.readers.reading import Histogram, Sample, Verdict
+from zlang.run.events import Begin, Commit, End, Fail, Finish, Recorded, Session, Start
+from zlang.run.folder import Folder
+from zlang.run.journal import encode
+
+
+
+def factor(name: str, type_: str, path: str = "") -> Factor:
+    """A factor; its levels do not matter to ingest."""
+    return Factor(name, path or f"rand.{name}", type_, (), 0)
+
+
+FACTORS = (factor("bs", "size"), factor("iodepth", "count"))
+
+
+@dataclass
+class RunBuilder:
+    """One run folder: trials are added in the order in which they are carried out."""
+
+    path: Path
+    experiment: str = "quickstart"
+    factors: tuple[Factor, ...] = FACTORS
+    began: float = 1_790_000_000.0
+    facts: Mapping[str, str] = field(default_factory=dict)
+    setups: tuple[Setup, ...] = ()
+    finished: bool = True
+    reader: Reader = field(default_factory=lambda: Reader("shell", "measure.out", {}))
+    trials: dict[tuple[str, int], Trial] = field(default_factory=dict)
+    events: list[Recorded] = field(default_factory=list)
+    clock: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.clock = self.began
+        self.path.mkdir(parents=True)
+        self.events.append(Session(self.began, self.path.name, "boot"))
+
+    def tick(self) -> float:
+        self.clock += 0.5
+        return self.clock
+
+    def trial(self, identity: str, replicate: int, levels: Mapping[str, Scalar]) -> Trial:
+        """The trial as it stands in the plan, added when it is first spoken of."""
+        key = (identity, replicate)
+        if key not in self.trials:
+            verify = Step("cold", Action.VERIFY, "fincore f", "the cache is cold", 60, expect="0")
+            measure = Step("measure", Action.MEASURE, "measure it", "the measurement", 60, reader=self.reader)
+            number = len(self.trials) + 1
+            self.trials[key] = Trial(number, identity, replicate, 1, levels, "cold", (), (), (verify, measure))
+        return self.trials[key]
+
+    def measured(
+        self,
+        identity: str,
+        replicate: int,
+        levels: Mapping[str, Scalar],
+        printed: str | bytes,
+        *,
+        resident: str = "0",
+        attempt: str = "a1",
+        artefact: str = "measure.out",
+    ) -> RunBuilder:
+        """A trial that was carried out to its end."""
+        trial = self.trial(identity, replicate, levels)
+        out = f"{trial.place}/{attempt}"
+        self._begin(trial, out)
+        self.write(f"{out}/cold.out", resident + "\n")
+        self.write(f"{out}/{artefact}", printed)
+        for step in trial.steps:
+            self.ran(step.name, out, 0)
+        self.events.append(Commit(self.tick(), identity, replicate, out))
+        return self
+
+    def failed(
+        self, identity: str, replicate: int, levels: Mapping[str, Scalar], said: str, *, rc: int = 1, attempt: str = "a1"
+    ) -> RunBuilder:
+        """A trial whose measurement failed with these words."""
+        trial = self.trial(identity, replicate, levels)
+        out = f"{trial.place}/{attempt}"
+        self._begin(trial, out)
+        self.write(f"{out}/measure.err", said)
+        self.ran("measure", out, rc)
+        self.events.append(Fail(self.tick(), identity, replicate, out, "measure"))
+        return self
+
+    def ran(self, step: str, out: str, rc: int) -> None:
+        self.events.append(Start(self.tick(), step, out))
+        self.events.append(End(self.tick(), step, out, rc))
+
+    def write(self, name: str, content: str | bytes) -> None:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def _begin(self, trial: Trial, out: str) -> None:
+        self.events.append(Begin(self.tick(), trial.identity, trial.replicate, trial.number, out))
+
+    def done(self) -> Path:
+        """Write plan, facts and journal."""
+        facts = tuple(Step(name, Action.FACT, name, "", 10) for name in self.facts)
+        for name, text in self.facts.items():
+            self.write(f"facts/{name}.out", text)
+        header = Header(
+            experiment=self.experiment, title="A title", plan="0" * 16, seed=1, points=len({i for i, _ in self.trials}),
+            repeat=2, trials=len(self.trials), factors=self.factors, sources={}, facts=facts, tools={"fio": "3.33"},
+        )  # fmt: skip
+        items = [*self.setups, *self.trials.values()]
+        Folder(self.path).write_plan(Plan(header, lambda: iter(items)))
+        if self.finished:
+            self.events.append(Finish(self.tick()))
+        (self.path / "journal.jsonl").write_bytes(b"".join(map(encode, self.events)))
+        return self.path
+
+
+MakeRun = Callable[..., RunBuilder]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The directory of the runs."""
+    path = tmp_path / "runs"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    """The database to be built."""
+    return tmp_path / "results.duckdb"
+
+
+@pytest.fixture
+def make_run(runs: Path) -> MakeRun:
+    """Begin a run folder in `runs`."""
+
+    def make(name: str = "quickstart-20261121-061316-ab12", **more: object) -> RunBuilder:
+        return RunBuilder(runs / name, **more)  # type: ignore[arg-type]
+
+    return make
+
+
+def _judge(trial: Trial, out: Path, window: tuple[float, float] | None) -> Verdict:
+    """Stand in for the readers: what the measurement printed is the reading, as JSON."""
+    assert window is None or window[0] < window[1]
+    told = orjson.loads((out / "measure.out").read_bytes())
+    resident = (out / "cold.out").read_text().strip()
+    problems = [f"cache not cold: {resident} bytes resident"] if resident != "0" else []
+    problems += told.get("problems", ())
+    return Verdict(
+        valid=not problems,
+        why_not="; ".join(problems),
+        cache_state="not cold" if resident != "0" else "cold",
+        cache_evidence=f"{resident} bytes resident",
+        metrics={k: float(v) for k, v in told.get("metrics", {}).items()},
+        latency=tuple(Histogram(d, k, {int(ns): n for ns, n in b.items()}) for d, k, b in told.get("latency", ())),
+        samples=tuple(Sample(*s) for s in told.get("samples", ())),
+        notes=tuple(told.get("notes", ())),
+    )
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readings are what the trials printed, whatever the tool."""
+    monkeypatch.setattr("zlang.store.ingest.judge", _judge)

@@ -1,0 +1,119 @@
+"""Rows in, text out: CSV, JSON and Markdown.
+
+Rule: no value that DuckDB can give stops the output or is silently changed: what a format has no word for is written
+as text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Markdown and null in JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+
+import orjson
+
+Rows = Iterable[Sequence[object]]
+
+_LARGEST = 2**63
+
+
+def as_csv(columns: Sequence[str], rows: Rows) -> str:
+    """RFC 4180, with a line for the columns' names and bare newlines."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def as_json(columns: Sequence[str], rows: Rows) -> str:
+    """An array of one object a row, one row a line."""
+    lines = [orjson.dumps({c: _json(v) for c, v in zip(columns, row, strict=True)}).decode() for row in rows]
+    return "[" + ",\n ".join(lines) + "]\n"
+
+
+def as_markdown(columns: Sequence[str], rows: Rows) -> str:
+    """A table of GitHub's Markdown; columns of numbers stand to the right."""
+    kept = [list(row) for row in rows]
+    rules = ["---:" if _is_numeric([row[n] for row in kept]) else "---" for n in range(len(columns))]
+    lines = [[_cell_of_markdown(c) for c in columns], rules]
+    lines += [[_cell_of_markdown(cell(value)) for value in row] for row in kept]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+FORMATS: Mapping[str, Callable[[Sequence[str], Rows], str]] = {
+    "csv": as_csv,
+    "json": as_json,
+    "markdown": as_markdown,
+}
+
+
+def cell(value: object) -> str:
+    """One value as text, as short as it can be read back."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case float():
+            return _float(value)
+        case dict() | list() | tuple():
+            return orjson.dumps(_json(value)).decode()
+        case Decimal():
+            return str(value)
+        case _:
+            return str(_json(value))
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)
+
+
+def _json(value: object) -> object:
+    """The value in what JSON has: 64-bit numbers, text, lists and objects."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return value if -_LARGEST <= value < _LARGEST else str(value)
+        case float():
+            return value if math.isfinite(value) else _float(value)
+        case bytes() | bytearray() | memoryview():
+            return bytes(value).hex()
+        case datetime():
+            return value.isoformat(sep=" ")
+        case date() | time():
+            return value.isoformat()
+        case Decimal():
+            return _decimal(value)
+        case dict():
+            return {cell(k): _json(v) for k, v in value.items()}
+        case list() | tuple() | set():
+            return [_json(v) for v in value]
+        case _:
+            return str(value)
+
+
+def _decimal(value: Decimal) -> float | str:
+    """A number where a reader with 64-bit floating point gets the same digits, else text."""
+    near = float(value)
+    return near if Decimal(repr(near)) == value else str(value)
+
+
+def _is_numeric(values: Sequence[object]) -> bool:
+    known = [v for v in values if v is not None]
+    return bool(known) and all(isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in known)
+
+
+def _cell_of_markdown(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|")
+    return escaped.replace("\r\n", "<br>").replace("\n", "<br>").replace("\r", "<br>")

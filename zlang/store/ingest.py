@@ -1,0 +1,323 @@
+"""Run folders in, a results database out.
+
+Rules: journal and raw artefacts are the truth, so the same folders give the same rows in whatever order they lie, and
+the database takes its place only when it is whole; nothing is dropped silently: what does not count is in it, with
+its reason; one damaged run does not keep the others out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.errors import RunError
+from zlang.plan.plan import Action, Header, Setup, Step, Trial
+from zlang.readers.judge import judge
+from zlang.readers.reading import Verdict
+from zlang.run.journal import Lines
+from zlang.store import load, store
+from zlang.store.experiment import Experiment
+from zlang.store.folders import Source, run_folders
+from zlang.store.outcomes import Attempt, Outcomes, follow
+from zlang.store.staging import Row, Staging, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Progress = Callable[[str, int, int], None]
+"""Told the run's name, how many of its trials were read and how many there are."""
+
+_TIMED_OUT = 124
+_STRIDE = 100
+_TEXT_LIMIT = 1 << 20
+_SERIES = 10_000
+_UNTOUCHED = "the runs themselves are untouched"
+_UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What went in."""
+
+    runs: int = 0
+    trials: int = 0
+    valid: int = 0
+    problems: int = 0
+
+
+def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
+    """Build the database from every run folder in or under `runs`, and put it in the place of the one that is there."""
+    import duckdb  # noqa: PLC0415  costs 135 ms: only where a database is opened
+
+    store.check_replaceable(db)
+    sources, copies = run_folders(runs)
+    if not sources:
+        raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
+    target = db.absolute()
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
+            built = Path(scratch) / "database"
+            found = _build(sources, copies, built, target.stem, progress)
+            # A log left behind by a crashed writer would be replayed over the new database.
+            target.with_name(target.name + ".wal").unlink(missing_ok=True)
+            built.replace(target)
+    except duckdb.Error as error:
+        raise RunError(f"{db} cannot be built: {store.first_line(error)}", _UNTOUCHED) from error
+    except OSError as error:
+        raise RunError(f"{db} cannot be built: {error.strerror or error}", _UNTOUCHED) from error
+    return found
+
+
+def _build(
+    sources: Sequence[Source], copies: Sequence[Source], built: Path, stem: str, progress: Progress | None
+) -> Ingested:
+    found = Ingested()
+    experiments: dict[str, Experiment] = {}
+    with Staging(built.parent) as staging:
+        for copy in copies:
+            _problem(staging, found, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
+        for source in sources:
+            _take(source, experiments, staging, found, progress)
+        connection = store.create(built, built.parent / "spill")
+        try:
+            load.everything(connection, staging, list(experiments.values()), stem)
+        finally:
+            connection.close()
+    return found
+
+
+def _take(
+    source: Source,
+    experiments: dict[str, Experiment],
+    staging: Staging,
+    found: Ingested,
+    progress: Progress | None,
+) -> None:
+    """Stage one run; a run whose plan cannot be read is reported and left out."""
+    try:
+        plan = source.folder.read_plan()
+    except RunError as error:
+        _problem(staging, found, source.run, None, f"the plan of {source.folder.name} cannot be read: {error}")
+        return
+    name = plan.header.experiment
+    experiment = experiments.setdefault(name, Experiment(name, f"trials {len(experiments)}"))
+    _Run(source, plan.header, experiment, staging, found).take(plan.items(), progress)
+
+
+def _problem(staging: Staging, found: Ingested, run: str, experiment: str | None, text: str, **more: object) -> None:
+    found.problems += 1
+    staging.add("problems", {"run": run, "experiment": experiment, "problem": text, **more})
+
+
+class _Run:
+    """One run on its way into the staging."""
+
+    def __init__(
+        self, source: Source, header: Header, experiment: Experiment, staging: Staging, found: Ingested
+    ) -> None:
+        self.run = source.run
+        self.folder = source.folder
+        self.header = header
+        self.experiment = experiment
+        self.staging = staging
+        self.found = found
+        self.done = self.valid = 0
+        self.columns = experiment.columns
+        self.factors = self.columns.factors_of(header.factors)
+        self.outcomes, self.damaged = self._journal()
+        self.positions = self.outcomes.positions()
+        self.places: dict[str, list[str]] = {}
+        for out in self.outcomes.steps:
+            self.places.setdefault(out.rpartition("/")[0], []).append(out)
+        self.named = {"run": source.run, "experiment": header.experiment}
+
+    def _journal(self) -> tuple[Outcomes, int]:
+        lines = Lines(self.folder.journal)
+        return follow(lines), lines.bad
+
+    def take(self, items: Iterable[Setup | Trial], progress: Progress | None) -> None:
+        """Stage everything that this run has to say."""
+        total = len(self.outcomes.attempts)
+        try:
+            for item in items:
+                if isinstance(item, Setup):
+                    self._steps_of_setup(item)
+                elif self._trial(item) and progress and self.done % _STRIDE == 0:
+                    progress(self.run, self.done, total)
+        except RunError as error:
+            self._problem(f"the plan is damaged: {error}")
+        self._rest()
+        if progress:
+            progress(self.run, self.done, total)
+
+    def _trial(self, trial: Trial) -> bool:
+        """Stage a trial's steps, and its row if it was carried out."""
+        key = (trial.identity, trial.replicate)
+        attempt = self.outcomes.attempts.pop(key, None)
+        self._steps_of_trial(trial, attempt)
+        if attempt is None:
+            return False
+        self.done += 1
+        window = self.outcomes.window(attempt.out, (s.name for s in trial.steps if s.action is Action.MEASURE))
+        row: dict[str, object] = {
+            "run": self.run,
+            "trial": trial.identity,
+            "replicate": trial.replicate,
+            "number": trial.number,
+            "position": self.positions[key],
+            "block": trial.block,
+            "cache": trial.cache,
+            "started": attempt.began,
+            "elapsed": window[1] - window[0] if window else None,
+        }
+        row.update(self.factors.staged(trial.factors))
+        if attempt.failed is not None:
+            self._why_not(row, self._failure(*attempt.failed))
+        else:
+            self._judged(row, trial, attempt, window)
+        self.staging.add(self.experiment.table, row)
+        return True
+
+    def _judged(
+        self, row: dict[str, object], trial: Trial, attempt: Attempt, window: tuple[float, float] | None
+    ) -> None:
+        try:
+            verdict = judge(trial, self._inside(attempt.out), window)
+        except _UNREADABLE as error:
+            self._why_not(row, f"what the tools left behind cannot be read: {error}")
+            return
+        row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
+        if verdict.valid:
+            row["valid"], row["why_not"] = True, ""
+            self.valid += 1
+        else:
+            self._why_not(row, verdict.why_not)
+        for note in verdict.notes:
+            self._problem(note, trial=trial.identity, replicate=trial.replicate)
+        code = self.columns.metric
+        for name, value in verdict.metrics.items():
+            if name != "elapsed" or value != row["elapsed"]:
+                row[code(name)] = number(value)
+        self._series(row, verdict)
+
+    def _why_not(self, row: dict[str, object], why: str) -> None:
+        row["valid"], row["why_not"] = False, why
+        self._problem(why, trial=row["trial"], replicate=row["replicate"])
+
+    def _series(self, row: Row, verdict: Verdict) -> None:
+        """Stage histograms and time series, a list a line."""
+        own = {**self.named, "trial": row["trial"], "replicate": row["replicate"]}
+        for h in verdict.latency:
+            bins = sorted(h.bins.items())
+            ns, counts = [b for b, _ in bins], [c for _, c in bins]
+            line = {**own, "valid": verdict.valid, "direction": h.direction, "kind": h.kind}
+            self.staging.add("histograms", {**line, "total": sum(counts), "ns": ns, "counts": counts})
+        series: dict[tuple[str, str], tuple[list[float], list[float | str]]] = {}
+        for s in verdict.samples:
+            times, values = series.setdefault((s.source, s.metric), ([], []))
+            times.append(s.t)
+            values.append(number(s.value))
+        for (source, metric), (times, values) in series.items():
+            for n in range(0, len(times), _SERIES):
+                part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
+                self.staging.add("samples", {**own, "source": source, "metric": metric, **part})
+
+    def _failure(self, step: str, out: str) -> str:
+        """Why a step failed, in its own last words."""
+        try:
+            words = _text(self._inside(out) / f"{step}.err")
+        except ValueError as error:
+            return f"{step}: {error}"
+        said = [line.strip() for line in words.splitlines() if line.strip()]
+        if said:
+            return f"{step}: {said[-1]}"
+        ran = self.outcomes.step(out, step)
+        if ran is None or ran.rc is None:
+            return f"{step}: it did not come to an end"
+        return f"{step}: timed out" if ran.rc == _TIMED_OUT else f"{step}: exit status {ran.rc}"
+
+    def _inside(self, out: str) -> Path:
+        """The directory that the journal names; a journal that was tampered with cannot point elsewhere."""
+        place = Path(out)
+        if not out or place.is_absolute() or ".." in place.parts:
+            raise ValueError(f"`{out}` is not within the run's folder")
+        return self.folder.path / place
+
+    def _steps_of_trial(self, trial: Trial, attempt: Attempt | None) -> None:
+        for out in self.places.pop(trial.place, ()):
+            counted = attempt is not None and attempt.out == out
+            more = {"trial": trial.identity, "replicate": trial.replicate, "counted": counted}
+            self._steps(out, trial.steps, more)
+
+    def _steps_of_setup(self, setup: Setup) -> None:
+        for out in self.places.pop(f"setups/{setup.signature}", ()):
+            self._steps(out, (*setup.make, *setup.unmake), {})
+
+    def _steps(self, out: str, steps: Iterable[Step], more: Row) -> None:
+        planned = {s.name: s for s in steps}
+        for ran in self.outcomes.steps[out]:
+            step = planned.get(ran.step)
+            row = {**self.named, **more, "position": ran.position, "out": out, "step": ran.step, "rc": ran.rc}
+            row["started"] = ran.started
+            row["elapsed"] = None if ran.ended is None else ran.ended - ran.started
+            if step is not None:
+                row["action"], row["why"] = step.action, step.why
+            self.staging.add("steps", row)
+
+    def _rest(self) -> None:
+        """Stage what stands in no item of the plan: facts, the run itself, and what the plan does not know."""
+        for outs in list(self.places.values()):
+            for out in outs:
+                self._steps(out, self.header.facts, {})
+        for trial, replicate in self.outcomes.attempts:
+            self._problem("it was carried out, but the plan does not have it", trial=trial, replicate=replicate)
+        if self.damaged:
+            self._problem(f"{self.damaged} damaged lines of the journal were left out")
+        for fact in self.header.facts:
+            path = self.folder.path / "facts" / f"{fact.name}.out"
+            if path.is_file():
+                self.staging.add("facts", {**self.named, "name": fact.name, "value": _text(path).strip()})
+        for tool, version in self.header.tools.items():
+            self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
+        self.staging.add("runs", self._summary())
+        self.found.runs += 1
+        self.found.trials += self.done
+        self.found.valid += self.valid
+        self.experiment.newest = max(self.experiment.newest, (self.outcomes.last_session, self.run))
+
+    def _summary(self) -> Row:
+        header, outcomes = self.header, self.outcomes
+        return {
+            **self.named,
+            "title": header.title,
+            "plan": header.plan,
+            # As text: a seed and a count may be beyond 64 bits, which the writer of JSON does not take.
+            "seed": str(header.seed),
+            "points": str(header.points),
+            "repeat": str(header.repeat),
+            "planned": str(header.trials),
+            "done": self.done,
+            "valid": self.valid,
+            "invalid": self.done - self.valid,
+            "started": outcomes.first,
+            "last_session": outcomes.last_session,
+            "last_event": outcomes.last,
+            "finished": outcomes.finished,
+            "sessions": outcomes.sessions,
+            "damaged_lines": self.damaged,
+        }
+
+    def _problem(self, text: str, **more: object) -> None:
+        _problem(self.staging, self.found, self.run, self.header.experiment, text, **more)
+
+
+def _text(path: Path) -> str:
+    """What a command printed, up to a limit; nothing where it printed nothing."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_TEXT_LIMIT).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,136 @@
+"""Staged rows in, filled tables out: the SQL of ingest.
+
+Rule: rows stand in the order in which they were staged, so that the same runs give the same tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zlang.store.columns import Column, Role
+from zlang.store.experiment import Experiment
+from zlang.store.staging import Staging
+from zlang.store.store import ALIAS, literal, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+_TAKEN_SCHEMAS = ("main", "temp", "system", "memory", "pg_catalog", "information_schema", ALIAS)
+_MEMORY = "256MiB"  # of DuckDB's share; it goes to disk beyond that
+_OWN = {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT"}
+
+
+def everything(
+    connection: duckdb.DuckDBPyConnection, staging: Staging, experiments: Sequence[Experiment], stem: str
+) -> None:
+    """Fill all tables; `stem` is what DuckDB will call the database when it is opened by its file."""
+    threads = connection.execute("SELECT least(2, current_setting('threads')::INTEGER)").fetchone()
+    connection.execute(f"SET threads = {threads[0] if threads else 1}")
+    connection.execute(f"SET memory_limit = '{_MEMORY}'")
+    _main_tables(connection, staging)
+    schemas = _schemas(experiments, stem)
+    for experiment in experiments:
+        _wide_table(connection, staging, experiment, schemas[experiment.name])
+    if experiments:
+        newest = max(experiments, key=lambda e: e.newest)
+        for view in ("all_trials", "trials"):
+            source = f"{quoted(schemas[newest.name])}.{view}"
+            connection.execute(f"CREATE VIEW main.{view} AS SELECT * FROM {source}")
+    connection.execute("CHECKPOINT")
+
+
+def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
+    when = _time("started")
+    staging.load(
+        connection,
+        "runs",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "title": "VARCHAR", "plan": "VARCHAR",
+            "seed": "HUGEINT", "points": "HUGEINT", "repeat": "HUGEINT", "planned": "HUGEINT",
+            "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT",
+            "started": "DOUBLE", "last_session": "DOUBLE", "last_event": "DOUBLE", "finished": "BOOLEAN",
+            "sessions": "BIGINT", "damaged_lines": "BIGINT",
+        },
+        f"* REPLACE ({', '.join(f'{_time(t)} AS {t}' for t in ('started', 'last_session', 'last_event'))})",
+    )  # fmt: skip
+    staging.load(
+        connection,
+        "histograms",
+        {**_OWN, "valid": "BOOLEAN", "direction": "VARCHAR", "kind": "VARCHAR",
+         "total": "HUGEINT", "ns": "BIGINT[]", "counts": "BIGINT[]"},
+        "*",
+    )  # fmt: skip
+    staging.load(
+        connection,
+        "samples",
+        {**_OWN, "source": "VARCHAR", "metric": "VARCHAR", "t": "DOUBLE[]", "value": "DOUBLE[]"},
+        f"{', '.join(_OWN)}, {_time('unnest(t)')}, source, metric, unnest(value)",
+    )
+    staging.load(
+        connection,
+        "steps",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "position": "BIGINT", "trial": "VARCHAR",
+            "replicate": "BIGINT", "out": "VARCHAR", "step": "VARCHAR", "action": "VARCHAR", "why": "VARCHAR",
+            "started": "DOUBLE", "elapsed": "DOUBLE", "rc": "BIGINT", "counted": "BOOLEAN",
+        },
+        f"* REPLACE ({when} AS started)",
+    )  # fmt: skip
+    staging.load(
+        connection, "facts", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "value": "VARCHAR"}, "*"
+    )
+    staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
+
+
+def _wide_table(
+    connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: Experiment, schema: str
+) -> None:
+    columns = experiment.columns.listed()
+    table = f"{quoted(schema)}.all_trials"
+    staged = {c.code: "DOUBLE" if c.sql == "TIMESTAMP" else c.sql for c in columns}
+    select = ", ".join(
+        f"{_time(quoted(c.code)) if c.sql == 'TIMESTAMP' else quoted(c.code)} AS {quoted(c.name)}" for c in columns
+    )
+    connection.execute(f"CREATE SCHEMA {quoted(schema)}")
+    connection.execute(f"CREATE TABLE {table} AS SELECT {select} FROM {staging.source(experiment.table, staged)}")
+    staging.discard(experiment.table)
+    connection.execute(f"CREATE VIEW {quoted(schema)}.trials AS SELECT * FROM {table} WHERE valid")
+    _tidy(connection, table, experiment.name, [c.name for c in columns if c.role is Role.METRIC])
+    connection.executemany(
+        "INSERT INTO main.columns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_catalogued(experiment.name, schema, n, c) for n, c in enumerate(columns, 1)],
+    )
+
+
+def _tidy(connection: duckdb.DuckDBPyConnection, table: str, experiment: str, metrics: Sequence[str]) -> None:
+    if not metrics:
+        return
+    # Under codes, so that no metric's name can be taken for that of a column beside it.
+    coded = ", ".join(f"{quoted(name)} AS m{n}" for n, name in enumerate(metrics))
+    codes = ", ".join(f"m{n} AS {literal(name)}" for n, name in enumerate(metrics))
+    connection.execute(
+        f"INSERT INTO main.all_metrics SELECT run, {literal(experiment)}, trial, replicate, valid, metric, value "
+        f"FROM (SELECT run, trial, replicate, valid, {coded} FROM {table}) UNPIVOT (value FOR metric IN ({codes}))"
+    )
+
+
+def _catalogued(experiment: str, schema: str, position: int, column: Column) -> tuple[object, ...]:
+    c = column
+    return (experiment, schema, position, c.name, c.role.value, c.type, c.unit, c.description, c.path)
+
+
+def _schemas(experiments: Sequence[Experiment], stem: str) -> dict[str, str]:
+    """A schema's name for each experiment: its own, unless SQL has another use for that."""
+    taken = {*_TAKEN_SCHEMAS, stem.lower()}
+    schemas = {}
+    for experiment in experiments:
+        name = experiment.name.replace("\0", "")
+        candidates = [name, f"experiment_{name}", *(f"experiment_{name}_{n}" for n in range(2, len(experiments) + 2))]
+        schemas[experiment.name] = next(c for c in candidates if c and c.lower() not in taken)
+        taken.add(schemas[experiment.name].lower())
+    return schemas
+
+
+def _time(seconds: str) -> str:
+    return f"make_timestamp(round({seconds} * 1e6)::BIGINT)"

@@ -1,0 +1,112 @@
+"""What a journal says happened: which attempt of each trial counts, and when every command ran.
+
+In: the events of one journal in order. Out: `Outcomes`. Rule: of several attempts of one trial and replicate the last
+one that was committed counts, and one that failed only where none was committed; the others are kept as steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from zlang.run.events import Begin, Commit, End, Fail, Finish, Interrupt, Made, Recorded, Session, Start, Unmade
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a trial that came to an end; `failed` names the step that failed and where it left its output."""
+
+    trial: str
+    replicate: int
+    out: str
+    began: float
+    failed: tuple[str, str] | None
+
+
+@dataclass(slots=True)
+class StepTime:
+    """One command that was started; without `ended` it was cut off."""
+
+    position: int
+    step: str
+    out: str
+    started: float
+    ended: float | None = None
+    rc: int | None = None
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """All that ingest takes from a journal."""
+
+    run: str = ""
+    sessions: int = 0
+    first: float | None = None
+    last: float | None = None
+    last_session: float = 0.0
+    finished: bool = False
+    attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
+    steps: dict[str, list[StepTime]] = field(default_factory=dict)
+
+    def positions(self) -> dict[tuple[str, int], int]:
+        """The place of each trial in the order in which the attempts that count were begun."""
+        order = sorted(self.attempts.values(), key=lambda a: (a.began, a.trial, a.replicate))
+        return {(a.trial, a.replicate): n for n, a in enumerate(order, 1)}
+
+    def window(self, out: str, names: Iterable[str]) -> tuple[float, float] | None:
+        """From the start of the first of these steps to the end of the last one, where both are known."""
+        wanted = set(names)
+        spans = [(s.started, s.ended) for s in self.steps.get(out, ()) if s.step in wanted and s.ended is not None]
+        return (min(a for a, _ in spans), max(b for _, b in spans)) if spans else None
+
+    def step(self, out: str, name: str) -> StepTime | None:
+        """The last time that this step ran there."""
+        return next((s for s in reversed(self.steps.get(out, ())) if s.step == name), None)
+
+
+def follow(events: Iterable[Recorded]) -> Outcomes:
+    """Go through a journal once."""
+    found = Outcomes()
+    began: dict[str | tuple[str, int], float] = {}
+    count = 0
+    for event in events:
+        found.first = event.t if found.first is None else found.first
+        found.last = event.t
+        match event:
+            case Session(t=t, run=run):
+                found.run = found.run or run
+                found.sessions += 1
+                found.last_session = max(found.last_session, t)
+            case Begin(t=t, trial=trial, replicate=replicate, out=out):
+                began[out] = began[trial, replicate] = t
+            case Start(t=t, step=step, out=out):
+                count += 1
+                found.steps.setdefault(out, []).append(StepTime(count, step, out, t))
+            case End():
+                _end(found, event)
+            case Commit(t=t, trial=trial, replicate=replicate, out=out):
+                found.attempts[trial, replicate] = Attempt(trial, replicate, out, began.get(out, t), None)
+            case Fail(trial=trial, replicate=replicate):
+                before = found.attempts.get((trial, replicate))
+                if before is None or before.failed is not None:
+                    found.attempts[trial, replicate] = _failed(event, began)
+            case Made() | Unmade() | Finish() | Interrupt():
+                pass
+            case _:
+                assert_never(event)
+        found.finished = isinstance(event, Finish)
+    return found
+
+
+def _failed(event: Fail, began: Mapping[str | tuple[str, int], float]) -> Attempt:
+    # Where a setup's step failed, `out` is the setup's, and the trial itself may never have begun.
+    t = began.get(event.out, began.get((event.trial, event.replicate), event.t))
+    return Attempt(event.trial, event.replicate, event.out, t, (event.step, event.out))
+
+
+def _end(found: Outcomes, event: End) -> None:
+    for step in reversed(found.steps.get(event.out, ())):
+        if step.step == event.step and step.ended is None:
+            step.ended, step.rc = event.t, event.rc
+            return

@@ -1,0 +1,72 @@
+"""Rows on their way into the database: JSON lines in a scratch folder, loaded with explicit columns.
+
+Measured: `read_json` of one file of JSON lines with typed columns loads ten times as fast as inserts, in little memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+import orjson
+
+from zlang.store.store import literal, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+Row = Mapping[str, object]
+
+_BUFFER = 1 << 18
+
+
+class Staging:
+    """One file of JSON lines a table, opened when its first row comes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, BinaryIO] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, table: str, row: Row) -> None:
+        """Stage one row."""
+        file = self._files.get(table)
+        if file is None:
+            file = self._files[table] = (self._folder / f"{len(self._files)}.ndjson").open("wb", buffering=_BUFFER)
+        file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+
+    def source(self, table: str, columns: Mapping[str, str]) -> str:
+        """What to select from to get the staged rows; no more rows can be added to that table."""
+        file = self._files.get(table)
+        if file is None:
+            nothing = ", ".join(f"NULL::{sql} AS {quoted(name)}" for name, sql in columns.items())
+            return f"(SELECT {nothing} WHERE false)"
+        file.close()
+        typed = ", ".join(f"{literal(name)}: {literal(sql)}" for name, sql in columns.items())
+        return f"read_json({literal(file.name)}, format = 'newline_delimited', columns = {{{typed}}})"
+
+    def load(self, connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], select: str) -> None:
+        """Insert the staged rows into the table of that name, in the order in which they came."""
+        connection.execute(f"INSERT INTO main.{quoted(table)} SELECT {select} FROM {self.source(table, columns)}")
+        self.discard(table)
+
+    def discard(self, table: str) -> None:
+        """Give back the space of a table's staged rows."""
+        file = self._files.pop(table, None)
+        if file is not None:
+            file.close()
+            Path(file.name).unlink()
+
+
+def number(value: float) -> float | str:
+    """A number as JSON lines carry it: what JSON has no word for goes as text that DuckDB reads as a number."""
+    return value if math.isfinite(value) else repr(value)
