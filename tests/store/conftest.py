@@ -150,7 +150,7 @@ def make_run(runs: Path) -> MakeRun:
     return make
 
 
-def _judge(trial: Trial, out: Path, window: tuple[float, float] | None) -> Verdict:
+def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, float] | None) -> Verdict:
     """Stand in for the readers: what the measurement printed is the reading, as JSON."""
     assert window is None or window[0] < window[1]
     told = orjson.loads((out / "measure.out").read_bytes())
@@ -172,4 +172,4 @@ def _judge(trial: Trial, out: Path, window: tuple[float, float] | None) -> Verdi
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings are what the trials printed, whatever the tool."""
-    monkeypatch.setattr("zlang.store.ingest.judge", _judge)
+    monkeypatch.setattr("zlang.store.ingest.judge", judged_by_what_was_printed)

@@ -7,7 +7,6 @@ as text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Mar
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
@@ -22,11 +21,21 @@ _LARGEST = 2**63
 
 def as_csv(columns: Sequence[str], rows: Rows) -> str:
     """RFC 4180, with a line for the columns' names and bare newlines."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    lines = _Lines()
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow(columns)
     writer.writerows([cell(value) for value in row] for row in rows)
-    return text.getvalue()
+    return "".join(lines.kept)
+
+
+class _Lines:
+    """What csv writes, a line at a time: with a terminator of its own it would not quote a carriage return."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    def write(self, line: str) -> None:
+        self.kept.append(line.removesuffix("\r\n") + "\n")
 
 
 def as_json(columns: Sequence[str], rows: Rows) -> str:

@@ -49,10 +49,11 @@ def run_query(db: Path, sql: str, parameters: Sequence[object] = ()) -> Result:
 
     with store.reading(db) as connection:
         try:
-            answer = connection.execute(sql, list(parameters))
-            described = answer.description
-            if not described:
+            # DuckDB's stubs do not say that a query without a statement has no answer.
+            answer: duckdb.DuckDBPyConnection | None = connection.execute(sql, list(parameters))
+            if answer is None:
                 raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
+            described = answer.description or []
             rows = tuple(answer.fetchall())
         except duckdb.Error as error:
             raise RunError(store.first_line(error), _hint(connection, str(error))) from error

@@ -1,0 +1,111 @@
+"""How fast run folders become a database: fio json+ documents per CPU-second, and the memory it takes.
+
+In: nothing (fio is run once where it is installed, else the document of the tests is taken). Out: one line of figures.
+The run folders are written by a process of their own, so that only ingest is measured.
+Usage: python bench/ingest.py [DOCUMENTS] [RUNS]
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Step, Trial
+from zlang.run.events import Begin, Commit, End, Finish, Recorded, Session, Start
+from zlang.run.folder import Folder
+from zlang.run.journal import encode
+
+SAVED = Path(__file__).parents[1] / "tests" / "store" / "fio.json"
+ASKED = (2000, 600)
+"""Documents per CPU-second at least, MiB at most."""
+
+
+def document(scratch: Path) -> bytes:
+    """A report of the fio that is installed, or the one that the tests keep."""
+    out = scratch / "fio.json"
+    words = ["fio", "--name=mixed", f"--filename={scratch / 'data'}", "--size=8388608", "--rw=randrw", "--bs=4096"]
+    words += ["--ioengine=psync", "--runtime=3", "--time_based=1", "--output-format=json+", f"--output={out}"]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return SAVED.read_bytes()
+    return out.read_bytes()
+
+
+def trial(number: int, jobs: int) -> Trial:
+    """A trial as the quickstart has them."""
+    reader = Reader("fio", "fio.json", {"jobs": jobs, "runtime": 3})
+    steps = (
+        Step("flush", Action.FLUSH, "dd of=data oflag=nocache conv=notrunc,fdatasync count=0", "empty the cache", 60),
+        Step("cold", Action.VERIFY, "fincore --bytes --noheadings --output RES data", "nothing resident", 60, expect="0"),
+        Step("measure", Action.MEASURE, "fio --name=mixed --output=\"$OUT/fio.json\"", "measure", 90, reader=reader),
+    )
+    levels = {"bs": 4096 << number % 4, "iodepth": 1 << number % 6, "pattern": ("random", "sequential")[number % 2]}
+    return Trial(number + 1, f"{number // 3:016x}", number % 3 + 1, 1, levels, "cold", (), (), steps)
+
+
+def write_run(path: Path, trials: list[Trial], report: bytes, began: float) -> None:
+    """One run folder in which every trial was carried out."""
+    (path / "trials").mkdir(parents=True)
+    events: list[Recorded] = [Session(began, path.name, "boot")]
+    t = began
+    for one in trials:
+        out = f"{one.place}/a1"
+        events.append(Begin(t, one.identity, one.replicate, one.number, out))
+        place = path / out
+        place.mkdir(parents=True)
+        for step in one.steps:
+            events.append(Start(t, step.name, out))
+            t += 3.0 if step.reader else 0.1
+            events.append(End(t, step.name, out, 0))
+            (place / f"{step.name}.out").write_bytes(b"0\n" if step.expect else b"")
+            (place / f"{step.name}.err").write_bytes(b"")
+        (place / "fio.json").write_bytes(report)
+        events.append(Commit(t, one.identity, one.replicate, out))
+    factors = tuple(Factor(n, f"r.{n}", t, (), 0) for n, t in (("bs", "size"), ("iodepth", "count"), ("pattern", "word")))
+    header = Header("bench", "", "0" * 16, 1, len(trials) // 3, 3, len(trials), factors, {}, (), {})
+    Folder(path).write_plan(Plan(header, lambda: iter(trials)))
+    (path / "journal.jsonl").write_bytes(b"".join(map(encode, [*events, Finish(t)])))
+
+
+def generate(root: Path, count: int, runs: int) -> None:
+    """All the run folders."""
+    report = document(root)
+    jobs = len(json.loads(report)["jobs"])
+    for n in range(runs):
+        numbers = range(n * count // runs, (n + 1) * count // runs)
+        write_run(root / "runs" / f"bench-{n:04d}", [trial(i, jobs) for i in numbers], report, 1.79e9 + n * 1e5)
+
+
+def main() -> int:
+    """Generate, ingest, print."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        writer = multiprocessing.get_context("spawn").Process(target=generate, args=(root, count, runs))
+        writer.start()
+        writer.join()
+        from zlang.store.ingest import ingest
+
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = ingest(root / "runs", root / "results.duckdb")
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        size = (root / "results.duckdb").stat().st_size / 2**20
+    rate = count / cpu
+    print(
+        f"{count} documents, {found.valid} valid: {rate:.0f} documents per CPU-s (asked: {ASKED[0]}), "
+        f"{cpu:.2f} CPU-s, {wall:.2f} s, peak {peak:.0f} MiB (asked: {ASKED[1]}), database {size:.1f} MiB"
+    )
+    return 0 if rate >= ASKED[0] and peak <= ASKED[1] and found.valid == count else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""What the formats make of every value that DuckDB can give."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+import math
+import uuid
+from decimal import Decimal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlang.report.formats import FORMATS, as_csv, as_json, as_markdown, cell
+
+ODD = (
+    (None, "", ""),
+    (math.nan, "NaN", "NaN"),
+    (math.inf, "Infinity", "Infinity"),
+    (-math.inf, "-Infinity", "-Infinity"),
+    (b"\x00\xff", "00ff", "00ff"),
+    (dt.date(2026, 11, 21), "2026-11-21", "2026-11-21"),
+    (dt.datetime(2026, 11, 21, 6, 13, 16, 5), "2026-11-21 06:13:16.000005", "2026-11-21 06:13:16.000005"),
+    (dt.time(6, 13), "06:13:00", "06:13:00"),
+    (dt.timedelta(days=1, seconds=1), "1 day, 0:00:01", "1 day, 0:00:01"),
+    (Decimal("1.50"), "1.50", 1.5),
+    (Decimal("0.12345678901234567890"), "0.12345678901234567890", "0.12345678901234567890"),
+    (2**63 - 1, str(2**63 - 1), 2**63 - 1),
+    (1 << 100, str(1 << 100), str(1 << 100)),
+    (True, "true", True),
+    (1e300, "1e+300", 1e300),
+    ([1, math.nan, None], '[1,"NaN",null]', [1, "NaN", None]),
+    ({"a": b"\x01", 2: dt.date(2026, 1, 1)}, '{"a":"01","2":"2026-01-01"}', {"a": "01", "2": "2026-01-01"}),
+    (uuid.UUID(int=5), "00000000-0000-0000-0000-000000000005", "00000000-0000-0000-0000-000000000005"),
+    ('a "b",\nc|d\\', 'a "b",\nc|d\\', 'a "b",\nc|d\\'),
+)
+
+
+def test_csv() -> None:
+    written = as_csv(["n", "v"], [(n, value) for n, (value, *_) in enumerate(ODD)])
+    read = list(csv.reader(io.StringIO(written, newline="")))
+    assert read == [["n", "v"], *([str(n), text] for n, (_, text, _) in enumerate(ODD))]
+    assert "\r" not in written
+
+
+def test_json() -> None:
+    read = json.loads(as_json(["v"], [(value,) for value, *_ in ODD]), parse_constant=_refuse)
+    assert read[0] == {"v": None}
+    assert [row["v"] for row in read[1:]] == [expected for *_, expected in ODD[1:]]
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(word)
+
+
+def test_markdown() -> None:
+    assert as_markdown(["bs", "a|b", "x"], [(4096, "p|q\nr", None), (None, "\\", 1.5)]) == (
+        "| bs | a\\|b | x |\n| ---: | --- | ---: |\n| 4096 | p\\|q<br>r |  |\n|  | \\\\ | 1.5 |\n"
+    )
+
+
+def test_nothing() -> None:
+    assert [write(["a"], []) for write in FORMATS.values()] == ["a\n", "[]\n", "| a |\n| --- |\n"]
+
+
+def test_a_mixed_column_keeps_to_the_left() -> None:
+    assert "| --- |" in as_markdown(["a"], [(True,), (1,)])
+
+
+@given(st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats() | st.integers())))
+def test_every_format_keeps_text_and_numbers(rows: list[tuple[str, float]]) -> None:
+    expected = [[cell(value) for value in row] for row in rows]
+    read = csv.reader(io.StringIO(as_csv(["a", "b"], rows), newline=""))
+    assert list(read)[1:] == expected
+    assert [[row["a"], cell(row["b"])] for row in json.loads(as_json(["a", "b"], rows))] == expected
+    assert len(as_markdown(["a", "b"], rows).split("\n")) == len(rows) + 3

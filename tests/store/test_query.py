@@ -1,0 +1,134 @@
+"""Questions: answered, or refused in one sentence with the nearest names; nothing can be changed by one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.store.conftest import MakeRun
+from zlang.errors import RunError
+from zlang.store.ingest import ingest
+from zlang.store.query import run_query
+
+pytestmark = pytest.mark.usefixtures("told")
+
+
+@pytest.fixture
+def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
+    make_run().measured("p0", 1, {"bs": 4096, "iodepth": 1}, '{"metrics": {"read_iops": 5}}').done()
+    ingest(runs, db)
+    return db
+
+
+@pytest.mark.parametrize(
+    ("sql", "message", "hint"),
+    [
+        ("select red_iops from trials", 'column "red_iops" not found', "did you mean `read_iops`?"),
+        ("select t.iodept from trials t", '"iodept"', "`iodepth`"),
+        ("from trails", "trails does not exist", "`trials`"),
+        ("from quikstart.trials", 'schema "quikstart" does not exist', "`quickstart`"),
+        ("select medain(bs) from trials", "medain does not exist", "`median`"),
+        ("selct 1", "syntax error", ""),
+        ("", "nothing to ask", "from trials"),
+        ("-- only a comment", "nothing to ask", "from trials"),
+        ("select now()", "pytz", "::TIMESTAMP"),
+    ],
+)
+def test_what_is_wrong_with_a_question(built: Path, sql: str, message: str, hint: str) -> None:
+    with pytest.raises(RunError) as caught:
+        run_query(built, sql)
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "copy trials to '{dir}/out.csv'",
+        "from read_text('/etc/passwd')",
+        "from '/etc/passwd.csv'",
+        "attach '{dir}/other.db'",
+        "export database '{dir}/out'",
+        "insert into quickstart.all_trials (bs) values (1)",
+        "update runs set title = 'x'",
+        "drop table quickstart.all_trials",
+        "create table main.t (a integer)",
+        "set enable_external_access = true",
+        "set lock_configuration = false",
+        "install httpfs",
+        "load httpfs",
+        "set threads = 1",
+        "select 1; drop view trials",
+    ],
+)
+def test_a_question_changes_nothing(built: Path, sql: str) -> None:
+    before, names = built.read_bytes(), sorted(built.parent.iterdir())
+    with pytest.raises(RunError):
+        run_query(built, sql.format(dir=built.parent))
+    assert built.read_bytes() == before
+    assert sorted(built.parent.iterdir()) == names
+
+
+def test_names_of_python_are_not_tables(built: Path) -> None:
+    names = {"bs": [1]}
+    with pytest.raises(RunError):
+        run_query(built, "from names")
+    assert names
+
+
+def test_repeated_columns_are_numbered(built: Path) -> None:
+    assert run_query(built, "select 1 as a, 2 as a, 3 as a_2, 4 as a").columns == ("a", "a_2", "a_2_2", "a_3")
+
+
+def test_of_several_statements_the_last_is_answered(built: Path) -> None:
+    assert run_query(built, "create temp table t as select 7 as a; from t").rows == ((7,),)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="there is no results database") as caught:
+        run_query(tmp_path / "none.duckdb", "from trials")
+    assert "zlang ingest DIR --db" in caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"my thesis", b"\0" * 5000])
+def test_a_file_that_is_no_database(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.duckdb"
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="is not a results database") as caught:
+        run_query(path, "from trials")
+    assert "zlang ingest DIR --db" in caught.value.hint
+
+
+def test_a_damaged_database(built: Path) -> None:
+    built.write_bytes(built.read_bytes()[:5000])
+    with pytest.raises(RunError, match="cannot be opened") as caught:
+        run_query(built, "from trials")
+    assert "zlang ingest" in caught.value.hint
+
+
+def test_somebody_elses_database(tmp_path: Path) -> None:
+    path = tmp_path / "it's.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table trials (a integer)")
+    with pytest.raises(RunError, match="is not a results database"):
+        run_query(path, "from trials")
+
+
+def test_a_path_with_quotes(built: Path) -> None:
+    moved = built.with_name("a 'quoted' \"name\".duckdb")
+    built.rename(moved)
+    assert run_query(moved, "select bs from trials").rows == ((4096,),)
+
+
+def test_questions_at_the_same_time(built: Path) -> None:
+    with duckdb.connect(str(built), read_only=True) as connection:
+        assert connection.execute("select bs from trials").fetchall() == [(4096,)]
+
+
+def test_plain_duckdb_reads_it(built: Path) -> None:
+    with duckdb.connect(str(built), read_only=True) as connection:
+        assert connection.execute("select bs, read_iops from quickstart.trials").fetchall() == [(4096, 5.0)]
+        assert connection.execute("select count(*) from latency").fetchall() == [(0,)]
