@@ -1,0 +1,50 @@
+"""Real output of real tools beside this file, and steps and trials that read it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from zlang.plan.plan import Action, Reader, Step, Trial
+from zlang.readers.reading import Reading, Window
+from zlang.readers.registry import READERS
+
+DATA = Path(__file__).parent / "data"
+
+
+def step(name: str, tool: str, artefact: str, action: Action = Action.MEASURE, **args: Any) -> Step:
+    """A step whose artefact is read by one tool's reader."""
+    return Step(name, action, "true", "a test", 10, reader=Reader(tool, artefact, args))
+
+
+def check(name: str, expect: str) -> Step:
+    """A step that verifies a claim."""
+    return Step(name, Action.VERIFY, "true", "a test", 10, expect=expect)
+
+
+def trial(*steps: Step, cache: str = "as_is") -> Trial:
+    """A trial of these steps."""
+    return Trial(1, "ab12", 1, 0, {}, cache, (), (), steps)
+
+
+def read(directory: Path, tool: str, artefact: str, window: Window | None = None, **args: Any) -> Reading:
+    """What a tool's reader makes of a file."""
+    one = step("measure", tool, artefact, **args)
+    assert one.reader is not None
+    return READERS[tool](directory, one.reader, one, window)
+
+
+def fio(tmp_path: Path, name: str, **args: Any) -> Reading:
+    """What the reader makes of one of the kept fio runs, with the standard error that it left."""
+    if (DATA / f"{name}.json").exists():
+        shutil.copy(DATA / f"{name}.json", tmp_path / "fio.json")
+    if (DATA / f"{name}.err").exists():
+        shutil.copy(DATA / f"{name}.err", tmp_path / "measure.err")
+    return read(tmp_path, "fio", "fio.json", **args)
+
+
+def report(name: str) -> Any:  # noqa: ANN401
+    """The report of one of the kept fio runs."""
+    return json.loads((DATA / f"{name}.json").read_text())

@@ -1,0 +1,90 @@
+"""A trial counts only if its claims held and its measurement is one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import reader_samples as samples
+
+from zlang.plan.plan import Action
+from zlang.readers.judge import judge
+
+MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """The directory of an attempt with a good report."""
+    shutil.copy(samples.DATA / "single.json", tmp_path / "fio.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("cache", "expect", "found", "state", "evidence", "why_not"),
+    [
+        ("cold", "0", "   0\n", "cold", "0 bytes resident", ""),
+        ("cold", "0", "4096\n", "not cold", "4096 bytes resident", "cache not cold: 4096 bytes resident"),
+        ("cold", "0", "", "not cold", "verify-1 printed nothing", "cache not cold: verify-1 printed nothing"),
+        ("cold", "0", None, "not cold", "verify-1.out was not written", "cache not cold: verify-1.out was not written"),
+        ("cold", "0", "what?", "not cold", "`what?`, not `0`", "cache not cold: `what?`, not `0`"),
+        ("hot", "8192", "8192", "hot", "8192 bytes resident", ""),
+        ("hot", "8192", "0", "not hot", "0 bytes resident, not 8192", "cache not hot: 0 bytes resident, not 8192"),
+        ("warm", "yes", "yes", "warm", "yes", ""),
+        ("as_is", "lz4", "off", "as_is", "", "verify-1: `off`, not `lz4`"),
+    ],
+)
+def test_the_cache(
+    out: Path, cache: str, expect: str, found: str | None, state: str, evidence: str, why_not: str
+) -> None:
+    if found is not None:
+        (out / "verify-1.out").write_text(found)
+    verdict = judge(samples.trial(samples.check("verify-1", expect), MEASURE, cache=cache), out, None)
+    assert (verdict.cache_state, verdict.cache_evidence) == (state, evidence)
+    assert (verdict.valid, verdict.why_not) == (not why_not, why_not)
+    assert verdict.metrics["read_iops"] > 0, "what was measured is kept, and marked"
+
+
+def test_a_cold_cache_that_nothing_checked_is_not_believed(out: Path) -> None:
+    verdict = judge(samples.trial(MEASURE, cache="cold"), out, None)
+    assert (verdict.valid, verdict.cache_state, verdict.why_not) == (False, "not cold", "cache not cold: not checked")
+    assert judge(samples.trial(MEASURE, cache="warm"), out, None).valid
+
+
+def test_a_property_is_not_the_cache(out: Path) -> None:
+    (out / "property-1.out").write_text("off\n")
+    (out / "verify-1.out").write_text("0\n")
+    checks = (samples.check("property-1", "lz4"), samples.check("verify-1", "0"))
+    verdict = judge(samples.trial(*checks, MEASURE, cache="cold"), out, None)
+    assert verdict.cache_state == "cold"
+    assert verdict.why_not == "property-1: `off`, not `lz4`"
+
+
+def test_fios_reason_is_the_trials(out: Path) -> None:
+    shutil.copy(samples.DATA / "nospace.json", out / "fio.json")
+    verdict = judge(samples.trial(MEASURE), out, None)
+    assert not verdict.valid
+    assert verdict.why_not == "fio: No space left on device (job nospace: error 28)"
+    assert verdict.metrics == {}
+
+
+def test_a_collector_that_failed_is_a_note(out: Path) -> None:
+    shutil.copy(samples.DATA / "vmstat.txt", out / "vmstat.out")
+    good = samples.step("vmstat", "vmstat", "vmstat.out", Action.COLLECT)
+    bad = samples.step("diskstats", "diskstats", "diskstats.out", Action.COLLECT)
+    verdict = judge(samples.trial(good, bad, MEASURE), out, None)
+    assert verdict.valid
+    assert verdict.notes == ("diskstats: diskstats.out was not written",)
+    assert len(verdict.samples) == 9 * 17
+
+
+def test_two_measurements_with_the_same_names(out: Path) -> None:
+    second = samples.step("measure-2", "shell", "fio.json", metrics=[["regex", "read_iops", r"\"read_ios\" : (\d+)"]])
+    verdict = judge(samples.trial(MEASURE, second), out, None)
+    assert {"read_iops", "measure-2_read_iops"} <= set(verdict.metrics)
+
+
+def test_a_reader_of_another_version(out: Path) -> None:
+    verdict = judge(samples.trial(samples.step("measure", "iozone", "x")), out, None)
+    assert verdict.why_not == "iozone: this version of zlang has no such reader"

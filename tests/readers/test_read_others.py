@@ -1,0 +1,172 @@
+"""The readers of vmstat, /proc/diskstats and of any command's output."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import reader_samples as samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zlang.readers import diskstats
+from zlang.readers.reading import Sample
+
+# --- vmstat
+
+
+def test_vmstat_rows_but_the_first() -> None:
+    reading = samples.read(samples.DATA, "vmstat", "vmstat.txt")
+    assert reading.problems == ()
+    assert len(reading.samples) == 9 * 17
+    assert reading.samples[0] == Sample(1795235165.0, "", "vmstat_r", 2.0)
+    bo = [s.value for s in reading.samples if s.metric == "vmstat_bo"]
+    assert bo[:4] == [0, 5680 * 1024, 51072 * 1024, 17696 * 1024]
+    assert [s.value for s in reading.samples if s.metric == "vmstat_sy"][:2] == [43, 56]
+
+
+def test_vmstat_without_times_or_in_an_unknown_zone(tmp_path: Path) -> None:
+    text = (samples.DATA / "vmstat.txt").read_text()
+    (tmp_path / "v").write_text(text.replace("UTC", "XYZ"))
+    assert "run vmstat with TZ=UTC" in samples.read(tmp_path, "vmstat", "v").problems[0]
+    (tmp_path / "v").write_text("procs ---\n r b us sy\n 1 0 2 3\n 1 0 2 3\n")
+    assert samples.read(tmp_path, "vmstat", "v").problems == ("v: its rows have no time (vmstat needs -t)",)
+    (tmp_path / "v").write_text("vmstat: error\n")
+    assert samples.read(tmp_path, "vmstat", "v").problems == ("v has no sample",)
+    assert samples.read(tmp_path, "vmstat", "none").problems == ("none was not written",)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_a_torn_table_gives_the_same_rows_or_fewer(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for tool in ("vmstat", "diskstats"):
+        whole = (samples.DATA / f"{tool}.txt").read_bytes()
+        path = tmp_path_factory.mktemp(tool) / "t"
+        path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
+        found = samples.read(path.parent, tool, "t").samples
+        assert set(found) <= set(samples.read(samples.DATA, tool, f"{tool}.txt").samples)
+
+
+@pytest.mark.skipif(shutil.which("vmstat") is None, reason="vmstat is not installed")
+def test_a_real_vmstat(tmp_path: Path) -> None:
+    with open(tmp_path / "vmstat.out", "wb") as out:
+        subprocess.run(["vmstat", "-n", "-t", "1", "2"], stdout=out, env={"LANG": "C", "TZ": "UTC"}, check=True)
+    reading = samples.read(tmp_path, "vmstat", "vmstat.out")
+    assert {"vmstat_r", "vmstat_bi", "vmstat_us", "vmstat_st"} <= {s.metric for s in reading.samples}
+
+
+# --- diskstats
+
+
+def test_diskstats_rates_and_sums() -> None:
+    reading = samples.read(samples.DATA, "diskstats", "diskstats.txt")
+    assert reading.problems == ()
+    assert reading.metrics == {
+        "device_reads": 3,
+        "device_writes": 16,
+        "device_read_bytes": 40 * 512,
+        "device_write_bytes": 16384 * 512,
+    }
+    last = {s.metric: s.value for s in reading.samples if s.source == "vda" and s.t == 1795242697.309694231}
+    seconds = 1795242697.309694231 - 1795242697.000331151
+    assert last["write_iops"] == pytest.approx(16 / seconds)
+    assert last["write_bw"] == pytest.approx(16384 * 512 / seconds)
+    assert last["write_await"] == pytest.approx(5 / 16 * 1e6)
+    assert last["util"] == pytest.approx(4 / 10 / seconds)
+    assert last["in_flight"] == 0
+    assert {s.source for s in reading.samples} == {"loop0", "vda"}, "zram0 never did any I/O"
+
+
+def test_whole_disks_by_their_names() -> None:
+    disks = {"sda", "sdaa", "vdb", "nvme0n1", "nvme1n1", "mmcblk0", "xvda1", "nbd0", "hda"}
+    parts = {"sda1", "sdaa12", "vdb9", "nvme0n1p1", "mmcblk0p2", "nbd0p1"}
+    others = {"loop0", "dm-3", "md127", "md0p1", "zram0", "ram1", "zd0", "zd16p1", "sr0", "fd0", "bcache0", "nvme0c1n1"}
+    assert diskstats.whole_disks(disks | parts | others) == disks
+
+
+def test_counters_that_wrap_or_begin_again(tmp_path: Path) -> None:
+    rows = (
+        "@ 1.0\n8 0 sda 10 0 80 4294967290 0 0 0 0 0 0 0\n8 16 sdb 9 0 9 9 0 0 0 0 0 0 0\n"
+        "@ 2.0\n8 0 sda 12 0 96 4 0 0 0 0 0 0 0\n8 16 sdb 1 0 8 1 0 0 0 0 0 0 0\n"
+        "@ 3.0\n8 16 sdb 2 0 16 1 0 0 0 0 0 0 0\n8 32 sdc 2 0 16 1 0 0 0 0 0 0 0\n"
+    )
+    (tmp_path / "d").write_text(rows)
+    reading = samples.read(tmp_path, "diskstats", "d")
+    assert Sample(2.0, "sda", "read_await", 5e6) in reading.samples
+    assert reading.metrics["device_read_bytes"] == (16 + 8) * 512
+    (tmp_path / "d").write_text(rows[: rows.index("@ 2")])
+    assert samples.read(tmp_path, "diskstats", "d").problems == ("d has fewer than two snapshots",)
+
+
+# --- shell
+
+OUTPUT = """[INFO] start
+run 1: 100 MB/s
+{"hosts": [{"name": "a", "rates": {"50.0": "12.5"}, "ok": true}], "n": 3}
+run 2: 250.5 MB/s
+"""
+
+
+def _shell(tmp_path: Path, *metrics: list[str], window: tuple[float, float] | None = None) -> tuple[object, object]:
+    (tmp_path / "measure.out").write_text(OUTPUT)
+    reading = samples.read(tmp_path, "shell", "measure.out", window, metrics=list(metrics))
+    return dict(reading.metrics), " ".join(reading.problems)
+
+
+def test_shell_takes_the_last_match_and_the_path(tmp_path: Path) -> None:
+    assert _shell(tmp_path, ["regex", "rate", r"([\d.]+) MB/s"]) == ({"rate": 250.5}, "")
+    assert _shell(tmp_path, ["regex", "rate", r"\d+(?= MB/s$)"]) == ({"rate": 5}, "")
+    assert _shell(tmp_path, ["json", "n", "n"]) == ({"n": 3}, "")
+    assert _shell(tmp_path, ["json", "r", 'hosts[0].rates["50.0"]']) == ({"r": 12.5}, "")
+
+
+@pytest.mark.parametrize(
+    ("metric", "problem"),
+    [
+        (["regex", "x", "nope"], "x: nothing in the output matches `nope`"),
+        (["regex", "x", "("], "x: `(` is no regular expression"),
+        (["regex", "x", "run (.*)"], "x: `2: 250.5 MB/s` is not a number"),
+        (["regex", "x", "(nope)?start"], "x: `None` is not a number"),
+        (["json", "x", "hosts[1].name"], "x: there is no `hosts[1]` in the output's JSON"),
+        (["json", "x", "hosts[0].name"], "x: `a` is not a number"),
+        (["json", "x", "hosts[0].ok"], "x: `True` is not a number"),
+        (["json", "x", "hosts.name"], "x: there is no `hosts.name` in"),
+        (["json", "x", "n]"], "x: `n]` is no path"),
+        (["time"], "the journal does not say when measure began and ended"),
+        (["what", "x"], "`what x` is no way to find a metric"),
+    ],
+)
+def test_shell_says_what_is_not_there(tmp_path: Path, metric: list[str], problem: str) -> None:
+    metrics, problems = _shell(tmp_path, metric)
+    assert metrics == {}
+    assert problem in str(problems)
+
+
+def test_shell_time(tmp_path: Path) -> None:
+    window = (100.0, 102.5)
+    assert _shell(tmp_path, ["time"], window=window) == ({"elapsed": 2.5}, "")
+    for shell in filter(shutil.which, ("dash", "bash", "busybox")):
+        command = [shell, "sh", "-c"] if shell == "busybox" else [shell, "-c"]
+        busy = "i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done"
+        subprocess.run([*command, f"sh -c '{busy}'; times > times.txt"], cwd=tmp_path, check=True)
+        metrics, problems = _shell(tmp_path, ["time"], window=window)
+        assert problems == ""
+        assert isinstance(metrics, dict)
+        assert 0.01 < metrics["user_s"] + metrics["sys_s"] < 5
+    (tmp_path / "times.txt").write_text("0m0.00s 0m0.01s\n1m2.50s 0m0.25s\n")
+    assert _shell(tmp_path, ["time"], window=window)[0] == {"elapsed": 2.5, "user_s": 62.5, "sys_s": 0.25}
+    (tmp_path / "times.txt").write_text("")
+    assert "times.txt is not what" in str(_shell(tmp_path, ["time"], window=window)[1])
+
+
+def test_shell_without_output_json_or_metrics(tmp_path: Path) -> None:
+    assert samples.read(tmp_path, "shell", "measure.out").problems == ("measure.out was not written",)
+    (tmp_path / "measure.out").write_text("[1] done\n")
+    assert samples.read(tmp_path, "shell", "measure.out").problems == ()
+    assert samples.read(tmp_path, "shell", "measure.out", metrics=[["json", "x", "a"]]).problems == (
+        "x: there is no JSON in the output",
+    )

@@ -1,0 +1,129 @@
+"""Snapshots of /proc/diskstats, as rates per device and as the I/O of all disks during the measurement.
+
+In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then the kernel's table
+(Documentation/admin-guide/iostats.rst). Out: between successive snapshots samples `read_iops`, `write_iops`, `read_bw`,
+`write_bw` (a sector is 512 bytes whatever the disk's own), `read_await`, `write_await` (ns, where there was I/O),
+`in_flight`, `queue` (mean number in flight) and `util` (percent of the time) for every device that ever did I/O;
+metrics `device_reads`, `device_writes`, `device_read_bytes`, `device_write_bytes`, from first to last snapshot.
+Rule: the metrics count each byte once. Only whole disks are added up, by their names: not loop, ram, zram, dm-, md, zd,
+bcache, drbd, optical and floppy devices, which stand on others or on memory; and not partitions, which are named like
+another device in the table with a number (`sda1`) or with p and a number (`nvme0n1p1`) behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from zlang.plan.plan import Reader, Step
+from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
+
+SECTOR = 512
+_NOT_A_DISK = re.compile(r"(loop|ram|zram|dm-|md\d|md_|zd\d|bcache|drbd|sr\d|fd\d|nvme\d+c\d+n)")
+_FIELDS = 14
+_WRAP = 2**32  # the kernel prints milliseconds as 32 bits
+_TOTALS = ("device_reads", "device_writes", "device_read_bytes", "device_write_bytes")
+
+
+class _Counters(NamedTuple):
+    reads: int
+    sectors_read: int
+    ms_reading: int
+    writes: int
+    sectors_written: int
+    ms_writing: int
+    in_flight: int
+    ms_busy: int
+    ms_weighted: int
+
+
+_COLUMNS = (3, 5, 6, 7, 9, 10, 11, 12, 13)
+_Snapshot = tuple[float, dict[str, _Counters]]
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """The rates between snapshots, and the sums over the whole disks."""
+    text = text_of(directory / reader.artefact)
+    if text is None:
+        return Reading(problems=(f"{reader.artefact} was not written",))
+    snapshots = list(_snapshots(text))
+    if len(snapshots) < 2:  # noqa: PLR2004 - a rate needs two
+        return Reading(problems=(f"{reader.artefact} has fewer than two snapshots",))
+    samples: list[Sample] = []
+    totals = [0, 0, 0, 0]
+    disks = whole_disks({name for _, devices in snapshots for name in devices})
+    for (before, old), (after, new) in pairwise(snapshots):
+        for name, now in new.items():
+            change = _change(old[name], now) if name in old else None
+            if change is None or not any(now):
+                continue
+            if after > before:
+                samples.extend(_rates(name, after, after - before, change))
+            if name in disks:
+                amounts = (change.reads, change.writes, change.sectors_read * SECTOR, change.sectors_written * SECTOR)
+                totals = [total + amount for total, amount in zip(totals, amounts, strict=True)]
+    metrics = dict(zip(_TOTALS, map(float, totals), strict=True)) if disks else {}
+    return Reading(metrics, samples=tuple(samples))
+
+
+def whole_disks(names: set[str]) -> set[str]:
+    """Those among the devices of a table that are disks of their own."""
+    return {name for name in names if not _NOT_A_DISK.match(name) and not _is_partition(name, names)}
+
+
+def _is_partition(name: str, names: set[str]) -> bool:
+    base = name.rstrip("0123456789")
+    if base == name:
+        return False
+    return base in names or (base.endswith("p") and base[:-1] in names and base[-2:-1].isdigit())
+
+
+def _snapshots(text: str) -> Iterator[_Snapshot]:
+    current: _Snapshot | None = None
+    for line in whole_lines(text):
+        words = line.split()
+        try:
+            if words[:1] == ["@"]:
+                if current is not None:
+                    yield current
+                current = (float(words[1]), {})
+            elif current is not None and len(words) >= _FIELDS:
+                current[1][words[2]] = _Counters._make(int(words[column]) for column in _COLUMNS)
+        except (ValueError, IndexError):
+            continue
+    if current is not None and current[1]:
+        yield current
+
+
+def _change(old: _Counters, new: _Counters) -> _Counters | None:
+    """What was added, or None where the device was replaced by another of that name and counts from 0 again."""
+    if new.reads < old.reads or new.writes < old.writes:
+        return None
+    return _Counters(
+        reads=new.reads - old.reads,
+        sectors_read=new.sectors_read - old.sectors_read,
+        ms_reading=(new.ms_reading - old.ms_reading) % _WRAP,
+        writes=new.writes - old.writes,
+        sectors_written=new.sectors_written - old.sectors_written,
+        ms_writing=(new.ms_writing - old.ms_writing) % _WRAP,
+        in_flight=new.in_flight,
+        ms_busy=(new.ms_busy - old.ms_busy) % _WRAP,
+        ms_weighted=(new.ms_weighted - old.ms_weighted) % _WRAP,
+    )
+
+
+def _rates(name: str, t: float, seconds: float, change: _Counters) -> Iterator[Sample]:
+    yield Sample(t, name, "read_iops", change.reads / seconds)
+    yield Sample(t, name, "write_iops", change.writes / seconds)
+    yield Sample(t, name, "read_bw", change.sectors_read * SECTOR / seconds)
+    yield Sample(t, name, "write_bw", change.sectors_written * SECTOR / seconds)
+    if change.reads:
+        yield Sample(t, name, "read_await", change.ms_reading / change.reads * 1e6)
+    if change.writes:
+        yield Sample(t, name, "write_await", change.ms_writing / change.writes * 1e6)
+    yield Sample(t, name, "in_flight", float(change.in_flight))
+    yield Sample(t, name, "queue", change.ms_weighted / 1000 / seconds)
+    yield Sample(t, name, "util", min(100.0, change.ms_busy / 10 / seconds))

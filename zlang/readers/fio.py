@@ -1,0 +1,316 @@
+"""fio's JSON report, as metrics and histograms, or as the reasons why nothing was measured.
+
+In: the artefact (`json` or `json+`) and the step's own output. Args: `jobs`, the number of entries that the report must
+have; `runtime` (seconds) or `runtime_ns`, how long each job had to run; where neither is there `size`, the bytes that
+each job had to move; `concurrent`, that jobs of several groups ran at the same time. Out: a `Reading` with a
+direction's metrics only where that direction did I/O.
+Rule: fio's exit code and its `error` are not believed. It exits 0 with a well-formed report after a refused device, a
+killed worker, a steady state that was not attained; so a report counts only if all of what was asked is in it.
+
+Several jobs are one load: their rates are added up, and percentiles are taken from the merged bins of `json+`.
+Percentiles are never averaged; where several jobs left no bins there are none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from zlang.plan.plan import Reader, Step
+from zlang.readers.reading import Histogram, Reading, Window, text_of
+
+SHARE_MISSING = 0.05
+"""A run may fall short by this share: fio itself ends 1 ms late, so only the skew between jobs' starts is forgiven."""
+
+LEAST_MISSING = 0.05
+"""Seconds that any run may fall short by: fio's timers and reports count in milliseconds, and start-up takes some."""
+
+SHARE_SHORT = 0.01
+"""Above this share of I/Os that moved less than a block, block size and latency no longer belong together."""
+
+_Part = Any  # an object of the report: _problems looks at what it must hold, before the metrics are taken
+_DIRECTIONS = ("read", "write", "trim", "mixed")
+_KINDS = ("clat", "lat", "slat")
+_PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
+_FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999": "99.900000"}
+_MOST_SHOWN = 3
+_whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all of their names were seen before
+_MOST_TEXT = 300
+
+_STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
+_KILLED = re.compile(r"got signal=\d+|terminating on signal \d+|terminated on signal \d+")
+_BANNER = re.compile(r"\S*: \(g=\d+\): |\.\.\.$|fio-\d|Starting \d+ |note: |Did you mean |[{}\[\]\"]")
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """What fio measured, or why it did not."""
+    try:
+        with open(directory / reader.artefact, "rb") as file:  # noqa: PTH123 - as in reading.text_of
+            data = file.read()
+    except OSError:
+        data = None
+    said = _said(directory, step, reader.artefact)
+    if not data or data.isspace():
+        missing = "was not written" if data is None else "is empty"
+        return _failed([f"{reader.artefact} {missing}"], said)
+    return parse(data, reader.args, said, reader.artefact)
+
+
+def parse(data: bytes, args: Mapping[str, object], said: str = "", name: str = "fio.json") -> Reading:
+    """What a report's bytes say; `said` is what fio printed elsewhere."""
+    start = 0 if data[:1] == b"{" else _start(data)
+    if start is None:
+        return _failed([f"{name} holds no JSON"], said + data.decode("utf-8", "replace"))
+    if start:
+        said += data[:start].decode("utf-8", "replace")
+    try:
+        report = orjson.loads(data[start:] if start else data)
+    except orjson.JSONDecodeError as error:
+        return _failed([_torn(data[start:].decode("utf-8", "replace"), name, error)], said)
+    try:
+        jobs = report["jobs"]
+        problems = list(_problems(jobs, args, said))
+        if problems:
+            return _failed(problems, said)
+        return _reading(jobs)
+    # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], said)
+
+
+def percentiles(bins: Mapping[int, int], per_mille: Sequence[int]) -> list[int]:
+    """The smallest bins below which at least so many thousandths of all operations lie, by fio's rule (stat.c).
+
+    `per_mille` ascends; `bins` holds at least one operation.
+    """
+    total = sum(bins.values())
+    ranks = [-(-total * share // 1000) for share in per_mille]
+    found: list[int] = []
+    below = 0
+    for value in sorted(bins):
+        below += bins[value]
+        while len(found) < len(ranks) and below >= ranks[len(found)]:
+            found.append(value)
+        if len(found) == len(ranks):
+            break
+    return found
+
+
+def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """The histogram of all operations together."""
+    merged: dict[int, int] = {}
+    for bins in histograms:
+        for value, count in bins.items():
+            merged[value] = merged.get(value, 0) + count
+    return merged
+
+
+def _start(data: bytes) -> int | None:
+    found = _STARTS.search(data)
+    return found.start() if found else None
+
+
+def _torn(text: str, name: str, error: orjson.JSONDecodeError) -> str:
+    try:
+        end = json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return f"{name} is torn ({error})"
+    return f"{name} goes on after its end: {_short(text[end:].strip())}"
+
+
+# --- what fio said beside its report
+
+
+def _said(directory: Path, step: Step, artefact: str) -> str:
+    """Standard error and output of the step; most often both are empty."""
+    said = ""
+    for suffix in ("err", "out"):
+        name = f"{step.name}.{suffix}"
+        if name != artefact:
+            said += text_of(directory / name) or ""
+    return said if not said or said.endswith("\n") else said + "\n"
+
+
+def _failed(problems: list[str], said: str) -> Reading:
+    """The problems, and fio's own words after the first one unless they are there already."""
+    words = _words(said)
+    if words and not any(words[0] in problem for problem in problems):
+        problems[0] += ": " + _short("; ".join(words[:_MOST_SHOWN]))
+    return Reading(problems=tuple(problems))
+
+
+def _words(said: str) -> list[str]:
+    """The lines that say something, each once: fio writes the same to standard error and to its report."""
+    lines = (line.strip().removeprefix("fio: ") for line in said.splitlines())
+    return list(dict.fromkeys(line for line in lines if line and not _BANNER.match(line)))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_TEXT else line[: _MOST_TEXT - 1] + "…"
+
+
+# --- is it a measurement?
+
+
+def _problems(jobs: _Part, args: Mapping[str, object], said: str) -> Iterator[str]:
+    if said:
+        # With group_reporting nothing else in the report shows that one of the workers is missing.
+        for line in _words(said):
+            if _KILLED.search(line):
+                yield f"it was stopped: {line}"
+    wanted = args.get("jobs")
+    if not jobs:
+        yield "its report has no jobs"
+        return
+    if isinstance(wanted, int) and len(jobs) != wanted:
+        yield f"its report has {len(jobs)} jobs, not {wanted}"
+    found = [problem for job in jobs for problem in _job_problems(job, args)]
+    yield from found[:_MOST_SHOWN]
+    if len(found) > _MOST_SHOWN:
+        yield f"and {len(found) - _MOST_SHOWN} more like these"
+    if all(_is_idle(job) for job in jobs):
+        yield "none of its jobs did I/O"
+    if len(jobs) > 1:
+        yield from _waiting(jobs, args)
+
+
+def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
+    """What is wrong with one entry; after an error the rest is only its consequence."""
+    name = job["jobname"]
+    if job["error"]:
+        yield f"{os.strerror(job['error'])} (job {name}: error {job['error']})"
+        return
+    if job.get("total_err"):
+        yield f"{job['total_err']} I/Os failed and were passed over (job {name}: error {job.get('first_error')})"
+    parts = [job[direction] for direction in _DIRECTIONS if direction in job]
+    active = [part for part in parts if part["total_ios"] and part["io_bytes"]]
+    if not active:
+        if not _is_idle(job):
+            yield f"job {name} did no I/O"
+        return
+    for part in active:
+        if not part["runtime"]:
+            yield f"job {name} has no runtime: its worker did not end by itself"
+            return
+        if part.get("drop_ios"):
+            yield f"{part['drop_ios']} I/Os of job {name} were dropped"
+        if part.get("short_ios", 0) > SHARE_SHORT * part["total_ios"]:
+            yield f"{part['short_ios']} of {part['total_ios']} I/Os of job {name} moved less than a block"
+    yield from _unfinished(job, active, args)
+
+
+def _is_idle(job: _Part) -> bool:
+    """A job that only burns processor time is a load, and does no I/O."""
+    return bool(job.get("job options", {}).get("ioengine") == "cpuio")
+
+
+def _unfinished(job: _Part, active: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
+    """Whether the job did all that it was asked to; a steady state that was attained ends it early."""
+    name = job["jobname"]
+    steady = job.get("steadystate")
+    if steady:
+        if not steady["attained"]:
+            yield f"job {name} did not attain its steady state ({steady['ss']}, found {steady.get('criterion')})"
+        return
+    asked = _asked_seconds(args)
+    size = args.get("size")
+    if asked:
+        ran = max(part["runtime"] for part in active) / 1000
+        if ran < asked - max(SHARE_MISSING * asked, LEAST_MISSING):
+            yield f"job {name} ran for {ran:g} s, not {asked:g} s"
+    elif isinstance(size, int | float):
+        moved = sum(part["io_bytes"] for part in active)
+        if moved < (1 - SHARE_MISSING) * size:
+            yield f"job {name} moved {moved} bytes, not {size}"
+
+
+def _asked_seconds(args: Mapping[str, object]) -> float:
+    seconds, nanoseconds = args.get("runtime"), args.get("runtime_ns")
+    if isinstance(seconds, int | float):
+        return float(seconds)
+    return nanoseconds / 1e9 if isinstance(nanoseconds, int | float) else 0.0
+
+
+def _waiting(jobs: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
+    """Groups of jobs that ran one after another (stonewall): the sum of their rates was never there.
+
+    fio 3.33 shows neither start times nor every `stonewall`. A group is started by that or by `new_group`; unless the
+    plan says that they are `concurrent`, only runtimes that do not fit one after another into the whole are believed.
+    """
+    longest: dict[int, int] = {}
+    for job in jobs:
+        runtime = max(job[direction]["runtime"] for direction in _DIRECTIONS if direction in job)
+        longest[job["groupid"]] = max(longest.get(job["groupid"], 0), runtime)
+    if len(longest) > 1 and not args.get("concurrent") and sum(longest.values()) <= jobs[0]["elapsed"] * 1000:
+        yield "its jobs are in several groups, which may have run one after another: their rates cannot be added up"
+
+
+# --- metrics
+
+
+def _reading(jobs: list[_Part]) -> Reading:
+    metrics: dict[str, float] = {}
+    latency: list[Histogram] = []
+    longest = 0
+    for direction in _DIRECTIONS:
+        parts = [job[direction] for job in jobs if direction in job and job[direction]["io_bytes"]]
+        if parts:
+            longest = max(longest, _direction(direction, parts, metrics, latency))
+    metrics["fio_runtime"] = longest / 1000
+    _processor(jobs, metrics)
+    return Reading(metrics, (), tuple(latency))
+
+
+def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> int:
+    """Add what was done in one direction by all jobs; returns how long it took, in milliseconds."""
+    runtime: int = max(part["runtime"] for part in parts)
+    metrics[name + "_iops"] = sum(part["iops"] for part in parts)
+    metrics[name + "_bw"] = sum(part["bw_bytes"] for part in parts)
+    metrics[name + "_bytes"] = sum(part["io_bytes"] for part in parts)
+    metrics[name + "_ios"] = sum(part["total_ios"] for part in parts)
+    metrics[name + "_runtime"] = runtime / 1000
+    for kind in _KINDS:
+        key = kind + "_ns"
+        timed = [part[key] for part in parts if key in part and part[key]["N"]]
+        if timed:
+            _latency(name, kind, timed, metrics, latency)
+    return runtime
+
+
+def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> None:
+    prefix = f"{name}_{kind}_"
+    count = sum(one["N"] for one in timed)
+    metrics[prefix + "mean"] = timed[0]["mean"] if len(timed) == 1 else sum(o["mean"] * o["N"] for o in timed) / count
+    metrics[prefix + "max"] = max(one["max"] for one in timed)
+    all_bins = [
+        dict(zip(map(_whole, one["bins"]), one["bins"].values(), strict=True)) for one in timed if one.get("bins")
+    ]
+    bins = all_bins[0] if len(all_bins) == 1 else merge(all_bins)
+    known = timed[0].get("percentile") if len(timed) == 1 else None
+    if known and all(key in known for key in _FIO_KEYS.values()):
+        for short, key in _FIO_KEYS.items():
+            metrics[prefix + short] = known[key]
+    elif bins and len(all_bins) == len(timed):
+        found = percentiles(bins, [share for _, share in _PERCENTILES])
+        metrics.update((prefix + short, value) for (short, _), value in zip(_PERCENTILES, found, strict=True))
+    if bins and len(all_bins) == len(timed):
+        latency.append(Histogram(name, kind, bins))
+
+
+def _processor(jobs: list[_Part], metrics: dict[str, float]) -> None:
+    """Shares of a processor are weighted by how long each job ran, as fio's group_reporting does."""
+    weights = [job["job_runtime"] for job in jobs]
+    weight = sum(weights)
+    for name in ("usr_cpu", "sys_cpu"):
+        if weight:
+            metrics[name] = sum(job[name] * w for job, w in zip(jobs, weights, strict=True)) / weight
+    for name in ("ctx", "majf", "minf"):
+        metrics[name] = sum(job[name] for job in jobs)

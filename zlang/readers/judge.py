@@ -1,0 +1,126 @@
+"""Whether a trial that was carried out is a measurement.
+
+In: the trial, the directory of its attempt, and when it was measured. Out: a `Verdict`.
+Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
+was asked for. A collector that failed loses its samples, not the measurement; that is a note.
+
+A `VERIFY` step under `cache = cold`, `hot` or `warm` is a check of the cache, unless its name begins with `property`. A
+cache check prints the number of bytes that are resident, and expects 0 or the whole size; one that prints something
+else is quoted as it is. Cold and hot must have been checked, or they are not believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zlang.plan.plan import Action, Step, Trial
+from zlang.readers.reading import Histogram, Reading, Sample, Verdict, Window, text_of
+from zlang.readers.registry import READERS
+
+AS_IS = "as_is"
+_MUST_BE_CHECKED = {"cold", "hot"}
+_MOST_TEXT = 120
+
+
+def judge(trial: Trial, out: Path, window: Window | None) -> Verdict:
+    """Check the claims, read every artefact, and say whether the trial counts."""
+    state, evidence, why_not = _cache(trial, out)
+    why_not += _claims(trial, out)
+    metrics: dict[str, float] = {}
+    latency: list[Histogram] = []
+    samples: list[Sample] = []
+    notes: list[str] = []
+    for step in trial.steps:
+        if step.reader is None:
+            continue
+        reading = _read(step, out, window)
+        for name, value in reading.metrics.items():
+            metrics[name if name not in metrics else f"{step.name}_{name}"] = value
+        latency += reading.latency
+        samples += reading.samples
+        found = notes if step.action is Action.COLLECT else why_not
+        found += [f"{step.reader.name}: {problem}" for problem in reading.problems]
+    return Verdict(
+        valid=not why_not,
+        why_not="; ".join(why_not),
+        cache_state=state,
+        cache_evidence=evidence,
+        metrics=metrics,
+        latency=tuple(latency),
+        samples=tuple(samples),
+        notes=tuple(notes),
+    )
+
+
+def _read(step: Step, out: Path, window: Window | None) -> Reading:
+    assert step.reader is not None, "BUG: a step without a reader is read"
+    read = READERS.get(step.reader.name)
+    if read is None:
+        return Reading(problems=("this version of zlang has no such reader",))
+    return read(out, step.reader, step, window)
+
+
+def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
+    """The state that the cache was found in, what shows it, and why the trial does not count for it."""
+    if trial.cache == AS_IS:
+        return AS_IS, "", []
+    checks = [step for step in trial.steps if _is_cache_check(step, trial)]
+    if not checks and trial.cache not in _MUST_BE_CHECKED:
+        return trial.cache, "not checked", []
+    failed = [_mismatch(step, out) for step in checks if not _holds(step, out)]
+    if checks and not failed:
+        return trial.cache, _evidence(checks, out), []
+    evidence = ", ".join(failed) or "not checked"
+    return f"not {trial.cache}", evidence, [f"cache not {trial.cache}: {evidence}"]
+
+
+def _claims(trial: Trial, out: Path) -> list[str]:
+    """The other claims that did not hold."""
+    claims = (s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None)
+    return [
+        f"{step.name}: {_quoted(step, out)}"
+        for step in claims
+        if not _is_cache_check(step, trial) and not _holds(step, out)
+    ]
+
+
+def _is_cache_check(step: Step, trial: Trial) -> bool:
+    is_claim = step.action is Action.VERIFY and step.expect is not None
+    return is_claim and trial.cache != AS_IS and not step.name.startswith("property")
+
+
+def _holds(step: Step, out: Path) -> bool:
+    return step.expect is not None and _output(step, out) == step.expect.strip()
+
+
+def _output(step: Step, out: Path) -> str | None:
+    text = text_of(out / f"{step.name}.out")
+    return None if text is None else text.strip()
+
+
+def _mismatch(step: Step, out: Path) -> str:
+    """`4096 bytes resident`, with what was wanted where that is not nothing."""
+    found = _output(step, out)
+    if found is None or not found.isdecimal():
+        return _quoted(step, out)
+    wanted = (step.expect or "").strip()
+    return f"{found} bytes resident" + ("" if wanted == "0" else f", not {wanted}")
+
+
+def _quoted(step: Step, out: Path) -> str:
+    found = _output(step, out)
+    if found is None:
+        return f"{step.name}.out was not written"
+    said = _short(found) or _short(text_of(out / f"{step.name}.err") or "")
+    return f"`{said}`, not `{_short(step.expect or '')}`" if said else f"{step.name} printed nothing"
+
+
+def _evidence(checks: Sequence[Step], out: Path) -> str:
+    found = list(dict.fromkeys(_output(step, out) or "" for step in checks))
+    return ", ".join(f"{text} bytes resident" if text.isdecimal() else _short(text) for text in found)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_TEXT else line[: _MOST_TEXT - 1] + "…"

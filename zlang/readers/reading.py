@@ -1,0 +1,85 @@
+"""What a reader makes of the output of one tool, and what is made of all of them for one trial.
+
+In: nothing; these are the types between the readers and the store. Out: `Reading` for a step, `Verdict` for a trial.
+Rule: values are in base units (bytes, bytes per second, per second, nanoseconds for latencies, seconds for durations,
+percent for shares of a processor or of time), and what was not measured is absent, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from zlang.plan.plan import Reader, Step
+
+Window = tuple[float, float]
+"""Start and end of the measurement in seconds since 1970, by the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many operations took how long: `bins` from nanoseconds (the middle of a bin) to a count.
+
+    `direction` is read, write, trim or mixed; `kind` is `clat`, `slat` or `lat`, as fio names its latencies.
+    """
+
+    direction: str
+    kind: str
+    bins: Mapping[int, int]
+
+
+class Sample(NamedTuple):
+    """One value of a time series: `t` in seconds since 1970, `source` a device or the empty string."""
+
+    t: float
+    source: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one step's artefacts say. `problems` are the reasons why it is no measurement; without any it counts."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    latency: tuple[Histogram, ...] = ()
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a trial counts, and what was measured.
+
+    `why_not` is empty where it counts. `notes` are what went wrong beside the measurement, in the collectors.
+    `cache_state` is `cold`, `not cold`, `hot`, `not hot`, `warm`, `not warm` or `as_is`.
+    """
+
+    valid: bool
+    why_not: str
+    cache_state: str
+    cache_evidence: str
+    metrics: Mapping[str, float]
+    latency: tuple[Histogram, ...]
+    samples: tuple[Sample, ...]
+    notes: tuple[str, ...] = ()
+
+
+Read = Callable[[Path, Reader, Step, Window | None], Reading]
+"""A reader: from the directory of an attempt, its own arguments, the step and the time of the measurement."""
+
+
+def text_of(path: Path) -> str | None:
+    """A file's text, with what is not UTF-8 replaced, or None where there is no such file."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - Path.open costs a tenth of reading a small report
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def whole_lines(text: str) -> Iterator[str]:
+    """The lines that end in a newline: the writer of the last one may have been stopped in the middle of a number."""
+    return (line for line in text[: text.rfind("\n") + 1].split("\n"))
