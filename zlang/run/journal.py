@@ -28,7 +28,7 @@ _NUMBERS = {"replicate", "number", "rc"}
 
 
 def cksum(data: bytes) -> int:
-    """Give the number that cksum(1) prints: a CRC-32 with the bits the other way round, over data and its length."""
+    """Give the number that cksum of POSIX prints: CRC-32 with its bits the other way round, of data and its length."""
     length = len(data)
     tail = length.to_bytes((length.bit_length() + 7) // 8, "little")
     crc = zlib.crc32((data + tail).translate(_REVERSED), 0xFFFFFFFF)

@@ -164,7 +164,7 @@ class _Run:
         """Tidy up though nothing can be written any more; the next session unmakes once more what the journal names."""
         self._is_lost = True
         self._stop.acknowledge()
-        for task in self._background:
+        for task in reversed(self._background):
             with suppress(RunError, OSError):
                 task.handle.stop()
         self._background.clear()
