@@ -1,0 +1,126 @@
+"""A plan as JSON lines and back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlang.errors import RunError
+from zlang.plan import wire
+from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+text = st.text(st.characters(codec="utf-8"), max_size=12)
+whole = st.integers(-(2**63), 2**63 - 1)
+scalars: SearchStrategy[Scalar] = st.one_of(
+    st.none(), st.booleans(), whole, st.floats(allow_nan=False, allow_infinity=False), text
+)
+readers = st.builds(Reader, text, text, st.dictionaries(text, scalars, max_size=2))
+steps = st.builds(
+    Step,
+    text,
+    st.sampled_from(Action),
+    text,
+    text,
+    whole,
+    text,
+    st.none() | text,
+    st.none() | readers,
+)
+setups = st.builds(Setup, text, text, st.none() | text, text, st.lists(steps, max_size=2).map(tuple), st.just(()))
+trials = st.builds(
+    Trial,
+    whole,
+    text,
+    whole,
+    whole,
+    st.dictionaries(text, scalars, max_size=3),
+    text,
+    st.lists(text, max_size=2).map(tuple),
+    st.just(()),
+    st.lists(steps, max_size=2).map(tuple),
+)
+
+
+def a_plan(items: list[Setup | Trial]) -> Plan:
+    header = Header(
+        experiment="e",
+        title="Größe `$(x)`\n",
+        plan="ff",
+        seed=7,
+        points=2,
+        repeat=3,
+        trials=sum(isinstance(item, Trial) for item in items),
+        factors=(Factor("bs", "run.bs", "size", (4096, None, 1.5, True, "x"), 5),),
+        sources={"a.zexp": "text"},
+        facts=(Step("uname", Action.FACT, "uname -a", "to know", 5),),
+        tools={"fio": "3.33"},
+    )
+    return Plan(header, lambda: iter(items))
+
+
+@given(st.lists(setups | trials, max_size=4))
+def test_what_is_dumped_is_loaded(items: list[Setup | Trial]) -> None:
+    plan = a_plan(items)
+    lines = list(wire.dump(plan))
+    again = wire.load(lambda: lines, "plan.jsonl")
+    assert again.header == plan.header
+    assert list(again.items()) == items
+    assert list(again.items()) == items
+    assert list(wire.dump(again)) == lines
+
+
+def lines_of_two() -> list[bytes]:
+    trial = Trial(1, "ab", 1, 1, {"bs": 4096}, "cold", (), (), ())
+    return list(wire.dump(a_plan([Setup("s", "k", None, "k", (), ()), trial, trial])))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda _: [], "p does not begin with the header of a plan"),
+        (lambda lines: lines[1:], "p does not begin with the header of a plan"),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], "p breaks off in line 4"),
+        (lambda lines: lines[:-1], "p breaks off: 1 of 2 trials are there"),
+        (lambda _: [b"\x7fELF\x00\xff\n"], "p, line 1, is not a line of a plan: Invalid JSON"),
+        (lambda lines: [*lines[:2], b'{"trial":{"number":"1"}}\n'], "p, line 3, is not a line of a plan: trial.number"),
+        (lambda lines: [*lines[:2], b"{}\n"], "p, line 3, is neither a setup nor a trial"),
+        (lambda lines: [lines[0].replace(b'"format":1', b'"format":2')], "p has plan format 2"),
+    ],
+)
+def test_what_is_no_whole_plan_is_refused(change: object, message: str) -> None:
+    assert callable(change)
+    lines: list[bytes] = change(lines_of_two())
+    with pytest.raises(RunError) as caught:
+        list(wire.load(lambda: lines, "p").items())
+    assert caught.value.message.startswith(message)
+    assert caught.value.hint
+
+
+def test_lines_are_read_one_at_a_time() -> None:
+    read = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal read
+        for line in lines_of_two():
+            read += 1
+            yield line
+
+    plan = wire.load(lines, "p")
+    assert read == 1
+    next(iter(plan.items()))
+    assert read == 3
+
+
+def test_dumping_does_not_import_pydantic() -> None:
+    code = "import sys, zlang.plan.wire; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0

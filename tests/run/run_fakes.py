@@ -1,0 +1,168 @@
+"""Plans, an executor, a judge and a clock made for tests of the runner."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
+from zlang.run import folder, runner
+from zlang.run.events import Event, Outcome
+from zlang.run.executor import Handle, LocalExecutor
+from zlang.run.folder import Folder
+from zlang.run.runner import Selection
+from zlang.run.stop import Stop
+
+NOT_DONE = Selection()
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def step(name: str, action: Action = Action.MEASURE, command: str = ":", timeout: int = 30) -> Step:
+    return Step(name=name, action=action, command=command, why="a test", timeout=timeout)
+
+
+def setup(signature: str, key: str, parent: str | None = None, make: str = ":", unmake: str = ":") -> Setup:
+    return Setup(
+        signature=signature,
+        key=key,
+        parent=parent,
+        creates=key,
+        make=(step(f"make-{signature}", Action.PREPARE, make),),
+        unmake=(step(f"unmake-{signature}", Action.TIDY, unmake),),
+    )
+
+
+def trial(number: int, setups: Sequence[str] = (), steps: Sequence[Step] = (), spoils: Sequence[str] = ()) -> Trial:
+    return Trial(
+        number=number,
+        identity=f"t{number}",
+        replicate=1,
+        block=1,
+        factors={"bs": 4096 * number},
+        cache="as_is",
+        setups=tuple(setups),
+        spoils=tuple(spoils),
+        steps=tuple(steps) or (step("measure"),),
+    )
+
+
+def plan(*items: Setup | Trial, facts: Sequence[Step] = ()) -> Plan:
+    header = Header(
+        experiment="test",
+        title="A test",
+        plan="0",
+        seed=1,
+        points=1,
+        repeat=1,
+        trials=sum(isinstance(item, Trial) for item in items),
+        factors=(),
+        sources={},
+        facts=tuple(facts),
+        tools={},
+    )
+    return Plan(header, lambda: iter(items))
+
+
+def new_folder(at: Path, plan: Plan) -> Folder:
+    made = folder.create(at / "runs", "test", at)
+    made.write_plan(plan)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    valid: bool = True
+    why_not: str = ""
+
+
+def approve(_trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Opinion:
+    return Opinion()
+
+
+def ticking() -> Callable[[], float]:
+    ticks = itertools.count(1000.0)
+    return lambda: next(ticks)
+
+
+@dataclass
+class FakeExecutor:
+    """Notes the order of steps; `codes` says what each exits with, `during` what happens while it runs."""
+
+    codes: dict[str, int] = field(default_factory=dict)
+    during: dict[str, Callable[[Stop], None]] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    def run(self, step: Step, out: Path, stop: Stop, *, keep: bool = True) -> int:
+        self.order.append(step.name)
+        if step.name in self.during:
+            self.during[step.name](stop)
+        assert not keep or out.is_dir()
+        return self.codes.get(step.name, 0)
+
+    def start(self, step: Step, out: Path) -> Handle:
+        assert out.is_dir()
+        self.order.append(f"{step.name} &")
+        return FakeHandle(step.name, self)
+
+    def sweep(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class FakeHandle:
+    name: str
+    executor: FakeExecutor
+
+    def stop(self) -> int:
+        self.executor.order.append(f"stop {self.name}")
+        return -signal.SIGTERM
+
+    def kill(self) -> None:
+        self.executor.order.append(f"kill {self.name}")
+
+
+def fake_run(
+    folder: Folder, executor: FakeExecutor, selection: Selection = NOT_DONE, judge: runner.Judge = approve
+) -> Iterator[Event]:
+    return runner.run(folder.read_plan(), folder, executor, judge, clock=ticking(), selection=selection)
+
+
+def real_run(folder: Folder, selection: Selection = NOT_DONE) -> list[Outcome]:
+    executor = LocalExecutor(folder.name, folder.directory)
+    events = runner.run(folder.read_plan(), folder, executor, approve, selection=selection)
+    return [event for event in events if isinstance(event, Outcome)]
+
+
+def background_run(folder: Folder) -> subprocess.Popen[bytes]:
+    """Carry out a run in a process of its own, which can be killed."""
+    return subprocess.Popen(
+        [sys.executable, __file__, str(folder.path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def _main() -> int:
+    # What the CLI will do, without the CLI.
+    from zlang.run.stop import Interrupted  # noqa: PLC0415
+
+    where = folder.find(Path(), sys.argv[1])
+    try:
+        real_run(where)
+    except Interrupted as stopped:
+        return stopped.exit_code
+    except RunError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

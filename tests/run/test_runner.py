@@ -1,0 +1,207 @@
+"""The order in which a run's commands are carried out, and what the journal says of it."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from run_fakes import FakeExecutor, Opinion, fake_run, new_folder, plan, setup, step, trial
+
+from zlang.errors import RunError
+from zlang.plan.plan import Action, Plan, Trial
+from zlang.run import journal
+from zlang.run.events import Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome
+from zlang.run.folder import Folder
+from zlang.run.runner import Selection
+from zlang.run.stop import Interrupted, Stop
+
+FULL = (
+    step("flush", Action.FLUSH),
+    step("verify", Action.VERIFY),
+    step("vmstat", Action.COLLECT),
+    step("iostat", Action.COLLECT),
+    step("measure"),
+)
+
+
+def carry_out(at: Path, plan: Plan, **faults: int) -> tuple[FakeExecutor, list[Event], Folder]:
+    folder = new_folder(at, plan)
+    executor = FakeExecutor(codes={name.replace("_", "-"): code for name, code in faults.items()})
+    return executor, list(fake_run(folder, executor)), folder
+
+
+def outcomes(events: list[Event]) -> list[str]:
+    return [event.why_not for event in events if isinstance(event, Outcome)]
+
+
+def test_the_protocol_of_a_trial(tmp_path: Path) -> None:
+    facts = [step("uname", Action.FACT)]
+    executor, events, folder = carry_out(tmp_path, plan(setup("s", "k"), trial(1, ["s"], FULL), facts=facts))
+    collected = ["vmstat &", "iostat &", "measure", "stop iostat", "stop vmstat"]
+    assert executor.order == ["uname", "make-s", "flush", "verify", *collected, "unmake-s"]
+    assert isinstance(events[-1], Finish)
+    assert outcomes(events) == [""]
+    assert list(journal.Lines(folder.journal)) == [event for event in events if not isinstance(event, Outcome)]
+
+
+def test_two_states_of_one_key_and_staleness(tmp_path: Path) -> None:
+    a, b = setup("a", "k"), setup("b", "k")
+    trials = [trial(1, "a"), trial(2, "a", spoils=["k"]), trial(3, "a"), trial(4, "b"), trial(5, "a")]
+    executor, _, _ = carry_out(tmp_path, plan(a, trials[0], trials[1], trials[2], b, *trials[3:]))
+    assert executor.order == [
+        *("make-a", "measure", "measure", "unmake-a"),
+        *("make-a", "measure", "unmake-a"),
+        *("make-b", "measure", "unmake-b"),
+        *("make-a", "measure", "unmake-a"),
+    ]
+
+
+def test_children_are_unmade_before_parents(tmp_path: Path) -> None:
+    items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", spoils=["pool"]), trial(2, "pd"))
+    executor, _, _ = carry_out(tmp_path, plan(*items))
+    once = ["make-p", "make-d", "measure", "unmake-d", "unmake-p"]
+    assert executor.order == once * 2
+
+
+def test_a_failing_make_is_unmade_and_the_next_trial_goes_on(tmp_path: Path) -> None:
+    items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd"), trial(2, "p"))
+    executor, events, _ = carry_out(tmp_path, plan(*items), make_d=3)
+    assert executor.order == ["make-p", "make-d", "unmake-d", "measure", "unmake-p"]
+    assert outcomes(events) == ["make-d: exited with 3", ""]
+    assert [(event.out, event.step) for event in events if isinstance(event, Fail)] == [("setups/d/a1", "make-d")]
+    assert [event.number for event in events if isinstance(event, Begin)] == [2]
+    assert isinstance(events[-1], Finish)
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [
+        ("flush", ["flush", "next"]),
+        ("verify", ["flush", "verify", "next"]),
+        ("measure", ["flush", "verify", "vmstat &", "iostat &", "measure", "stop iostat", "stop vmstat", "next"]),
+    ],
+)
+def test_a_failing_step_fails_its_trial_only(tmp_path: Path, name: str, order: list[str]) -> None:
+    items = (trial(1, steps=FULL), trial(2, steps=[step("next")]))
+    executor, events, folder = carry_out(tmp_path, plan(*items), **{name: 7})
+    assert executor.order == order
+    assert outcomes(events) == [f"{name}: exited with 7", ""]
+    assert journal.standing(folder.journal).failed["trials/t1/1"].step == name
+
+
+def test_a_failing_unmake_is_told_and_tried_again_and_its_parent_left_alone(tmp_path: Path) -> None:
+    items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd"))
+    executor, events, folder = carry_out(tmp_path, plan(*items), unmake_d=1)
+    assert executor.order == ["make-p", "make-d", "measure", "unmake-d"]
+    assert isinstance(events[-1], Left)
+    again = FakeExecutor()
+    assert isinstance(list(fake_run(folder, again))[-1], Finish)
+    assert again.order == ["unmake-d", "unmake-p"]
+    assert sorted(path.name for path in (folder.path / "setups/d").iterdir()) == ["a1", "a2"]
+
+
+def test_an_unmake_that_fails_between_trials_fails_the_trial(tmp_path: Path) -> None:
+    items = (setup("a", "k"), trial(1, "a"), setup("b", "k"), trial(2, "b"), trial(3))
+    executor, events, _ = carry_out(tmp_path, plan(*items), unmake_a=1)
+    assert outcomes(events) == ["", "unmake-a: exited with 1", ""]
+    assert "make-b" not in executor.order
+
+
+def test_an_interrupt_tidies_and_resume_goes_on_with_the_trial(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s"), trial(2, "s", FULL)))
+    executor = FakeExecutor(codes={}, during={"flush": lambda stop: stop.request(signal.SIGTERM)})
+    events: list[Event] = []
+    with pytest.raises(Interrupted) as stopped:
+        events.extend(fake_run(folder, executor))
+    assert stopped.value.exit_code == 143
+    assert executor.order == ["make-s", "measure", "flush", "unmake-s"]
+    standing = journal.standing(folder.journal)
+    assert isinstance(standing.last, Interrupt)
+    assert (standing.done, standing.left) == (1, {})
+    again = FakeExecutor()
+    list(fake_run(folder, again))
+    assert again.order[:2] == ["make-s", "flush"]
+    assert again.order[-1] == "unmake-s"
+    assert (folder.path / "trials/t2/1/a2").is_dir()
+
+
+def test_an_interrupt_while_measuring_stops_collectors(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, steps=FULL)))
+    executor = FakeExecutor(during={"measure": lambda stop: stop.request(signal.SIGINT)})
+    with pytest.raises(Interrupted) as stopped:
+        list(fake_run(folder, executor))
+    assert stopped.value.exit_code == 130
+    assert executor.order[-2:] == ["stop iostat", "stop vmstat"]
+
+
+def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlang.run.stop._DOUBLE", -1.0)
+
+    def ask(stop: Stop) -> None:
+        stop.request(signal.SIGINT)
+
+    folder = new_folder(tmp_path, plan(setup("s", "k"), setup("r", "l"), trial(1, "sr")))
+    executor = FakeExecutor(during={"measure": ask, "unmake-r": ask})
+    with pytest.raises(Interrupted):
+        list(fake_run(folder, executor))
+    assert executor.order[-1] == "unmake-r"
+    assert list(journal.standing(folder.journal).left) == ["s", "r"]
+    again = FakeExecutor()
+    list(fake_run(folder, again))
+    assert again.order == ["unmake-r", "unmake-s", "make-s", "make-r", "measure", "unmake-r", "unmake-s"]
+
+
+def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
+    def crash(_: Stop) -> None:
+        raise KeyboardInterrupt
+
+    folder = new_folder(tmp_path, plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd")))
+    with pytest.raises(KeyboardInterrupt):
+        list(fake_run(folder, FakeExecutor(during={"make-d": crash})))
+    again = FakeExecutor()
+    list(fake_run(folder, again))
+    assert again.order == ["unmake-d", "unmake-p", "make-p", "make-d", "measure", "unmake-d", "unmake-p"]
+
+
+def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(_: Stop) -> None:
+        def fail(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("os.fsync", fail)
+
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL)))
+    executor = FakeExecutor(during={"measure": lose})
+    with pytest.raises(RunError, match="No space left on device"):
+        list(fake_run(folder, executor))
+    assert executor.order[-3:] == ["stop iostat", "stop vmstat", "unmake-s"]
+
+
+def test_done_failed_and_only(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(*(trial(n, steps=[step(f"m{n}")]) for n in (1, 2, 3))))
+    list(fake_run(folder, FakeExecutor(codes={"m2": 1})))
+
+    def order(selection: Selection) -> list[str]:
+        executor = FakeExecutor()
+        list(fake_run(folder, executor, selection, judge))
+        return executor.order
+
+    def judge(trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Opinion:
+        return Opinion(valid=trial.number != 3, why_not="cache not cold")
+
+    assert order(Selection()) == []
+    assert order(Selection(only=1)) == ["m1"]
+    assert order(Selection(failed=True)) == ["m2", "m3"]
+    assert order(Selection(failed=True)) == ["m3"]
+    with pytest.raises(RunError, match="no trial number 9"):
+        order(Selection(only=9))
+
+
+def test_a_run_is_finished_only_when_every_trial_is_done(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1), trial(2)))
+    events = list(fake_run(folder, FakeExecutor(), Selection(only=2)))
+    assert not any(isinstance(event, Finish) for event in events)
+    events = list(fake_run(folder, FakeExecutor()))
+    assert [event.trial for event in events if isinstance(event, Commit)] == ["t1"]
+    assert isinstance(events[-1], Finish)
