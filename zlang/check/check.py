@@ -455,6 +455,9 @@ class ModuleScope:
         home = self.checker.library.module_of(name)
         return f"the standard library has it: add `import {home}`" if home else ""
 
+    def is_given(self, _name: str) -> None:
+        return None
+
 
 class ExperimentScope:
     """The names of a file, and the experiment's own fields."""
@@ -476,6 +479,9 @@ class ExperimentScope:
 
     def kind_hint(self, name: str) -> str:
         return self.outer.kind_hint(name)
+
+    def is_given(self, _name: str) -> None:
+        return None
 
 
 def _listed(what: str, names: Iterable[str]) -> str:

@@ -34,7 +34,7 @@ from zlang.units import Quantity
 ROLES = ("machine", "resource", "workload", "collector", "treatment")
 COSTS = ("live", "rewrite", "create", "manual")
 FORMS = ("option", "job", "job_head", "job_line")
-_CONTEXT = ("out", "run", "seed", "name", "options", "property", "value")
+_CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
 
@@ -285,6 +285,9 @@ class _KindScope:
     def kind_hint(self, _name: str) -> str:
         return ""
 
+    def is_given(self, name: str) -> Callable[[Any], Value] | None:
+        return (lambda frame: name in frame.instance.values) if name in self.builder.nodes else None
+
     def _own(self, name: str, span: Span) -> Expr:
         definition = self.builder.properties[name]
         default, unit = definition.default, definition.unit
@@ -313,7 +316,7 @@ def option_words(
     """The form filled in for each property that was given, in the order of the declaration."""
     for name, given in frame.instance.values.items():
         known = values.in_unit(given, properties[name].unit)
-        inner = Frame(frame.instance, frame.target, {**frame.context, "property": name, "value": known})
+        inner = Frame(frame.instance, frame.target, {**frame.context, "key": name, "value": known})
         yield joined([part if isinstance(part, str) else part.value(inner) for part in form])
 
 

@@ -58,6 +58,9 @@ class Scope(Protocol):
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""
 
+    def is_given(self, name: str) -> Callable[[Any], Value] | None:
+        """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""
+
 
 def constant(span: Span, type_: Type, value: Value) -> Expr:
     """An expression that is the same everywhere."""
@@ -443,6 +446,10 @@ class Resolver:
         variant = expected.variant(name) if expected and not expected.unknown else None
         if variant is not None and variant.field is not None:
             return self._variant(node, variant)
+        if name == "has" and len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
+            given = self.scope.is_given(str(node.arguments[0]))
+            if given is not None:
+                return Expr(node.span, types.BOOL, given)
         function = FUNCTIONS.get(name)
         if function is None:
             known = [*FUNCTIONS, *(word.name for word in expected.words if word.field)] if expected else FUNCTIONS
@@ -753,7 +760,7 @@ class Resolver:
         is_path = "path" in definition.type.scalars
         if resolved.is_constant:
             known = resolved.value(None)
-            if is_path and isinstance(known, str) and not known.startswith("/"):
+            if is_path and isinstance(known, str) and known.startswith("-"):
                 known = f"./{known}"
             return Expr(resolved.span, resolved.type, lambda _: known, is_constant=True)
         plain = definition.allow is None and definition.unit is None and not is_path
@@ -764,7 +771,7 @@ class Resolver:
         def value(point: Any) -> Value:
             known = resolved.value(point)
             checked_value(definition, known, resolved.span)
-            return f"./{known}" if is_path and isinstance(known, str) and not known.startswith("/") else known
+            return f"./{known}" if is_path and isinstance(known, str) and known.startswith("-") else known
 
         return Expr(
             resolved.span, resolved.type, value, resolved.axes, resolved.reads, resolved.member, resolved.leaves

@@ -1,0 +1,177 @@
+"""The product, from top to bottom: read, check, plan, emit, run, ingest, answer.
+
+Each function takes the output of the one above it. The command line and any other face of zlang call these and nothing
+below them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check import check as checking
+from zlang.check.check import Checked, Overrides
+from zlang.check.program import Experiment
+from zlang.diagnostics import Code, ProgramError
+from zlang.errors import RunError
+from zlang.source import Source
+from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from zlang.plan.build import Schedule
+    from zlang.plan.plan import Plan
+    from zlang.report.summary import Summary
+    from zlang.run.events import Event
+    from zlang.run.folder import Folder
+    from zlang.run.runner import Selection
+    from zlang.store.ingest import Ingested, Progress
+    from zlang.store.query import Result
+
+DEFAULT_SEED = 1
+RUN_LIMIT = 10_000
+"""How many trials `run` carries out without being told to."""
+
+
+def read(path: str) -> Source:
+    """A program's text. Raises RunError where there is none."""
+    try:
+        return Source(path, Path(path).read_text("utf-8"))
+    except UnicodeDecodeError:
+        raise RunError(f"{path} is no UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise RunError(f"cannot read {path}: {why.lower()}") from None
+
+
+def check(source: Source, overrides: Overrides) -> Checked:
+    """All that is wrong with a program."""
+    return checking.program(source, lambda path: Path(path).read_text("utf-8"), overrides)
+
+
+def choose(checked: Checked, name: str | None) -> Experiment:
+    """The experiment that is meant: the only one, or the one that is named. Raises RunError, ProgramError."""
+    experiments = checked.program.experiments
+    if not experiments:
+        raise ProgramError(
+            Code.NO_EXPERIMENT.at(
+                _whole(checked.program.source), hint="write one: `experiment name { on = …  run = … }`"
+            )
+        )
+    if name is None and len(experiments) > 1:
+        listed = ", ".join(experiments)
+        raise RunError(f"the program has {len(experiments)} experiments", f"say which with --experiment: {listed}")
+    if name is not None and name not in experiments:
+        raise RunError(
+            f"there is no experiment `{name}`", did_you_mean(name, experiments) or "it has " + ", ".join(experiments)
+        )
+    return experiments[name] if name is not None else next(iter(experiments.values()))
+
+
+def _whole(source: Source):  # type: ignore[no-untyped-def]
+    from zlang.source import Span
+
+    return Span(source, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An experiment with its order of trials and its plan."""
+
+    experiment: Experiment
+    schedule: Schedule
+    plan: Plan
+
+
+def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrides) -> Planned:
+    """What will be done, as a stream. Raises ProgramError."""
+    from zlang.plan import build
+
+    settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
+    schedule = build.Schedule(experiment, seed)
+    return Planned(experiment, schedule, build.plan(checked.program, experiment, seed, settings))
+
+
+def emit(planned: Planned, form: str) -> Iterator[str]:
+    """The plan in one of the formats of `zlang.emit.registry`."""
+    from zlang.emit.registry import EMITTERS
+
+    return EMITTERS[form](planned.plan)
+
+
+def job_files(planned: Planned) -> Iterator[tuple[str, str]]:
+    """Each trial as the job file of its own tool: names and texts. Raises ProgramError, RunError."""
+    from zlang.plan import build
+
+    for slot in planned.schedule.slots():
+        made = build.job(slot, planned.experiment, planned.schedule.seed)
+        if made is None:
+            raise RunError("the workload has no job files", "`zlang plan --emit sh` writes it as a script")
+        ending, text = made
+        yield f"{slot.number:06d}-{slot.replicate}.{ending}", text
+
+
+def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
+    """The tools that are not on this machine, and how to get them."""
+    return {tool: hint for tool, hint in tools.items() if shutil.which(tool) is None}
+
+
+def begin(planned: Planned, runs: Path) -> Folder:
+    """A new run folder that holds the plan. Raises RunError."""
+    from zlang.run import folder as folders
+
+    missing = missing_tools(planned.plan.header.tools)
+    if missing:
+        tool, hint = next(iter(missing.items()))
+        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` shows all that is missing")
+    folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
+    try:
+        for name, text in planned.plan.header.sources.items():
+            (folder.sources / os.path.basename(name)).write_text(text, "utf-8")
+        with folder.script.open("w", encoding="utf-8") as file:
+            file.writelines(emit(planned, "sh"))
+    except OSError as error:
+        raise RunError(f"cannot write {folder.path}: {error.strerror}", "give another directory with --runs") from None
+    folder.write_plan(planned.plan)
+    return folder
+
+
+def find(runs: Path, run: str | None) -> Folder:
+    """The run of that name or path, or the latest. Raises RunError."""
+    from zlang.run import folder as folders
+
+    return folders.find(runs, run)
+
+
+def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
+    """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted."""
+    from zlang.readers.judge import judge
+    from zlang.run import runner
+    from zlang.run.executor import LocalExecutor
+
+    executor = LocalExecutor(folder.name, folder.directory)
+    return runner.run(folder.read_plan(), folder, executor, judge, selection=selection)
+
+
+def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
+    """Build the database from the run folders. Raises RunError."""
+    from zlang.store.ingest import ingest as build_database
+
+    return build_database(runs, db, progress)
+
+
+def query(db: Path, sql: str) -> Result:
+    """The answer to a question in SQL. Raises RunError."""
+    from zlang.store.query import run_query
+
+    return run_query(db, sql)
+
+
+def summarise(db: Path, experiment: str) -> Summary:
+    """Medians and intervals by factor. Raises RunError."""
+    from zlang.report.summary import summary
+
+    return summary(db, experiment)

@@ -1,0 +1,398 @@
+"""From a checked experiment to its plan.
+
+In: an `Experiment`, a seed, and what identifies the program. Out: `Schedule` (which trial is when) and `Plan` (what is
+done). Rule: the same input and seed give the same plan, byte for byte; items are made as they are asked for.
+Raises ProgramError where a point cannot be carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+from zlang.check import values
+from zlang.check.kinds import option_words, safe_name
+from zlang.check.program import (
+    Absent,
+    ActionDef,
+    Experiment,
+    Expr,
+    FactorDef,
+    Instance,
+    Kind,
+    Program,
+    ReaderDef,
+    Symbol,
+    Value,
+)
+from zlang.check.resolve import Frame, shell_text
+from zlang.diagnostics import Code, ProgramError
+from zlang.plan.order import order
+from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
+from zlang.space import space
+from zlang.space.space import Condition, Space, TooConnected
+from zlang.units import Quantity
+
+DEFAULT_TIMEOUT = 3600
+_SHOWN_LEVELS = 1000
+_KEPT = 4096
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One trial before its steps are known: its place and its point."""
+
+    number: int
+    block: int
+    replicate: int
+    point: Mapping[str, int]
+
+
+class Schedule:
+    """Which trial is when: the space of an experiment, split into whole plots and cheap points."""
+
+    def __init__(self, experiment: Experiment, seed: int) -> None:
+        self.experiment, self.seed = experiment, seed
+        self.space = space_of(experiment)
+        dear = experiment.on.reads if experiment.on else frozenset[str]()
+        self.plots, self.points = self.space.split(dear)
+        self.trials = self.space.count * experiment.repeat
+        self._cells = [_cells(factor) for factor in experiment.factors.values()]
+
+    def slots(self) -> Iterator[Slot]:
+        """Every trial, in order."""
+        plots, points, repeat = self.plots.count, self.points.count, self.experiment.repeat
+        known, at = -1, dict[str, int]()
+        for number, place in enumerate(order(plots, points, repeat, self.seed), start=1):
+            if place.plot != known:
+                known, at = place.plot, self.plots[place.plot]
+            yield Slot(number, place.block, place.replicate, {**at, **self.points[place.point]})
+
+    def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
+        """The columns of a point; a factor that does not exist in it is None."""
+        row: dict[str, Scalar] = {}
+        for path, columns, cell in self._cells:
+            index = point.get(path)
+            for name, value in zip(columns, _NONE if index is None else cell(index), strict=False):
+                row[name] = value
+            if index is None:
+                for name in columns:
+                    row[name] = None
+        return row
+
+
+_NONE: tuple[Scalar, ...] = ()
+
+
+def _cells(factor: FactorDef) -> tuple[str, tuple[str, ...], Callable[[int], tuple[Scalar, ...]]]:
+    def cell(index: int) -> tuple[Scalar, ...]:
+        return tuple(values.cell(value) for value in factor.level(index))
+
+    return factor.path, factor.columns, _remembering(cell)
+
+
+def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
+    known: dict[int, T] = {}
+
+    def look(key: int) -> T:
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _KEPT:
+                known.clear()
+            found = known[key] = function(key)
+        return found
+
+    return look
+
+
+def space_of(experiment: Experiment) -> Space:
+    """The experiment's points. Raises ProgramError where none is left or too many depend on each other."""
+    conditions = [Condition(where.reads, where.value) for where in experiment.wheres]
+    try:
+        built = space.build(experiment.axes, conditions)
+    except TooConnected as error:
+        names = ", ".join(f"`{name}`" for name in error.paths)
+        span = experiment.wheres[0].span if experiment.wheres else experiment.span
+        raise ProgramError(Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)) from None
+    if built.count == 0:
+        span = experiment.wheres[-1].span if experiment.wheres else experiment.span
+        raise ProgramError(Code.NO_POINTS.at(span, label="this leaves none"))
+    return built
+
+
+def plan(program: Program, experiment: Experiment, seed: int, settings: Mapping[str, str]) -> Plan:
+    """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
+    schedule = Schedule(experiment, seed)
+    builder = _Builder(program, experiment, schedule)
+    return Plan(builder.header(settings), builder.items)
+
+
+class _Builder:
+    def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
+        self.program, self.experiment, self.schedule = program, experiment, schedule
+        self.setups: dict[str, Setup] = {}
+        self.needs: dict[tuple[str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
+
+    def header(self, settings: Mapping[str, str]) -> Header:
+        experiment, schedule = self.experiment, self.schedule
+        sources = {source.name: source.text for source in self.program.sources}
+        kinds = self._kinds()
+        said = [f"{name}={text}" for name, text in sorted(settings.items())]
+        texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
+        identity = values.digest(
+            experiment.name, str(schedule.seed), *said, *texts, *sorted(kind.digest for kind in kinds)
+        )
+        factors = tuple(
+            Factor(name, _column_path(factor, i), factor.types[i], _levels(factor, i), factor.size)
+            for factor in experiment.factors.values()
+            for i, name in enumerate(factor.columns)
+        )
+        tools = {tool: hint for kind in kinds for tool, hint in kind.requires}
+        return Header(
+            experiment=experiment.name,
+            title=experiment.title,
+            plan=identity,
+            seed=schedule.seed,
+            points=schedule.space.count,
+            repeat=experiment.repeat,
+            trials=schedule.trials,
+            factors=factors,
+            sources=sources,
+            facts=tuple(step for kind in kinds for step in self._facts(kind)),
+            tools=tools,
+        )
+
+    def _kinds(self) -> list[Kind]:
+        """The kinds that the experiment can reach, and the machine's."""
+        from zlang.check import library
+
+        names: set[str] = {"host"}
+        exprs = [e for e in (self.experiment.on, self.experiment.run, self.experiment.collect) if e is not None]
+        for expr in exprs:
+            names |= expr.type.kinds | (expr.type.element.kinds if expr.type.element else frozenset())
+        found: dict[str, Kind] = {}
+        pending = sorted(names)
+        shipped = library.load()
+        while pending:
+            name = pending.pop(0)
+            kind = self.program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
+            if kind is not None and name not in found:
+                found[name] = kind
+                pending += kind.parents
+        return list(found.values())
+
+    def _facts(self, kind: Kind) -> Iterator[Step]:
+        action = kind.action("fact")
+        if action is None:
+            return
+        frame = Frame(Instance(kind, kind.name, {}, None, is_given=True, digest=""))
+        for command in action.commands:
+            name = safe_name(command.why or kind.name)
+            yield Step(name, Action.FACT, shell_text(command.text, frame), command.why, 60)
+
+    def items(self) -> Iterator[Setup | Trial]:
+        sent: set[str] = set()
+        for slot in self.schedule.slots():
+            trial, setups = self._trial(slot)
+            for setup in setups:
+                if setup.signature not in sent:
+                    sent.add(setup.signature)
+                    yield setup
+            yield trial
+
+    def _trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
+        experiment, point = self.experiment, slot.point
+        target = experiment.on.value(point) if experiment.on else None
+        workload = experiment.run.value(point)
+        cache = experiment.cache.value(point)
+        collect = experiment.collect.value(point) if experiment.collect else ()
+        assert isinstance(workload, Instance)
+        assert isinstance(cache, Symbol)
+        on = target if isinstance(target, Instance) else None
+        collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
+        self._join(workload, on)
+        identity = values.digest(
+            workload.digest, on.digest if on else "", cache.name, *(one.digest for one in collectors)
+        )[:12]
+        setups, protocol = self._prepared(on, cache.name)
+        seed = int(values.digest(str(self.schedule.seed), identity, str(slot.replicate))[:8], 16) & 0x7FFFFFFF
+        frame = Frame(workload, on, {"seed": Quantity(Fraction(seed))})
+        steps = (*protocol, *self._watch(collectors), *self._measure(frame))
+        writes = workload.kind.writes.value(frame) if workload.kind.writes else False
+        spoils = (on.key,) if on is not None and writes is True else ()
+        trial = Trial(
+            slot.number,
+            identity,
+            slot.replicate,
+            slot.block,
+            self.schedule.factors(point),
+            cache.name,
+            tuple(setup.signature for setup in setups),
+            spoils,
+            steps,
+        )
+        return trial, setups
+
+    def _join(self, workload: Instance, on: Instance | None) -> None:
+        needs = workload.kind.needs
+        if needs is not None and (on is None or not set(needs[0]) & set(on.kind.offers)):
+            wanted = " or ".join(f"a {need}" for need in needs[0])
+            offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
+            target = f"`{on.kind.name}`" if on else "nothing"
+            raise ProgramError(
+                Code.NOTHING_OFFERED.at(
+                    self.experiment.run.span, workload=workload.kind.name, needs=wanted, target=target, offers=offers
+                )
+            )
+
+    def _prepared(self, on: Instance | None, cache: str) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
+        """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
+        if on is None:
+            return (), ()
+        known = self.needs.get((on.digest, cache))
+        if known is not None:
+            return known
+        chain: list[Instance] = []
+        one: Instance | None = on
+        while one is not None:
+            chain.insert(0, one)
+            one = one.parent
+        resources = [instance for instance in chain if instance.kind.role == "resource"]
+        setups = tuple(self._setup(instance) for instance in resources)
+        steps: list[Step] = []
+        verbs = {"cold": (Action.FLUSH,), "hot": (Action.WARM,), "as_is": ()}[cache]
+        for verb in (*verbs, *((Action.VERIFY,) if verbs else ())):
+            for instance in reversed(resources):
+                selector = cache if verb is Action.VERIFY else ""
+                action = instance.kind.actions.get((verb.value, selector))
+                if action is not None:
+                    steps += self._steps(action, verb, f"{verb.value}-{safe_name(instance.key)}", Frame(instance))
+        if verbs and not any(step.action is Action.VERIFY for step in steps):
+            message = f"nothing beneath `{on.key}` knows how to make its cache {cache} and to verify it"
+            raise ProgramError(
+                Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint="say `cache = as_is`")
+            )
+        if len(self.needs) >= _KEPT:
+            self.needs.clear()
+        self.needs[on.digest, cache] = setups, tuple(steps)
+        return self.needs[on.digest, cache]
+
+    def _setup(self, instance: Instance) -> Setup:
+        known = self.setups.get(instance.digest)
+        if known is not None and known.key == instance.key:
+            return known
+        frame = Frame(instance)
+        make, unmake = instance.kind.action("create"), instance.kind.action("destroy")
+        parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
+        offered = [kind_offer.value(frame) for kind_offer in instance.kind.offers.values()]
+        setup = Setup(
+            signature=values.digest(instance.digest, instance.key)[:12],
+            key=instance.key,
+            parent=parent.key if parent else None,
+            creates=f"{instance.kind.name} {instance.key} ({' / '.join(values.show(o) for o in offered)})",
+            make=tuple(self._steps(make, Action.PREPARE, f"create-{safe_name(instance.key)}", frame)) if make else (),
+            unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{safe_name(instance.key)}", frame))
+            if unmake
+            else (),
+        )
+        if len(self.setups) >= _KEPT:
+            self.setups.clear()
+        self.setups[instance.digest] = setup
+        return setup
+
+    def _watch(self, collectors: list[Instance]) -> Iterator[Step]:
+        for instance in collectors:
+            action = instance.kind.action("watch")
+            if action is not None:
+                yield from self._steps(action, Action.COLLECT, safe_name(instance.key), Frame(instance))
+
+    def _measure(self, frame: Frame) -> list[Step]:
+        action = frame.instance.kind.action("run")
+        assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
+        return self._steps(action, Action.MEASURE, "measure", frame)
+
+    def _steps(self, action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
+        steps = []
+        for i, command in enumerate(action.commands, start=1):
+            timeout = command.timeout.value(frame) if command.timeout else None
+            steps.append(
+                Step(
+                    name=name if len(action.commands) == 1 else f"{name}-{i}",
+                    action=verb,
+                    command=shell_text(command.text, frame),
+                    why=command.why,
+                    timeout=_seconds(timeout),
+                    expect=None if command.expect is None else _filled(command.expect, frame),
+                )
+            )
+        if action.readers and steps:
+            steps[-1] = replace(steps[-1], reader=_reader(action.readers[0], frame))
+        return steps
+
+
+def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None:
+    """A trial as the job file of its own tool: the file's ending and its text; None where the kind has no such form.
+
+    Raises ProgramError where a value cannot be written in a job file.
+    """
+    workload = experiment.run.value(slot.point)
+    on = experiment.on.value(slot.point) if experiment.on else None
+    assert isinstance(workload, Instance)
+    forms = workload.kind.forms
+    if "job" not in forms:
+        return None
+    frame = Frame(workload, on if isinstance(on, Instance) else None, {"seed": Quantity(Fraction(seed))})
+    head = [part if isinstance(part, str) else _in_file(part.value(frame), experiment) for part in forms["job_head"]]
+    words = option_words(frame, forms["job_line"], workload.kind.properties)
+    lines = [_in_file(word, experiment) for word in words]
+    return _filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
+
+
+def _in_file(value: Value, experiment: Experiment) -> str:
+    try:
+        return values.file_text(value)
+    except values.ValueProblem as problem:
+        shown = values.show(value)
+        raise ProgramError(Code.NOT_IN_JOBFILE.at(experiment.run.span, name=shown, what=str(problem))) from None
+
+
+def _levels(factor: FactorDef, column: int) -> tuple[Scalar, ...]:
+    if factor.size > _SHOWN_LEVELS:
+        return ()
+    return tuple(values.cell(factor.level(i)[column]) for i in range(factor.size))
+
+
+def _column_path(factor: FactorDef, column: int) -> str:
+    if len(factor.columns) == 1:
+        return factor.path
+    return f"{factor.path.rpartition('.')[0]}.{factor.columns[column].rpartition('.')[2]}"
+
+
+def _seconds(value: Value) -> int:
+    if not isinstance(value, Quantity):
+        return DEFAULT_TIMEOUT
+    return max(1, -(-value.amount.numerator // value.amount.denominator))
+
+
+def _filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
+    return "".join(part if isinstance(part, str) else values.plain(part.value(frame)) for part in parts)
+
+
+def _reader(definition: ReaderDef, frame: Frame) -> Reader:
+    arguments: dict[str, object] = {}
+    for name, expr in definition.arguments:
+        value = expr.value(frame)
+        if not isinstance(value, Absent):
+            arguments[name] = _argument(value)
+    return Reader(definition.reader, _filled(definition.artefact, frame), arguments)
+
+
+def _argument(value: Value) -> object:
+    if isinstance(value, tuple):
+        return [_argument(item) for item in value]
+    if isinstance(value, Symbol):
+        return [value.name] if value.argument is None else [value.name, _argument(value.argument)]
+    return values.cell(value)
