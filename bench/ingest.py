@@ -20,6 +20,7 @@ from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Step, Trial
 from zlang.run.events import Begin, Commit, End, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import encode
+from zlang.store.ingest import ingest
 
 SAVED = Path(__file__).parents[1] / "tests" / "store" / "fio.json"
 ASKED = (2000, 600)
@@ -43,8 +44,8 @@ def trial(number: int, jobs: int) -> Trial:
     reader = Reader("fio", "fio.json", {"jobs": jobs, "runtime": 3})
     steps = (
         Step("flush", Action.FLUSH, "dd of=data oflag=nocache conv=notrunc,fdatasync count=0", "empty the cache", 60),
-        Step("cold", Action.VERIFY, "fincore --bytes --noheadings --output RES data", "nothing resident", 60, expect="0"),
-        Step("measure", Action.MEASURE, "fio --name=mixed --output=\"$OUT/fio.json\"", "measure", 90, reader=reader),
+        Step("cold", Action.VERIFY, "fincore --bytes --noheadings data", "nothing is resident", 60, expect="0"),
+        Step("measure", Action.MEASURE, 'fio --name=mixed --output="$OUT/fio.json"', "measure", 90, reader=reader),
     )
     levels = {"bs": 4096 << number % 4, "iodepth": 1 << number % 6, "pattern": ("random", "sequential")[number % 2]}
     return Trial(number + 1, f"{number // 3:016x}", number % 3 + 1, 1, levels, "cold", (), (), steps)
@@ -68,7 +69,8 @@ def write_run(path: Path, trials: list[Trial], report: bytes, began: float) -> N
             (place / f"{step.name}.err").write_bytes(b"")
         (place / "fio.json").write_bytes(report)
         events.append(Commit(t, one.identity, one.replicate, out))
-    factors = tuple(Factor(n, f"r.{n}", t, (), 0) for n, t in (("bs", "size"), ("iodepth", "count"), ("pattern", "word")))
+    types = {"bs": "size", "iodepth": "count", "pattern": "word"}
+    factors = tuple(Factor(name, f"r.{name}", type_, (), 0) for name, type_ in types.items())
     header = Header("bench", "", "0" * 16, 1, len(trials) // 3, 3, len(trials), factors, {}, (), {})
     Folder(path).write_plan(Plan(header, lambda: iter(trials)))
     (path / "journal.jsonl").write_bytes(b"".join(map(encode, [*events, Finish(t)])))
@@ -92,8 +94,6 @@ def main() -> int:
         writer = multiprocessing.get_context("spawn").Process(target=generate, args=(root, count, runs))
         writer.start()
         writer.join()
-        from zlang.store.ingest import ingest
-
         wall, cpu = time.perf_counter(), time.process_time()
         found = ingest(root / "runs", root / "results.duckdb")
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from run_folders import RunBuilder, factor
 
-from tests.store.conftest import RunBuilder, factor, judged_by_what_was_printed
 from zlang.errors import RunError
 from zlang.report.summary import Estimate, estimate, summarise
 from zlang.store.ingest import ingest
@@ -18,19 +18,12 @@ from zlang.store.ingest import ingest
 T_975_2 = 4.302652729911275  # of Student's t, two degrees of freedom: Fisher & Yates
 
 
-@pytest.fixture(autouse=True)
-def _told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zlang.store.ingest.judge", judged_by_what_was_printed)
+pytestmark = pytest.mark.usefixtures("told")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunBuilder:
     return RunBuilder(tmp_path / "runs" / "r")
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return tmp_path / "results.duckdb"
 
 
 def test_a_table_by_factor(run: RunBuilder, tmp_path: Path, db: Path) -> None:
@@ -110,4 +103,5 @@ def test_values_that_have_no_interval(values: list[float]) -> None:
 
 def test_equal_values_have_an_interval_without_width() -> None:
     found = estimate([5.0, 5.0, 5.0])
-    assert (found.low, found.high) == (pytest.approx(5.0), pytest.approx(5.0))
+    assert found.low == pytest.approx(5.0)
+    assert found.high == pytest.approx(5.0)

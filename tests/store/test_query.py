@@ -6,8 +6,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from run_folders import MakeRun
 
-from tests.store.conftest import MakeRun
 from zlang.errors import RunError
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import Experiment
-from zlang.store.staging import Staging
+from zlang.store.staging import Row, Staging
 from zlang.store.store import ALIAS, literal, quoted
 
 if TYPE_CHECKING:
@@ -32,6 +32,15 @@ def everything(
     schemas = _schemas(experiments, stem)
     for experiment in experiments:
         _wide_table(connection, staging, experiment, schemas[experiment.name])
+    staging.load(
+        connection,
+        "columns",
+        {
+            "experiment": "VARCHAR", "schema": "VARCHAR", "position": "BIGINT", "name": "VARCHAR", "role": "VARCHAR",
+            "type": "VARCHAR", "unit": "VARCHAR", "description": "VARCHAR", "path": "VARCHAR",
+        },
+        "*",
+    )  # fmt: skip
     if experiments:
         newest = max(experiments, key=lambda e: e.newest)
         for view in ("all_trials", "trials"):
@@ -83,9 +92,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
 
 
-def _wide_table(
-    connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: Experiment, schema: str
-) -> None:
+def _wide_table(connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: Experiment, schema: str) -> None:
     columns = experiment.columns.listed()
     table = f"{quoted(schema)}.all_trials"
     staged = {c.code: "DOUBLE" if c.sql == "TIMESTAMP" else c.sql for c in columns}
@@ -97,10 +104,8 @@ def _wide_table(
     staging.discard(experiment.table)
     connection.execute(f"CREATE VIEW {quoted(schema)}.trials AS SELECT * FROM {table} WHERE valid")
     _tidy(connection, table, experiment.name, [c.name for c in columns if c.role is Role.METRIC])
-    connection.executemany(
-        "INSERT INTO main.columns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_catalogued(experiment.name, schema, n, c) for n, c in enumerate(columns, 1)],
-    )
+    for position, column in enumerate(columns, 1):
+        staging.add("columns", _catalogued(experiment.name, schema, position, column))
 
 
 def _tidy(connection: duckdb.DuckDBPyConnection, table: str, experiment: str, metrics: Sequence[str]) -> None:
@@ -115,9 +120,18 @@ def _tidy(connection: duckdb.DuckDBPyConnection, table: str, experiment: str, me
     )
 
 
-def _catalogued(experiment: str, schema: str, position: int, column: Column) -> tuple[object, ...]:
-    c = column
-    return (experiment, schema, position, c.name, c.role.value, c.type, c.unit, c.description, c.path)
+def _catalogued(experiment: str, schema: str, position: int, column: Column) -> Row:
+    return {
+        "experiment": experiment,
+        "schema": schema,
+        "position": position,
+        "name": column.name,
+        "role": column.role,
+        "type": column.type,
+        "unit": column.unit,
+        "description": column.description,
+        "path": column.path,
+    }
 
 
 def _schemas(experiments: Sequence[Experiment], stem: str) -> dict[str, str]:

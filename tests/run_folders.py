@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
-import pytest
 
 from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
 from zlang.readers.reading import Histogram, Sample, Verdict
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import encode
-
 
 
 def factor(name: str, type_: str, path: str = "") -> Factor:
@@ -83,7 +81,14 @@ class RunBuilder:
         return self
 
     def failed(
-        self, identity: str, replicate: int, levels: Mapping[str, Scalar], said: str, *, rc: int = 1, attempt: str = "a1"
+        self,
+        identity: str,
+        replicate: int,
+        levels: Mapping[str, Scalar],
+        said: str,
+        *,
+        rc: int = 1,
+        attempt: str = "a1",
     ) -> RunBuilder:
         """A trial whose measurement failed with these words."""
         trial = self.trial(identity, replicate, levels)
@@ -115,7 +120,7 @@ class RunBuilder:
             experiment=self.experiment, title="A title", plan="0" * 16, seed=1, points=len({i for i, _ in self.trials}),
             repeat=2, trials=len(self.trials), factors=self.factors, sources={}, facts=facts, tools={"fio": "3.33"},
         )  # fmt: skip
-        items = [*self.setups, *self.trials.values()]
+        items: list[Setup | Trial] = [*self.setups, *self.trials.values()]
         Folder(self.path).write_plan(Plan(header, lambda: iter(items)))
         if self.finished:
             self.events.append(Finish(self.tick()))
@@ -124,30 +129,6 @@ class RunBuilder:
 
 
 MakeRun = Callable[..., RunBuilder]
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """The directory of the runs."""
-    path = tmp_path / "runs"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    """The database to be built."""
-    return tmp_path / "results.duckdb"
-
-
-@pytest.fixture
-def make_run(runs: Path) -> MakeRun:
-    """Begin a run folder in `runs`."""
-
-    def make(name: str = "quickstart-20261121-061316-ab12", **more: object) -> RunBuilder:
-        return RunBuilder(runs / name, **more)  # type: ignore[arg-type]
-
-    return make
 
 
 def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, float] | None) -> Verdict:
@@ -167,9 +148,3 @@ def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, flo
         samples=tuple(Sample(*s) for s in told.get("samples", ())),
         notes=tuple(told.get("notes", ())),
     )
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readings are what the trials printed, whatever the tool."""
-    monkeypatch.setattr("zlang.store.ingest.judge", judged_by_what_was_printed)
