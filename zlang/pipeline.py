@@ -18,7 +18,7 @@ from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.diagnostics import Code, ProgramError
 from zlang.errors import RunError
-from zlang.source import Source
+from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zlang.report.summary import Summary
     from zlang.run.events import Event
     from zlang.run.folder import Folder
+    from zlang.run.journal import Standing
     from zlang.run.runner import Selection
     from zlang.store.ingest import Ingested, Progress
     from zlang.store.query import Result
@@ -58,7 +59,7 @@ def choose(checked: Checked, name: str | None) -> Experiment:
     if not experiments:
         raise ProgramError(
             Code.NO_EXPERIMENT.at(
-                _whole(checked.program.source), hint="write one: `experiment name { on = …  run = … }`"
+                Span(checked.program.source, 0, 0), hint="write one: `experiment name { on = …  run = … }`"
             )
         )
     if name is None and len(experiments) > 1:
@@ -69,12 +70,6 @@ def choose(checked: Checked, name: str | None) -> Experiment:
             f"there is no experiment `{name}`", did_you_mean(name, experiments) or "it has " + ", ".join(experiments)
         )
     return experiments[name] if name is not None else next(iter(experiments.values()))
-
-
-def _whole(source: Source):  # type: ignore[no-untyped-def]
-    from zlang.source import Span
-
-    return Span(source, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +141,47 @@ def find(runs: Path, run: str | None) -> Folder:
     return folders.find(runs, run)
 
 
+def all_runs(runs: Path) -> list[Folder]:
+    """Every run folder in a directory, by name."""
+    from zlang.run.folder import Folder
+
+    return [Folder(path.parent.absolute()) for path in sorted(runs.glob("*/plan.jsonl"))]
+
+
+def latest_of(runs: Path, plan_hash: str) -> Folder:
+    """The latest run of the same plan. Raises RunError."""
+    same = [folder for folder in all_runs(runs) if folder.read_plan().header.plan == plan_hash]
+    if not same:
+        raise RunError("this program has no run yet whose trials could have failed", "`zlang run` without --failed")
+    return max(same, key=lambda folder: folder.plan.stat().st_mtime)
+
+
+def standing(folder: Folder) -> Standing:
+    """What a run's journal amounts to."""
+    from zlang.run import journal
+
+    return journal.standing(folder.journal)
+
+
+def failures(folder: Folder) -> Iterator[tuple[int, int, str]]:
+    """Number, replicate and reason of each trial that was carried out and does not count."""
+    from zlang.plan.plan import Trial
+    from zlang.readers.judge import judge
+    from zlang.run.runner import why_failed
+
+    known = standing(folder)
+    for item in folder.read_plan().items():
+        if not isinstance(item, Trial):
+            continue
+        failed = known.failed.get(item.place)
+        if failed is not None:
+            yield item.number, item.replicate, why_failed(folder.path / failed.out, failed.step, 1, 0)
+        elif item.place in known.committed:
+            verdict = judge(item, folder.path / known.committed[item.place], (0.0, 0.0))
+            if not verdict.valid:
+                yield item.number, item.replicate, verdict.why_not
+
+
 def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted."""
     from zlang.readers.judge import judge
@@ -172,6 +208,6 @@ def query(db: Path, sql: str) -> Result:
 
 def summarise(db: Path, experiment: str) -> Summary:
     """Medians and intervals by factor. Raises RunError."""
-    from zlang.report.summary import summary
+    from zlang.report.summary import summarise as medians
 
-    return summary(db, experiment)
+    return medians(db, experiment)

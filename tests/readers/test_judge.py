@@ -80,7 +80,7 @@ def test_a_collector_that_failed_is_a_note(out: Path) -> None:
 
 
 def test_two_measurements_with_the_same_names(out: Path) -> None:
-    second = samples.step("measure-2", "shell", "fio.json", metrics=[["regex", "read_iops", r"\"read_ios\" : (\d+)"]])
+    second = samples.step("measure-2", "shell", "fio.json", metrics=[["regex", r"read_iops=\"read_ios\" : (\d+)"]])
     verdict = judge(samples.trial(MEASURE, second), out, None)
     assert {"read_iops", "measure-2_read_iops"} <= set(verdict.metrics)
 

@@ -118,24 +118,24 @@ def _shell(tmp_path: Path, *metrics: list[str], window: tuple[float, float] | No
 
 
 def test_shell_takes_the_last_match_and_the_path(tmp_path: Path) -> None:
-    assert _shell(tmp_path, ["regex", "rate", r"([\d.]+) MB/s"]) == ({"rate": 250.5}, "")
-    assert _shell(tmp_path, ["regex", "rate", r"\d+(?= MB/s$)"]) == ({"rate": 5}, "")
-    assert _shell(tmp_path, ["json", "n", "n"]) == ({"n": 3}, "")
-    assert _shell(tmp_path, ["json", "r", 'hosts[0].rates["50.0"]']) == ({"r": 12.5}, "")
+    assert _shell(tmp_path, ["regex", r"rate=([\d.]+) MB/s"]) == ({"rate": 250.5}, "")
+    assert _shell(tmp_path, ["regex", r"rate=\d+(?= MB/s$)"]) == ({"rate": 5}, "")
+    assert _shell(tmp_path, ["json", "n=n"]) == ({"n": 3}, "")
+    assert _shell(tmp_path, ["json", 'r=hosts[0].rates["50.0"]']) == ({"r": 12.5}, "")
 
 
 @pytest.mark.parametrize(
     ("metric", "problem"),
     [
-        (["regex", "x", "nope"], "x: nothing in the output matches `nope`"),
-        (["regex", "x", "("], "x: `(` is no regular expression"),
-        (["regex", "x", "run (.*)"], "x: `2: 250.5 MB/s` is not a number"),
-        (["regex", "x", "(nope)?start"], "x: `None` is not a number"),
-        (["json", "x", "hosts[1].name"], "x: there is no `hosts[1]` in the output's JSON"),
-        (["json", "x", "hosts[0].name"], "x: `a` is not a number"),
-        (["json", "x", "hosts[0].ok"], "x: `True` is not a number"),
-        (["json", "x", "hosts.name"], "x: there is no `hosts.name` in"),
-        (["json", "x", "n]"], "x: `n]` is no path"),
+        (["regex", "x=nope"], "x: nothing in the output matches `nope`"),
+        (["regex", "x=("], "x: `(` is no regular expression"),
+        (["regex", "x=run (.*)"], "x: `2: 250.5 MB/s` is not a number"),
+        (["regex", "x=(nope)?start"], "x: `None` is not a number"),
+        (["json", "x=hosts[1].name"], "x: there is no `hosts[1]` in the output's JSON"),
+        (["json", "x=hosts[0].name"], "x: `a` is not a number"),
+        (["json", "x=hosts[0].ok"], "x: `True` is not a number"),
+        (["json", "x=hosts.name"], "x: there is no `hosts.name` in"),
+        (["json", "x=n]"], "x: `n]` is no path"),
         (["time"], "the journal does not say when measure began and ended"),
         (["what", "x"], "`what x` is no way to find a metric"),
     ],
@@ -167,6 +167,6 @@ def test_shell_without_output_json_or_metrics(tmp_path: Path) -> None:
     assert samples.read(tmp_path, "shell", "measure.out").problems == ("measure.out was not written",)
     (tmp_path / "measure.out").write_text("[1] done\n")
     assert samples.read(tmp_path, "shell", "measure.out").problems == ()
-    assert samples.read(tmp_path, "shell", "measure.out", metrics=[["json", "x", "a"]]).problems == (
+    assert samples.read(tmp_path, "shell", "measure.out", metrics=[["json", "x=a"]]).problems == (
         "x: there is no JSON in the output",
     )

@@ -130,6 +130,38 @@ def plan(program: Program, experiment: Experiment, seed: int, settings: Mapping[
     return Plan(builder.header(settings), builder.items)
 
 
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """What a point reaches: what is measured, on what, under which protocol, watched by whom."""
+
+    workload: Instance
+    on: Instance | None
+    cache: str
+    collectors: tuple[Instance, ...]
+
+    @property
+    def identity(self) -> str:
+        """The hash of everything that determines the measurement."""
+        watched = (one.digest for one in self.collectors)
+        return values.digest(self.workload.digest, self.on.digest if self.on else "", self.cache, *watched)[:12]
+
+    def frame(self, seed: int, replicate: int) -> Frame:
+        """Where the workload's templates are filled in; every replicate draws its own offsets."""
+        drawn = int(values.digest(str(seed), self.identity, str(replicate))[:8], 16) & 0x7FFFFFFF
+        return Frame(self.workload, self.on, {"seed": Quantity(Fraction(drawn))})
+
+
+def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
+    on = experiment.on.value(point) if experiment.on else None
+    workload = experiment.run.value(point)
+    cache = experiment.cache.value(point)
+    collect = experiment.collect.value(point) if experiment.collect else ()
+    assert isinstance(workload, Instance)
+    assert isinstance(cache, Symbol)
+    collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
+    return _Cast(workload, on if isinstance(on, Instance) else None, cache.name, tuple(collectors))
+
+
 class _Builder:
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
@@ -204,32 +236,20 @@ class _Builder:
             yield trial
 
     def _trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
-        experiment, point = self.experiment, slot.point
-        target = experiment.on.value(point) if experiment.on else None
-        workload = experiment.run.value(point)
-        cache = experiment.cache.value(point)
-        collect = experiment.collect.value(point) if experiment.collect else ()
-        assert isinstance(workload, Instance)
-        assert isinstance(cache, Symbol)
-        on = target if isinstance(target, Instance) else None
-        collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
-        self._join(workload, on)
-        identity = values.digest(
-            workload.digest, on.digest if on else "", cache.name, *(one.digest for one in collectors)
-        )[:12]
-        setups, protocol = self._prepared(on, cache.name)
-        seed = int(values.digest(str(self.schedule.seed), identity, str(slot.replicate))[:8], 16) & 0x7FFFFFFF
-        frame = Frame(workload, on, {"seed": Quantity(Fraction(seed))})
-        steps = (*protocol, *self._watch(collectors), *self._measure(frame))
-        writes = workload.kind.writes.value(frame) if workload.kind.writes else False
-        spoils = (on.key,) if on is not None and writes is True else ()
+        cast = _cast(self.experiment, slot.point)
+        self._join(cast.workload, cast.on)
+        setups, protocol = self._prepared(cast.on, cast.cache)
+        frame = cast.frame(self.schedule.seed, slot.replicate)
+        steps = (*protocol, *self._watch(cast.collectors), *self._measure(frame))
+        writes = cast.workload.kind.writes
+        spoils = (cast.on.key,) if cast.on is not None and writes is not None and writes.value(frame) is True else ()
         trial = Trial(
             slot.number,
-            identity,
+            cast.identity,
             slot.replicate,
             slot.block,
-            self.schedule.factors(point),
-            cache.name,
+            self.schedule.factors(slot.point),
+            cast.cache,
             tuple(setup.signature for setup in setups),
             spoils,
             steps,
@@ -303,7 +323,7 @@ class _Builder:
         self.setups[instance.digest] = setup
         return setup
 
-    def _watch(self, collectors: list[Instance]) -> Iterator[Step]:
+    def _watch(self, collectors: tuple[Instance, ...]) -> Iterator[Step]:
         for instance in collectors:
             action = instance.kind.action("watch")
             if action is not None:
@@ -338,15 +358,13 @@ def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None
 
     Raises ProgramError where a value cannot be written in a job file.
     """
-    workload = experiment.run.value(slot.point)
-    on = experiment.on.value(slot.point) if experiment.on else None
-    assert isinstance(workload, Instance)
-    forms = workload.kind.forms
+    cast = _cast(experiment, slot.point)
+    forms = cast.workload.kind.forms
     if "job" not in forms:
         return None
-    frame = Frame(workload, on if isinstance(on, Instance) else None, {"seed": Quantity(Fraction(seed))})
+    frame = cast.frame(seed, slot.replicate)
     head = [part if isinstance(part, str) else _in_file(part.value(frame), experiment) for part in forms["job_head"]]
-    words = option_words(frame, forms["job_line"], workload.kind.properties)
+    words = option_words(frame, forms["job_line"], cast.workload.kind.properties)
     lines = [_in_file(word, experiment) for word in words]
     return _filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
 

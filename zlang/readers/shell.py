@@ -1,7 +1,7 @@
 """Numbers out of the output of any command.
 
-In: the artefact (the step's standard output). Args: `metrics`, a list of `["time"]`, `["regex", NAME, PATTERN]` and
-`["json", NAME, PATH]`. Out: one metric each; `time` gives `elapsed` (by the journal) and, where the command left a
+In: the artefact (the step's standard output). Args: `metrics`, a list of `["time"]`, `["regex", "NAME=PATTERN"]` and
+`["json", "NAME=PATH"]`. Out: one metric each; `time` gives `elapsed` (by the journal) and, where the command left a
 `times.txt` from the shell's `times`, `user_s` and `sys_s` of its children, all in seconds.
 Rule: what was asked for and is not there, or is no finite number, is a problem: the command did not measure it.
 
@@ -43,9 +43,11 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
             match [str(word) for word in item]:
                 case ["time"]:
                     metrics.update(_times(directory, step, window))
-                case ["regex", name, pattern]:
+                case ["regex", said] if "=" in said:
+                    name, _, pattern = said.partition("=")
                     metrics[name] = _by_pattern(text, name, pattern)
-                case ["json", name, path]:
+                case ["json", said] if "=" in said:
+                    name, _, path = said.partition("=")
                     metrics[name] = _by_path(text, name, path)
                 case other:
                     problems.append(f"`{' '.join(other)}` is no way to find a metric")

@@ -1,0 +1,247 @@
+"""Words of the command line to calls of the pipeline; what is wrong, to an exit code.
+
+Exit codes: 0 done; 1 the program is wrong or trials failed; 2 the command line is wrong; 3 a bug in zlang;
+130 and 143 interrupted. Commands import what they need when they are called, so that `zlang check` starts fast.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from zlang import __version__
+
+app = typer.Typer(
+    name="zlang",
+    help="Storage experiments: sweep hardware, file system properties and workloads, and ask the results in SQL.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    epilog="Begin with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`.",
+)
+
+File = Annotated[str, typer.Argument(help="the program, a .zexp file", show_default=False)]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="give a param another value; can be repeated")
+]
+Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="take the params' values from a profile")]
+Which = Annotated[
+    str | None, typer.Option("--experiment", "-e", metavar="NAME", help="which experiment, if the program has several")
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="draw the order and fio's offsets by this seed")]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
+Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
+Json = Annotated[bool, typer.Option("--json", help="for scripts: JSON instead of text")]
+
+RUNS = Path("runs")
+DATABASE = Path("results.duckdb")
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="print the version", is_eager=True)] = False,
+) -> None:
+    """Storage experiments as small programs."""
+    if version:
+        print(f"zlang {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="programs", show_default=False)],
+    settings: Set = None,
+    profile: Profile = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say all that is wrong with programs, at its place."""
+    from zlang.cli import checking
+
+    raise typer.Exit(checking.check(files, settings, profile, as_json=as_json))
+
+
+@app.command()
+def plan(
+    file: File,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    trials: Annotated[bool, typer.Option("--trials", help="list every trial, in order")] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="print every command, in order, with why it is there")] = False,
+    emit: Annotated[
+        str | None, typer.Option("--emit", metavar="FORMAT", help="write the plan as sh, json, markdown or fio job files")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="write files there, not to the screen")] = None,
+    seed: Seed = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show what a program would do. Nothing is run and nothing is changed."""
+    from zlang.cli import planning
+
+    raise typer.Exit(
+        planning.plan(
+            file, settings, profile, experiment, seed, trials=trials, steps=steps, emit=emit, out=out, as_json=as_json
+        )
+    )
+
+
+@app.command()
+def run(
+    file: File,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+    seed: Seed = None,
+    only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most so many trials")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="measure again what failed in the latest run of this program")
+    ] = False,
+) -> None:
+    """Carry out a program's plan, keep everything, and show the medians."""
+    from zlang.cli import running
+
+    raise typer.Exit(
+        running.run(file, settings, profile, experiment, runs, db, seed, only=only, limit=limit, yes=yes, failed=failed)
+    )
+
+
+@app.command()
+def resume(
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default")] = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+    only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="measure again what failed or does not count")] = False,
+) -> None:
+    """Go on with a run where it stopped."""
+    from zlang.cli import running
+
+    raise typer.Exit(running.resume(run_name, runs, db, only=only, failed=failed))
+
+
+@app.command()
+def status(
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="all runs by default")] = None,
+    runs: Runs = RUNS,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say where runs stand, what failed and why."""
+    from zlang.cli import running
+
+    raise typer.Exit(running.status(run_name, runs, as_json=as_json))
+
+
+@app.command()
+def ingest(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="run folders, or one", show_default=False)],
+    db: Database = DATABASE,
+) -> None:
+    """Build the results database again from the run folders."""
+    from zlang.cli import asking
+
+    raise typer.Exit(asking.ingest(directory, db))
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="SQL of DuckDB; `-` reads it from standard input", show_default=False)],
+    db: Database = DATABASE,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
+    ] = "table",
+) -> None:
+    """Ask the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`."""
+    from zlang.cli import asking
+
+    raise typer.Exit(asking.sql(query, db, form))
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="the file to write")] = Path("experiment.zexp"),
+) -> None:
+    """Write a first program, with comments, for this directory."""
+    from zlang.cli import teaching
+
+    raise typer.Exit(teaching.init(file))
+
+
+@app.command()
+def kinds(
+    name: Annotated[str | None, typer.Argument(help="a kind, or all", show_default=False)] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say what the standard library offers."""
+    from zlang.cli import teaching
+
+    raise typer.Exit(teaching.kinds(name, as_json=as_json))
+
+
+@app.command()
+def doctor(
+    file: Annotated[str | None, typer.Argument(help="a program: only what it needs", show_default=False)] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say which tools are here, what is missing and how to get it."""
+    from zlang.cli import teaching
+
+    raise typer.Exit(teaching.doctor(file, as_json=as_json))
+
+
+def main() -> None:
+    """The `zlang` command."""
+    sys.exit(guarded())
+
+
+def guarded(arguments: list[str] | None = None) -> int:
+    """The exit code of a command; every way in which it can end is spoken of here."""
+    from zlang.cli import render
+    from zlang.diagnostics import ProgramError
+    from zlang.errors import RunError
+
+    try:
+        app(args=arguments, standalone_mode=False)
+    except typer.Exit as done:
+        return done.exit_code
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        error.show()
+        return 2
+    except click.Abort:
+        print("nothing was done", file=sys.stderr)
+        return 130
+    except ProgramError as error:
+        print(render.diagnostic(error.diagnostic, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+        return 1
+    except RunError as error:
+        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
+        return render.bug(error)
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""`zlang sql`, `zlang ingest`, and the table that a run ends with."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang import pipeline
+from zlang.cli import render, words
+
+if TYPE_CHECKING:
+    from zlang.plan.plan import Header
+    from zlang.report.summary import Estimate, Summary
+    from zlang.store.query import Result
+
+
+def sql(query: str, db: Path, form: str) -> int:
+    """Answer one question."""
+    words.one_of("--format", form, ("table", "csv", "json", "markdown"))
+    result = pipeline.query(db, sys.stdin.read() if query == "-" else query)
+    if form == "table":
+        _table(result)
+    else:
+        from zlang.report.formats import FORMATS
+
+        sys.stdout.write(FORMATS[form](result.columns, result.rows))
+    return 0
+
+
+def _table(result: Result) -> None:
+    from zlang.report.formats import cell
+
+    rows = [[_short(value, cell(value)) for value in row] for row in result.rows]
+    numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
+    draw(result.columns, rows, numeric)
+    print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
+
+
+def _short(value: object, text: str) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:.1f}" if isinstance(value, float) else text  # noqa: E501, PLR2004
+
+
+def draw(columns: tuple[str, ...], rows: list[list[str]], numeric: list[bool]) -> None:
+    """A table: drawn by rich, as wide as it must be where nobody looks at it."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column, is_number in zip(columns, numeric, strict=True):
+        table.add_column(Text(render.visible(column)), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(render.visible(cell)) for cell in row))
+    console = Console() if sys.stdout.isatty() else Console(width=10_000)
+    console.print(table)
+
+
+def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
+    """Build the database."""
+    done = pipeline.ingest(directory, db)
+    if not quiet:
+        print(f"{db}: {done.runs:,} runs, {done.trials:,} trials, {done.valid:,} of them count", end="")
+        print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
+    return 0
+
+
+def summary(db: Path, experiment: str) -> None:
+    """Medians with their intervals by factor, and what does not count."""
+    found = pipeline.summarise(db, experiment)
+    rows = [[_summary_cell(value, column.type) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
+    numeric = [column.type not in {"word", "string"} for column in found.columns]
+    names = tuple(
+        f"{column.name} (median, 95 %)" if column.type == "estimate" else column.name for column in found.columns
+    )
+    draw(names, rows, numeric)
+    _what_does_not_count(found)
+
+
+def _summary_cell(value: object, type_: str) -> str:
+    from zlang.report.summary import Estimate
+
+    return _estimate(value) if isinstance(value, Estimate) else words.level(value, type_)
+
+
+def _estimate(value: Estimate) -> str:
+    if value.median is None:
+        return "-"
+    if value.low is None or value.high is None:
+        return _number(value.median)
+    return f"{_number(value.median)} [{_number(value.low)} … {_number(value.high)}]"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
+
+
+def _what_does_not_count(found: Summary) -> None:
+    print(f"{found.valid:,} of {found.trials:,} trials count")
+    for reason, count in found.reasons:
+        print(f"  {count:,} do not: {render.visible(reason)}")
+
+
+def example_query(header: Header) -> str:
+    """A question to begin with, for this experiment's factors."""
+    columns = ", ".join(name if name.isidentifier() else f'"{name}"' for name in (f.name for f in header.factors))
+    chosen = f"{columns}, " if columns else ""
+    return f"zlang sql {words.shell(f'select {chosen}median(read_iops) from trials group by all order by all')}"

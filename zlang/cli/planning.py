@@ -1,0 +1,226 @@
+"""`zlang plan`: what a program would do, on one screen, as a list, in full, or as a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+
+from zlang import pipeline
+from zlang.cli import checking, words
+from zlang.cli.render import visible
+from zlang.errors import RunError
+from zlang.files import replace_file
+from zlang.pipeline import Planned
+from zlang.plan.plan import Factor, Setup, Step, Trial
+
+FIRST = 10
+_FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md"}
+
+
+def plan(  # noqa: PLR0913 - the command's options
+    file: str,
+    settings: list[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    seed: int | None,
+    *,
+    trials: bool,
+    steps: bool,
+    emit: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Show or write the plan."""
+    said = checking.overrides(settings, profile)
+    if emit is not None:
+        words.one_of("--emit", emit, (*_FILES, "fio"))
+    checked = checking.sound(file, said)
+    chosen = pipeline.choose(checked, experiment)
+    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
+    if trials and as_json:
+        _write(_trial_lines(planned))
+    elif emit is not None or as_json:
+        _emit(planned, emit or "json", out)
+    elif trials:
+        _write(_trial_table(planned))
+    elif steps:
+        _write(_steps(planned))
+    else:
+        _overview(planned, file)
+    return 0
+
+
+def _write(pieces: Iterator[str]) -> None:
+    """Print in large pieces: a plan may have millions of lines."""
+    write = sys.stdout.write
+    while batch := "".join(islice(pieces, 1024)):
+        write(batch)
+
+
+# -- overview
+
+
+def _overview(planned: Planned, file: str) -> None:
+    header = planned.plan.header
+    items = islice(planned.plan.items(), FIRST * 4)
+    setups: list[Setup] = []
+    first: list[Trial] = []
+    for item in items:
+        if isinstance(item, Setup):
+            setups.append(item)
+        elif len(first) < FIRST:
+            first.append(item)
+    print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
+    print()
+    plots = planned.schedule.plots.count
+    print("will be created, and removed again:")
+    for setup in setups or ():
+        print(f"  {visible(setup.creates)}")
+    if not setups:
+        print("  nothing")
+    elif plots > len(setups):
+        print(f"  … in {plots:,} states, one after another")
+    print("will be overwritten or destroyed: nothing that the run did not make itself")
+    print()
+    print("factors:" if header.factors else "factors: none")
+    name_width = max((len(factor.name) for factor in header.factors), default=0)
+    for factor in header.factors:
+        print(f"  {visible(factor.name):{name_width}}  {factor.count:>5,} levels  {_levels(factor)}")
+    replicates = f" × {header.repeat} replicates" if header.repeat > 1 else ""
+    print(f"{header.points:,} points{replicates} = {header.trials:,} trials, order drawn by seed {header.seed}")
+    print()
+    print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
+    _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
+    missing = pipeline.missing_tools(header.tools)
+    for tool, hint in missing.items():
+        print(f"\nmissing here: `{tool}` ({hint})")
+    print(f"\nevery command: zlang plan {words.shell(file)} --steps        carry it out: zlang run {words.shell(file)}")
+
+
+def _levels(factor: Factor) -> str:
+    shown = [words.level(value, factor.type) for value in factor.levels[:8]]
+    if factor.count > len(shown):
+        shown.append("…")
+    return visible(" | ".join(shown))
+
+
+def trial_cells(trial: Trial) -> tuple[int, int, list[object]]:
+    """Number, replicate and levels of a trial."""
+    return trial.number, trial.replicate, list(trial.factors.values())
+
+
+def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]) -> list[str]:
+    table = [["trial", "replicate", *(factor.name for factor in factors)]]
+    for number, replicate, cells in rows:
+        shown = [words.level(value, factor.type) for value, factor in zip(cells, factors, strict=True)]
+        table.append([str(number), str(replicate), *shown])
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    return ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + "\n" for row in table]
+
+
+# -- lists
+
+
+def _trial_table(planned: Planned) -> Iterator[str]:
+    factors = planned.plan.header.factors
+    widths = [len(str(planned.plan.header.trials)), 9]
+    for factor in factors:
+        longest = max((len(words.level(value, factor.type)) for value in factor.levels), default=12)
+        widths.append(max(longest, len(factor.name), 1))
+    heads = ["trial", "replicate", *(factor.name for factor in factors)]
+    yield "  ".join(f"{cell:>{width}}" for cell, width in zip(heads, widths, strict=True)) + "\n"
+    schedule = planned.schedule
+    for slot in schedule.slots():
+        row = schedule.factors(slot.point)
+        shown = [words.level(row[factor.name], factor.type) for factor in factors]
+        cells = [str(slot.number), str(slot.replicate), *shown]
+        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)) + "\n"
+
+
+def _trial_lines(planned: Planned) -> Iterator[str]:
+    import orjson
+
+    schedule, dumps = planned.schedule, orjson.dumps
+    for slot in schedule.slots():
+        row = {"trial": slot.number, "replicate": slot.replicate, "factors": schedule.factors(slot.point)}
+        yield dumps(row, option=orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _steps(planned: Planned) -> Iterator[str]:
+    """Every command in the order in which it is carried out if nothing fails."""
+    from zlang.plan.state import Make, State
+
+    header = planned.plan.header
+    state = State()
+    setups: dict[str, Setup] = {}
+    for step in header.facts:
+        yield _step(step)
+    for item in planned.plan.items():
+        if isinstance(item, Setup):
+            setups[item.signature] = item
+            continue
+        needed = [setups[signature] for signature in item.setups]
+        for change in state.changes(needed):
+            state = state.after(change)
+            steps = change.setup.make if isinstance(change, Make) else change.setup.unmake
+            yield from (_step(step) for step in steps)
+        shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
+        yield f"\n# trial {item.number} of {header.trials}, replicate {item.replicate}: {visible(shown)}\n"
+        yield from (_step(step) for step in item.steps)
+        state = state.spoil(item.spoils)
+    yield "\n# at the end\n"
+    for unmake in state.teardown():
+        yield from (_step(step) for step in unmake.setup.unmake)
+
+
+def _step(step: Step) -> str:
+    expect = f", must print {step.expect}" if step.expect is not None else ""
+    return f"# {step.action}: {visible(step.why)}{visible(expect)}\n{step.command}\n"
+
+
+# -- files
+
+
+def _emit(planned: Planned, form: str, out: Path | None) -> None:
+    if form == "fio":
+        _emit_jobs(planned, out)
+        return
+    pieces = pipeline.emit(planned, form)
+    if out is None:
+        _write(pieces)
+        return
+    path = _directory(out) / _FILES[form]
+    _save(path, "".join(pieces))
+    print(f"written: {path}")
+
+
+def _emit_jobs(planned: Planned, out: Path | None) -> None:
+    written = 0
+    for name, text in pipeline.job_files(planned):
+        if out is None:
+            sys.stdout.write(f"; {name}\n{text}\n")
+        else:
+            _save(_directory(out) / name, text)
+        written += 1
+    if out is not None:
+        print(f"written: {written} job files in {out}")
+
+
+def _directory(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot make {out}: {error.strerror}") from None
+    return out
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from None
+
+

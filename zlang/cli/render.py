@@ -1,0 +1,96 @@
+"""Findings and errors as text for people: the line with carets, what is wrong, what to type."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from typing import TextIO
+
+from zlang import __version__
+from zlang.diagnostics import Diagnostic, Severity
+from zlang.errors import RunError
+from zlang.source import Span
+
+_COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "place": "\x1b[34m", "bold": "\x1b[1m", "help": "\x1b[32m"}
+_WIDEST = 160
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """Colours only on a terminal, and not where NO_COLOR is set (no-color.org)."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
+    """A finding with its place, as rustc shows it."""
+
+    def paint(text: str, how: str) -> str:
+        return f"{_COLOURS[how]}{text}\x1b[0m" if colour else text
+
+    severity = "error" if finding.code.severity is Severity.ERROR else "warning"
+    head = paint(f"{severity}[{finding.code.id}]", severity) + paint(f": {visible(finding.message)}", "bold")
+    shown = [(finding.span, finding.label, "^"), *((note.span, note.text, "-") for note in finding.notes)]
+    width = max(len(str(span.source.position(span.start)[0])) for span, _, _ in shown)
+    lines = [head]
+    for i, (span, label, mark) in enumerate(shown):
+        line, column = span.source.position(span.start)
+        arrow = "-->" if i == 0 else ":::"
+        lines.append(" " * width + paint(f"{arrow} ", "place") + f"{visible(span.source.name)}:{line}:{column}")
+        lines += [paint(f"{'':{width}} |", "place")] if i == 0 else []
+        text, under = _underlined(span, line, column, mark)
+        lines.append(paint(f"{line:{width}} | ", "place") + text)
+        painted = paint(under + (f" {label}" if label else ""), severity if i == 0 else "place")
+        lines.append(paint(f"{'':{width}} | ", "place") + painted)
+    if finding.hint:
+        lines.append(" " * width + paint(" = ", "place") + paint("help: ", "help") + visible(finding.hint))
+    return "\n".join(lines) + "\n"
+
+
+def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str]:
+    """The line, cut around the place if it is long, and the marks beneath it."""
+    text = "".join(char if char.isprintable() else " " for char in span.source.line(line))
+    start, length = column - 1, max(1, min(span.end - span.start, len(text) - column + 1))
+    cut = max(0, start - _WIDEST // 2) if len(text) > _WIDEST else 0
+    text = text[cut : cut + _WIDEST]
+    return text, " " * (start - cut) + mark * max(1, min(length, _WIDEST - (start - cut)))
+
+
+def visible(text: str) -> str:
+    """The text without control characters, which could steer a terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def as_json(finding: Diagnostic) -> dict[str, object]:
+    """A finding for scripts: code, severity, message, place (lines and columns from 1), hint, notes."""
+    return {
+        "code": finding.code.id,
+        "severity": finding.code.severity.value,
+        "message": finding.message,
+        **_place(finding.span),
+        "label": finding.label,
+        "hint": finding.hint,
+        "notes": [{"message": note.text, **_place(note.span)} for note in finding.notes],
+    }
+
+
+def _place(span: Span) -> dict[str, object]:
+    line, column = span.source.position(span.start)
+    last, end = span.source.position(max(span.start, span.end))
+    return {"file": span.source.name, "line": line, "column": column, "end_line": last, "end_column": end}
+
+
+def run_error(error: RunError, *, colour: bool) -> str:
+    """An error of the world, and what to do."""
+    head = f"{_COLOURS['error']}error\x1b[0m: " if colour else "error: "
+    return head + visible(error.message) + (f"\n  = help: {visible(error.hint)}" if error.hint else "")
+
+
+def bug(error: Exception) -> int:
+    """A bug of ours: a log for the report, exit code 3."""
+    with tempfile.NamedTemporaryFile("w", prefix="zlang-bug-", suffix=".log", delete=False) as log:
+        log.write(f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
+        traceback.print_exception(error, file=log)
+    print(f"error: a bug in zlang: {error}", file=sys.stderr)
+    print(f"  = help: please report it with {log.name}", file=sys.stderr)
+    return 3

@@ -1,0 +1,263 @@
+"""`zlang run`, `zlang resume` and `zlang status`: carry out a plan, with progress, and say how it went."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from zlang import pipeline
+from zlang.cli import asking, checking, render, words
+from zlang.errors import RunError
+from zlang.run.events import Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
+from zlang.run.folder import Folder
+from zlang.run.runner import Selection
+from zlang.run.stop import Interrupted
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from zlang.run.journal import Standing
+
+
+def run(  # noqa: PLR0913 - the command's options
+    file: str,
+    settings: list[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    runs: Path,
+    db: Path,
+    seed: int | None,
+    *,
+    only: int | None,
+    limit: int | None,
+    yes: bool,
+    failed: bool,
+) -> int:
+    """Carry out the plan of a program in a new run folder."""
+    said = checking.overrides(settings, profile)
+    checked = checking.sound(file, said)
+    chosen = pipeline.choose(checked, experiment)
+    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
+    header = planned.plan.header
+    if only is not None and not 1 <= only <= header.trials:
+        raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
+    most = pipeline.RUN_LIMIT if limit is None else limit
+    if header.trials > most and only is None:
+        raise RunError(
+            f"the plan has {header.trials:,} trials, and `run` carries out at most {most:,}",
+            f"--limit {header.trials} raises it; or choose fewer levels",
+        )
+    if failed:
+        return _again(pipeline.latest_of(runs, header.plan), db, Selection(only, failed=True))
+    _confirm(header.trials if only is None else 1, chosen.name, yes=yes)
+    folder = pipeline.begin(planned, runs)
+    return _again(folder, db, Selection(only, failed=False))
+
+
+def _confirm(trials: int, name: str, *, yes: bool) -> None:
+    """Ask before the first command, where there is somebody to ask."""
+    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    question = f"{name}: run {trials:,} trial{'s' if trials > 1 else ''}? `zlang plan` shows them"
+    if not typer.confirm(question, default=True, err=True):
+        raise typer.Abort
+
+
+def resume(run_name: str | None, runs: Path, db: Path, *, only: int | None, failed: bool) -> int:
+    """Go on with a run."""
+    folder = pipeline.find(runs, run_name)
+    standing = pipeline.standing(folder)
+    if standing.is_finished and not failed and only is None:
+        print(f"{folder.name}: all trials are done", file=sys.stderr)
+    return _again(folder, db, Selection(only, failed=failed))
+
+
+def _again(folder: Folder, db: Path, selection: Selection) -> int:
+    """Carry out what is not done, then answer."""
+    header = folder.read_plan().header
+    done = pipeline.standing(folder).done if selection.only is None and not selection.failed else 0
+    total = 1 if selection.only is not None else header.trials
+    print(f"run {folder.name} in {folder.path}", file=sys.stderr)
+    try:
+        failures = _watch(pipeline.carry_out(folder, selection), total, done)
+    except Interrupted as stop:
+        print(f"\nstopped; everything that was made is removed. Go on: {_resume_line(folder)}", file=sys.stderr)
+        return stop.exit_code
+    except RunError as error:
+        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+        print(f"what was measured is kept. Go on: {_resume_line(folder)}", file=sys.stderr)
+        return 1
+    asking.ingest(folder.path.parent, db, quiet=True)
+    asking.summary(db, header.experiment)
+    command = words.shell(str(db))
+    db_option = "" if db == Path("results.duckdb") else f" --db {command}"
+    print("\ntry next:")
+    print(f"  {asking.example_query(header)}{db_option}")
+    print(f"  zlang status {words.shell(_named(folder))}")
+    return 1 if failures else 0
+
+
+def _named(folder: Folder) -> str:
+    """A run as `status` and `resume` find it: by its name in ./runs, else by its path."""
+    return folder.name if folder.path.parent == Path("runs").absolute() else str(folder.path)
+
+
+def _resume_line(folder: Folder) -> str:
+    return f"zlang resume {words.shell(_named(folder))}"
+
+
+def _watch(events: Iterable[Event], total: int, done: int) -> int:
+    """Show the events as they come; how many trials failed."""
+    failures = 0
+    with _shown(total, done) as shown:
+        for event in events:
+            match event:
+                case Made(key=key):
+                    shown.say(f"made {key}")
+                case Start(step=step):
+                    shown.now(step)
+                case Begin(number=number):
+                    shown.say(f"trial {number}")
+                case Outcome(trial=trial, why_not=why):
+                    failures += bool(why)
+                    shown.trial(trial.number, why)
+                case Left(setup=setup, why=why):
+                    shown.warn(f"could not be removed: {setup.creates}: {why}")
+                case Fail() | Interrupt() | _:
+                    pass
+    return failures
+
+
+class _Quiet:
+    """No terminal: only what went wrong is said."""
+
+    def say(self, text: str) -> None:
+        """A step towards a trial."""
+
+    def now(self, step: str) -> None:
+        """A command is started."""
+
+    def trial(self, number: int, why: str) -> None:
+        """A trial ended."""
+        if why:
+            print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
+
+    def warn(self, text: str) -> None:
+        """Something is left behind."""
+        print(f"warning: {render.visible(text)}", file=sys.stderr)
+
+
+class _Bar(_Quiet):
+    """A terminal: one line with what is done now and the time left."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.progress, self.task, self.number = progress, task, ""
+        self.drawn = 0.0
+
+    def say(self, text: str) -> None:
+        self.number = text
+        self._draw(text)
+
+    def now(self, step: str) -> None:
+        self._draw(f"{self.number}: {step}")
+
+    def trial(self, number: int, why: str) -> None:
+        if why:
+            self.progress.console.print(f"trial {number} does not count: {render.visible(why)}", markup=False)
+        self.progress.update(self.task, advance=1)
+        self.progress.refresh()
+
+    def warn(self, text: str) -> None:
+        self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
+
+    def _draw(self, text: str) -> None:
+        """At most ten times a second: drawing must not cost what is measured."""
+        self.progress.update(self.task, description=render.visible(text))
+        if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004
+            self.drawn = time.monotonic()
+            self.progress.refresh()
+
+
+@contextmanager
+def _shown(total: int, done: int) -> Iterator[_Quiet]:
+    if not sys.stderr.isatty():
+        yield _Quiet()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Words(TextColumn):
+        """The description as plain text, whatever is in it."""
+
+        def render(self, task: object) -> Text:
+            return Text(f"{getattr(task, 'description', ''):32.32}")
+
+    columns = (Words(""), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    # No refresh by itself: while a workload runs, zlang is to use no CPU.
+    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+        yield _Bar(progress, progress.add_task("", total=total, completed=done))
+
+
+# -- status
+
+
+def status(run_name: str | None, runs: Path, *, as_json: bool) -> int:
+    """Where runs stand."""
+    if run_name is None:
+        return _list(runs, as_json=as_json)
+    folder = pipeline.find(runs, run_name)
+    header, standing = folder.read_plan().header, pipeline.standing(folder)
+    failures = list(pipeline.failures(folder))
+    if as_json:
+        import json
+
+        found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials, "done": standing.done}
+        failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
+        print(json.dumps({**found, "state": _state(standing, header.trials), "failed": failed}))
+        return 0
+    print(f"{folder.name}: {header.experiment}, {standing.done:,} of {header.trials:,} trials done, ", end="")
+    print(f"{len(failures)} of them do not count, {_state(standing, header.trials)}")
+    for number, replicate, why in failures:
+        print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
+    named = words.shell(_named(folder))
+    if failures:
+        print(f"measure them again: zlang resume {named} --failed      one of them: zlang resume {named} --only N")
+    if not standing.is_finished:
+        print(f"go on: zlang resume {named}")
+    return 0
+
+
+def _list(runs: Path, *, as_json: bool) -> int:
+    found = []
+    for folder in pipeline.all_runs(runs):
+        header, standing = folder.read_plan().header, pipeline.standing(folder)
+        found.append((folder.name, header.experiment, standing.done, header.trials, _state(standing, header.trials)))
+    if as_json:
+        import json
+
+        names = ("run", "experiment", "done", "trials", "state")
+        for row in found:
+            print(json.dumps(dict(zip(names, row, strict=True))))
+        return 0
+    for name, _experiment, done, trials, state in found:
+        print(f"{name}  {done:,} of {trials:,} trials  {state}")
+    if not found:
+        print(f"no runs in {runs}")
+    return 0
+
+
+def _state(standing: Standing, trials: int) -> str:
+    if standing.is_finished:
+        return "finished"
+    if standing.sessions == 0:
+        return "not begun"
+    return "not finished" if standing.done < trials else "done, but something is left to remove"
+
+

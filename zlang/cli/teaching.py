@@ -1,0 +1,185 @@
+"""`zlang init`, `zlang kinds` and `zlang doctor`: how to begin, what there is, what this machine lacks."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+from zlang import pipeline
+from zlang.check import library
+from zlang.check.check import Overrides
+from zlang.check.program import Kind, PropertyDef
+from zlang.check.values import show
+from zlang.cli import checking, render, words
+from zlang.errors import RunError
+from zlang.suggest import did_you_mean
+
+FIRST_PROGRAM = """\
+# A first experiment. Check it with `zlang check`, look at it with `zlang plan`, carry it out with `zlang run`.
+import fio                                 # the kind `fio`; `zlang kinds` lists what there is
+
+param size: size     = 256MiB              # zlang run FILE --set size=1GiB
+param time: duration = 10s
+
+profile smoke { size = 16MiB  time = 1s }  # zlang run FILE --profile smoke
+
+# Where: a directory of the disk to be measured. The run makes one of its own in it and removes it again.
+dir  here         { path = "." }
+file data on here { size = size  content = random }
+
+# What: `|` is "or". Each `|` is a factor, and every combination is measured.
+fio readers {
+  ioengine   = libaio  direct = on
+  rw         = read | randread
+  bs         = 4KiB | 128KiB
+  iodepth    = 1 | 16
+  time_based = on      runtime = time
+}
+
+experiment first "What do block size and queue depth do to reads here?" {
+  on     = data
+  run    = readers
+  cache  = cold                            # flushed, and verified to be cold, before each measurement
+  repeat = 3
+  # where  readers.bs >= 128KiB or readers.iodepth > 1
+}
+"""
+
+
+def init(file: Path) -> int:
+    """Write the first program; an existing file is left alone."""
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(FIRST_PROGRAM)
+    except FileExistsError:
+        raise RunError(f"{file} is there already", "give another name: zlang init FILE") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
+    name = words.shell(str(file))
+    print(f"written: {file}\n\n  zlang plan {name}                    what it would do")
+    print(f"  zlang run {name} --profile smoke     a short try\n  zlang run {name}                     the experiment")
+    return 0
+
+
+# -- kinds
+
+
+def kinds(name: str | None, *, as_json: bool) -> int:
+    """List the kinds, or show one as its declaration says."""
+    shipped = library.load()
+    if name is None:
+        for module, names in shipped.modules.items():
+            for kind in (shipped.kind(n) for n in names):
+                if as_json:
+                    print(json.dumps(_kind_json(kind, full=False)))
+                else:
+                    need = "" if module == library.PRELUDE else f"  (import {module})"
+                    print(f"{kind.name:12} {kind.role:10} {kind.doc}{need}")
+        if not as_json:
+            print("\nzlang kinds NAME shows the properties and commands of one")
+        return 0
+    if name not in shipped.stored:
+        raise RunError(f"there is no kind `{name}`", did_you_mean(name, shipped.stored) or "`zlang kinds` lists them")
+    kind = shipped.kind(name)
+    if as_json:
+        print(json.dumps(_kind_json(kind, full=True)))
+    else:
+        _show(kind)
+    return 0
+
+
+def _show(kind: Kind) -> None:
+    print(f"{kind.name}: {kind.role}" + (f" on {' | '.join(kind.parents)}" if kind.parents else ""))
+    print(textwrap.fill(kind.doc, 100, initial_indent="  ", subsequent_indent="  "))
+    if kind.module != library.PRELUDE:
+        print(f"  import {kind.module}")
+    if kind.needs:
+        print(f"  needs a {' or a '.join(kind.needs[0])}")
+    if kind.offers:
+        print(f"  offers a {' and a '.join(kind.offers)}")
+    print("\nproperties:")
+    for definition in kind.properties.values():
+        _property(kind, definition)
+    print("\ncommands:")
+    for node in library.load().node(kind.name).items:
+        if type(node).__name__ == "ActionDef":
+            source = node.span.source.text[node.span.start : node.span.end]
+            print(textwrap.indent(textwrap.dedent("  " + source), "  "))
+    for tool, hint in kind.requires:
+        print(f"  requires {tool} ({hint})")
+
+
+def _property(kind: Kind, definition: PropertyDef) -> None:
+    facts = []
+    if definition.name in kind.required:
+        facts.append("required")
+    if definition.default is not None:
+        facts.append(f"default {show(definition.default.value(None))}")
+    if definition.allow_text:
+        facts.append(f"allowed {definition.allow_text}")
+    if definition.since:
+        facts.append(f"since {definition.since}")
+    if definition.only:
+        facts.append(f"only where {definition.only}")
+    if kind.role == "resource":
+        facts.append(f"cost of change: {definition.cost}")
+    print(f"  {definition.name}: {definition.type}" + (f"  ({'; '.join(facts)})" if facts else ""))
+    if definition.doc:
+        print(textwrap.fill(definition.doc, 100, initial_indent="      ", subsequent_indent="      "))
+
+
+def _kind_json(kind: Kind, *, full: bool) -> dict[str, object]:
+    found: dict[str, object] = {"kind": kind.name, "role": kind.role, "module": kind.module, "doc": kind.doc}
+    if full:
+        found["on"] = list(kind.parents)
+        found["properties"] = [
+            {
+                "name": one.name,
+                "type": str(one.type),
+                "required": one.name in kind.required,
+                "default": show(one.default.value(None)) if one.default else None,
+                "allow": one.allow_text or None,
+                "since": one.since or None,
+                "cost": one.cost,
+                "doc": one.doc,
+            }
+            for one in kind.properties.values()
+        ]
+    return found
+
+
+# -- doctor
+
+
+def doctor(file: str | None, *, as_json: bool) -> int:
+    """Look for the tools that a program, or the whole library, needs."""
+    from zlang.run import machine
+
+    wanted = _wanted(file)
+    found = machine.tools(wanted)
+    missing = [tool for tool in found if tool.path is None]
+    if as_json:
+        listed = [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in found]
+        print(json.dumps({"tools": listed, "root": machine.is_root(), "missing": [t.name for t in missing]}))
+        return 1 if missing else 0
+    for tool in found:
+        if tool.path:
+            print(f"  {tool.name:10} {tool.path}  {render.visible(tool.version)}")
+        else:
+            print(f"  {tool.name:10} missing: {tool.hint}")
+    print(f"  {'privileges':10} " + ("root" if machine.is_root() else "an ordinary user: files and directories only"))
+    print("\neverything is here" if not missing else f"\n{len(missing)} missing")
+    return 1 if missing else 0
+
+
+def _wanted(file: str | None) -> dict[str, str]:
+    if file is None:
+        shipped = library.load()
+        return {tool: hint for name in shipped.stored for tool, hint in shipped.kind(name).requires}
+    said = Overrides()
+    checked = checking.sound(file, said)
+    found: dict[str, str] = {}
+    for experiment in checked.program.experiments.values():
+        found |= pipeline.plan(checked, experiment, pipeline.DEFAULT_SEED, said).plan.header.tools
+    return found
