@@ -5,9 +5,9 @@ Rule: a finding is a value that points to its place; it is collected, never rais
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 
+from zlang.record import Record
 from zlang.source import Span
 
 
@@ -83,16 +83,14 @@ class Code(Enum):
         return Diagnostic(self, span, self.sentence.format(**words), label, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Record):
     """A second place that matters."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Record):
     """One finding: sentence, place with label, what to do, and other places that matter."""
 
     code: Code
@@ -104,7 +102,8 @@ class Diagnostic:
 
     def also(self, span: Span, text: str) -> Diagnostic:
         """The same with a second place."""
-        return replace(self, notes=(*self.notes, Note(span, text)))
+        notes = (*self.notes, Note(span, text))
+        return Diagnostic(self.code, self.span, self.message, self.label, self.hint, notes)
 
 
 class ProgramError(Exception):

@@ -7,7 +7,6 @@ below them.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +110,8 @@ def job_files(planned: Planned) -> Iterator[tuple[str, str]]:
 
 def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
     """The tools that are not on this machine, and how to get them."""
+    import shutil
+
     return {tool: hint for tool, hint in tools.items() if shutil.which(tool) is None}
 
 

@@ -8,12 +8,12 @@ ZFS reads `K`, `KB` and `KiB` all as 1024, which is why only bare integers leave
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 
+from zlang.record import Record
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+
+class Dimension(Record):
     """Exponents of bytes and seconds; a share is a number that was written in percent."""
 
     size: int = 0
@@ -43,8 +43,7 @@ def name_of(dimension: Dimension) -> str:
     return NAMES.get(dimension, f"bytes^{dimension.size} * seconds^{dimension.time}")
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class Quantity:
+class Quantity(Record):
     """An exact amount in bytes, seconds, bytes per second, per second, hundredths of a share's unit, or of nothing."""
 
     amount: Fraction
@@ -163,6 +162,8 @@ def show(quantity: Quantity) -> str:
             if amount and amount % _BINARY[prefix] == 0:
                 return f"{_plain(amount / _BINARY[prefix])}{prefix}iB{tail}"
         return f"{_plain(amount)}B{tail}"
+    if dimension == DURATION and amount == 0:
+        return "0s"
     if dimension == DURATION:
         for unit in ("d", "h", "min", "s", "ms", "us", "ns"):
             if (amount / _TIMES[unit]).denominator == 1 and (amount >= _TIMES[unit] or unit == "ns"):

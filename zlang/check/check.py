@@ -16,6 +16,7 @@ from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind,
 from zlang.check.resolve import Resolver, unknown
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, Severity
+from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import parse, tree
@@ -27,8 +28,7 @@ _FIELDS = ("on", "run", "cache", "repeat", "collect")
 Read = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Record):
     """A program and what is wrong with it; it may be planned only if nothing is an error."""
 
     program: Program
@@ -40,8 +40,7 @@ class Checked:
         return all(finding.code.severity is not Severity.ERROR for finding in self.findings)
 
 
-@dataclass(frozen=True, slots=True)
-class Overrides:
+class Overrides(Record):
     """What the command line says: values of params by name, and a profile."""
 
     values: Mapping[str, str] = field(default_factory=dict)

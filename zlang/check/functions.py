@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 from zlang import units
 from zlang.check.program import ABSENT, Absent, Value
 from zlang.check.types import COUNT, Type
 from zlang.check.values import ValueProblem, show
+from zlang.record import Record
 from zlang.units import Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Record):
     """At least `least` and at most `most` arguments; what it returns for arguments of these types."""
 
     least: int

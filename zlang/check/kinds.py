@@ -26,6 +26,7 @@ from zlang.check.program import (
 from zlang.check.resolve import Frame, Resolver, constant, joined
 from zlang.check.types import STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic
+from zlang.record import Record
 from zlang.source import Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
@@ -38,9 +39,28 @@ _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
 
-def kind_of(node: tree.KindDef, module: str, report: Report) -> Kind:
-    """The kind that a declaration describes."""
-    return _KindBuilder(node, module, report).build()
+class Declared(Record):
+    """The properties of a declaration by name, and which of them must be given."""
+
+    nodes: Mapping[str, tree.Property]
+    required: tuple[str, ...]
+
+
+def kind_of(node: tree.KindDef, module: str, report: Report, declared: Declared | None = None) -> Kind:
+    """The kind that a declaration describes; `declared` stands in where the declaration comes without properties."""
+    return _KindBuilder(node, module, report, declared or declared_in(node, report)).build()
+
+
+def declared_in(node: tree.KindDef, report: Report) -> Declared:
+    """The properties that stand in a declaration."""
+    nodes: dict[str, tree.Property] = {}
+    for item in node.items:
+        if isinstance(item, tree.Property):
+            if item.name.text in nodes:
+                finding = Code.DUPLICATE.at(item.name.span, name=item.name.text)
+                report(finding.also(nodes[item.name.text].name.span, "first defined here"))
+            nodes[item.name.text] = item
+    return Declared(nodes, tuple(name for name, property_ in nodes.items() if _says(property_, "required")))
 
 
 class _Properties(Mapping[str, PropertyDef]):
@@ -67,15 +87,9 @@ class _Properties(Mapping[str, PropertyDef]):
 
 
 class _KindBuilder:
-    def __init__(self, node: tree.KindDef, module: str, report: Report) -> None:
+    def __init__(self, node: tree.KindDef, module: str, report: Report, declared: Declared) -> None:
         self.node, self.module, self.report = node, module, report
-        self.nodes: dict[str, tree.Property] = {}
-        for item in node.items:
-            if isinstance(item, tree.Property):
-                if item.name.text in self.nodes:
-                    finding = Code.DUPLICATE.at(item.name.span, name=item.name.text)
-                    report(finding.also(self.nodes[item.name.text].name.span, "first defined here"))
-                self.nodes[item.name.text] = item
+        self.nodes, self.required = declared.nodes, declared.required
         self.properties = _Properties(self.nodes, self._property)
         self.offers: dict[str, Expr] = {}
         self.option: tuple[str | Expr, ...] = ()
@@ -120,13 +134,12 @@ class _KindBuilder:
                 case tree.Property():
                     pass
         self.option = forms.get("option", ())
-        required = tuple(name for name, prop in self.nodes.items() if _says(prop, "required"))
         return Kind(
             node.name.text,
             node.role.text,
             tuple(word.text for word in node.parents),
             self.properties,
-            required,
+            self.required,
             self.offers,
             needs,
             tuple(requires),

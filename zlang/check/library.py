@@ -1,22 +1,24 @@
-"""The standard library: `stdlib/*.zexp`, parsed when the package is built.
+"""The standard library: `stdlib/*.zexp`, read piece by piece.
 
-In an editable install the parsed form is made again when a file is newer than it. Each kind is kept by itself, so that a
-program pays for those it uses.
+When the package is built (in an editable install: when a file is another) the places of all kinds and properties are
+noted beside the texts. A program then pays for parsing those that it uses, not for fio's hundreds of options.
 """
 
 from __future__ import annotations
 
 import marshal
-import pickle
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from zlang.check.kinds import kind_of
+from zlang.check.kinds import Declared, declared_in, kind_of
 from zlang.check.program import Kind
 from zlang.diagnostics import Diagnostic
 from zlang.files import replace_file
-from zlang.source import Source
+from zlang.record import Record
+from zlang.source import Source, Span
 from zlang.syntax import parse, tree
 
 PRELUDE = "core"
@@ -26,28 +28,76 @@ SAVED = _HERE / "library.bin"
 SOURCES = next((p for p in (_HERE.parent / "stdlib", _HERE.parents[1] / "stdlib") if p.is_dir()), _HERE)
 
 
+_Place = tuple[int, int]
+
+
+class _Entry(Record):
+    """Where a kind stands in its module: the whole, its name, its properties, its other items."""
+
+    module: str
+    whole: _Place
+    name: _Place
+    role: str
+    parents: tuple[str, ...]
+    required: tuple[str, ...]
+    properties: dict[str, _Place]
+    items: tuple[_Place, ...]
+
+
 @dataclass(slots=True)
 class Library:
     """Modules by name, the names of the kinds in each, and the kinds themselves as they are asked for."""
 
     modules: dict[str, tuple[str, ...]]
-    stored: dict[str, bytes]
+    sources: dict[str, Source]
+    entries: dict[str, tuple[Any, ...]]
     known: dict[str, Kind] = field(default_factory=dict)
+
+    def names(self) -> Iterable[str]:
+        """The names of all kinds."""
+        return self.entries
 
     def module_of(self, kind: str) -> str:
         """The module that a kind is in, or nothing."""
-        return next((module for module, kinds in self.modules.items() if kind in kinds), "")
+        return str(self.entries[kind][0]) if kind in self.entries else ""
 
     def node(self, name: str) -> tree.KindDef:
-        """The declaration of a kind."""
-        node: tree.KindDef = pickle.loads(self.stored[name])  # noqa: S301 - a file of the package, as its .pyc files are
-        return node
+        """The declaration of a kind, without its properties."""
+        entry = _Entry(*self.entries[name])
+        source = self.sources[entry.module]
+        at = Span(source, *entry.name)
+        items = tuple(parse.kind_item(source, *place) for place in entry.items)
+        parents = tuple(tree.Word(at, parent) for parent in entry.parents)
+        return tree.KindDef(Span(source, *entry.whole), tree.Word(at, name), tree.Word(at, entry.role), parents, items)
 
     def kind(self, name: str) -> Kind:
         """The kind of that name."""
         if name not in self.known:
-            self.known[name] = kind_of(self.node(name), self.module_of(name), _sound)
+            entry = _Entry(*self.entries[name])
+            declared = Declared(_Properties(self.sources[entry.module], entry.properties), entry.required)
+            self.known[name] = kind_of(self.node(name), entry.module, _sound, declared)
         return self.known[name]
+
+
+class _Properties(Mapping[str, tree.Property]):
+    """The declared properties of a kind, parsed when they are asked for."""
+
+    def __init__(self, source: Source, places: dict[str, _Place]) -> None:
+        self._source, self._places = source, places
+
+    def __getitem__(self, name: str) -> tree.Property:
+        item = parse.kind_item(self._source, *self._places[name])
+        assert isinstance(item, tree.Property)
+        return item
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def _sound(finding: Diagnostic) -> None:
@@ -57,23 +107,49 @@ def _sound(finding: Diagnostic) -> None:
 
 @cache
 def load() -> Library:
-    """The library, parsed first if need be."""
-    if not SAVED.exists() or any(path.stat().st_mtime > SAVED.stat().st_mtime for path in SOURCES.glob("*.zexp")):
+    """The library; its places are noted first if need be."""
+    texts = {path.stem: path.read_text("utf-8") for path in sorted(SOURCES.glob("*.zexp"))}
+    kept = _saved()
+    if kept is None or kept[0] != texts:
         save()
-    modules, stored = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as its .pyc files are
-    return Library(modules, stored)
+        kept = _saved()
+    assert kept is not None
+    _, modules, entries = kept
+    return Library(modules, {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}, entries)
+
+
+def _saved() -> tuple[Any, ...] | None:
+    try:
+        kept: tuple[Any, ...] = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as .pyc are
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
+    return kept
 
 
 def save() -> None:
-    """Parse the library and keep it."""
+    """Parse the whole library and note where everything is."""
+    texts = {path.stem: path.read_text("utf-8") for path in sorted(SOURCES.glob("*.zexp"))}
     modules: dict[str, tuple[str, ...]] = {}
-    stored: dict[str, bytes] = {}
-    for path in sorted(SOURCES.glob("*.zexp")):
-        parsed = parse.program(Source(f"stdlib/{path.name}", path.read_text("utf-8")))
+    entries: dict[str, tuple[Any, ...]] = {}
+    for module, text in texts.items():
+        parsed = parse.program(Source(f"stdlib/{module}.zexp", text))
         for finding in parsed.findings:
             _sound(finding)
         kinds = [entry for entry in parsed.tree.entries if isinstance(entry, tree.KindDef)]
-        modules[path.stem] = tuple(kind.name.text for kind in kinds)
+        modules[module] = tuple(kind.name.text for kind in kinds)
         for kind in kinds:
-            stored[kind.name.text] = pickle.dumps(kind, protocol=pickle.HIGHEST_PROTOCOL)
-    replace_file(SAVED, marshal.dumps((modules, stored)))
+            entries[kind.name.text] = (
+                module,
+                _place(kind.span),
+                _place(kind.name.span),
+                kind.role.text,
+                tuple(parent.text for parent in kind.parents),
+                declared_in(kind, _sound).required,
+                {i.name.text: _place(i.span) for i in kind.items if isinstance(i, tree.Property)},
+                tuple(_place(i.span) for i in kind.items if not isinstance(i, tree.Property)),
+            )
+    replace_file(SAVED, marshal.dumps((texts, modules, entries)))
+
+
+def _place(span: Span) -> _Place:
+    return span.start, span.end

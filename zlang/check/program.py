@@ -6,10 +6,11 @@ Rule: an `Expr` is total at every point that its `axes` reach; a name that a poi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from zlang.check.types import NOTHING, Type
+from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
 
@@ -27,23 +28,20 @@ class Absent:
 ABSENT = Absent()
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Record):
     """A word of an enumeration, with its value: `random`, `compressible(50%)`."""
 
     name: str
     argument: Value = None
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Record):
     """A variable of the shell, which only the run knows: `RUN`, `OUT`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Record):
     """A text of which some parts are shell variables or commands: rendered part by part."""
 
     parts: tuple[Value, ...]
@@ -65,8 +63,7 @@ Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent |
 """What an expression is at a point."""
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Record):
     """A factor: `size` levels under a path; `branches[i]` are the axes that exist only under level i (None: none do)."""
 
     path: str
@@ -74,8 +71,7 @@ class Axis:
     branches: tuple[tuple[Axis, ...], ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expr:
+class Expr(Record):
     """A resolved expression: where it stands, what it may be, its choices, what it is at a point.
 
     `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.
@@ -92,8 +88,7 @@ class Expr:
     is_constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyDef:
+class PropertyDef(Record):
     """A property of a kind, as its declaration says."""
 
     name: str
@@ -109,8 +104,7 @@ class PropertyDef:
     only: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Record):
     """A command of an action: its template, what it must print, how long it may take, and why it is there."""
 
     text: tuple[str | Expr, ...]
@@ -120,8 +114,7 @@ class Command:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderDef:
+class ReaderDef(Record):
     """Which reader reads which artefact of an action."""
 
     reader: str
@@ -129,8 +122,7 @@ class ReaderDef:
     arguments: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDef:
+class ActionDef(Record):
     """What a kind does under a name (`create`, `flush`, `run` …)."""
 
     name: str
@@ -163,8 +155,7 @@ class Kind:
         return self.actions.get((name, selector)) or self.actions.get((name, ""))
 
 
-@dataclass(frozen=True, slots=True)
-class FactorDef:
+class FactorDef(Record):
     """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them."""
 
     path: str
@@ -176,8 +167,7 @@ class FactorDef:
     cost: str = "live"
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(Record):
     """An experiment: what is measured on what, under which cache protocol, how often, and which points."""
 
     name: str
@@ -193,8 +183,7 @@ class Experiment:
     axes: tuple[Axis, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Record):
     """All that a file declares, checked."""
 
     source: Source
@@ -202,6 +191,6 @@ class Program:
     experiments: Mapping[str, Experiment]
     kinds: Mapping[str, Kind]
     params: tuple[str, ...] = ()
-    machine: Kind | None = field(default=None)
+    machine: Kind | None = None
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 
 from zlang import units
+from zlang.record import Record
 
 SCALARS = ("size", "duration", "rate", "iops", "share", "count", "number", "bool", "string", "path", "command")
 _OF_DIMENSION = {
@@ -32,23 +32,21 @@ BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "n
 NUMERIC = frozenset({"size", "duration", "rate", "iops", "share", "count", "number"})
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Record):
     """A word of an enumeration, with the name and scalar of the value it carries, if it carries one."""
 
     name: str
     field: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(Record):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows."""
 
     scalars: frozenset[str] = frozenset()
     words: tuple[Variant, ...] = ()
     kinds: frozenset[str] = frozenset()
     element: Type | None = None
-    unknown: bool = field(default=False)
+    unknown: bool = False
 
     def __or__(self, other: Type) -> Type:
         element = self.element | other.element if self.element and other.element else self.element or other.element

@@ -6,7 +6,6 @@ declares; a value reaches a shell only through `shell_words`, which quotes it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -189,4 +188,6 @@ def result_dimension(operator: str, left: units.Dimension, right: units.Dimensio
 
 def digest(*parts: str) -> str:
     """Sixteen hexadecimal digits that are the same exactly where the parts are."""
+    import hashlib
+
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
+from typer._click.exceptions import UsageError  # typer exports only some of what it raises
 
 from zlang import __version__
 
@@ -219,12 +219,10 @@ def guarded(arguments: list[str] | None = None) -> int:
         app(args=arguments, standalone_mode=False)
     except typer.Exit as done:
         return done.exit_code
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except click.UsageError as error:
+    except UsageError as error:
         error.show()
         return 2
-    except click.Abort:
+    except typer.Abort:
         print("nothing was done", file=sys.stderr)
         return 130
     except ProgramError as error:

@@ -52,17 +52,17 @@ def check(files: list[str], settings: list[str] | None, profile: str | None, *, 
 
 def _with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
     """What only counting the points can find, and the counts."""
-    from zlang.plan import build
+    from zlang.space import points
 
     findings, counts = [*checked.findings], []
     for experiment in checked.program.experiments.values():
         try:
-            points = build.space_of(experiment).count
+            count = points.of(experiment).count
         except ProgramError as error:
             findings.append(error.diagnostic)
             continue
-        trials = points * experiment.repeat
-        counts.append(f"{experiment.name}: {points:,} points, {trials:,} trials")
+        trials = count * experiment.repeat
+        counts.append(f"{experiment.name}: {count:,} points, {trials:,} trials")
     return findings, "; ".join(counts) or "no experiment, nothing wrong"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from typing import TextIO
 
 from zlang import __version__
@@ -88,6 +86,9 @@ def run_error(error: RunError, *, colour: bool) -> str:
 
 def bug(error: Exception) -> int:
     """A bug of ours: a log for the report, exit code 3."""
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile("w", prefix="zlang-bug-", suffix=".log", delete=False) as log:
         log.write(f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
         traceback.print_exception(error, file=log)

@@ -79,8 +79,8 @@ def kinds(name: str | None, *, as_json: bool) -> int:
         if not as_json:
             print("\nzlang kinds NAME shows the properties and commands of one")
         return 0
-    if name not in shipped.stored:
-        raise RunError(f"there is no kind `{name}`", did_you_mean(name, shipped.stored) or "`zlang kinds` lists them")
+    if not shipped.module_of(name):
+        raise RunError(f"there is no kind `{name}`", did_you_mean(name, shipped.names()) or "`zlang kinds` lists them")
     kind = shipped.kind(name)
     if as_json:
         print(json.dumps(_kind_json(kind, full=True)))
@@ -176,7 +176,7 @@ def doctor(file: str | None, *, as_json: bool) -> int:
 def _wanted(file: str | None) -> dict[str, str]:
     if file is None:
         shipped = library.load()
-        return {tool: hint for name in shipped.stored for tool, hint in shipped.kind(name).requires}
+        return {tool: hint for name in shipped.names() for tool, hint in shipped.kind(name).requires}
     said = Overrides()
     checked = checking.sound(file, said)
     found: dict[str, str] = {}

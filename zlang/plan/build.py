@@ -31,8 +31,7 @@ from zlang.check.resolve import Frame, shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
 from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
-from zlang.space import space
-from zlang.space.space import Condition, Space, TooConnected
+from zlang.space import points
 from zlang.units import Quantity
 
 DEFAULT_TIMEOUT = 3600
@@ -56,7 +55,7 @@ class Schedule:
 
     def __init__(self, experiment: Experiment, seed: int) -> None:
         self.experiment, self.seed = experiment, seed
-        self.space = space_of(experiment)
+        self.space = points.of(experiment)
         dear = experiment.on.reads if experiment.on else frozenset[str]()
         self.plots, self.points = self.space.split(dear)
         self.trials = self.space.count * experiment.repeat
@@ -106,21 +105,6 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
         return found
 
     return look
-
-
-def space_of(experiment: Experiment) -> Space:
-    """The experiment's points. Raises ProgramError where none is left or too many depend on each other."""
-    conditions = [Condition(where.reads, where.value) for where in experiment.wheres]
-    try:
-        built = space.build(experiment.axes, conditions)
-    except TooConnected as error:
-        names = ", ".join(f"`{name}`" for name in error.paths)
-        span = experiment.wheres[0].span if experiment.wheres else experiment.span
-        raise ProgramError(Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)) from None
-    if built.count == 0:
-        span = experiment.wheres[-1].span if experiment.wheres else experiment.span
-        raise ProgramError(Code.NO_POINTS.at(span, label="this leaves none"))
-    return built
 
 
 def plan(program: Program, experiment: Experiment, seed: int, settings: Mapping[str, str]) -> Plan:

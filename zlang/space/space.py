@@ -8,14 +8,13 @@ only the factors which the conditions mention, up to `LIMIT` combinations.
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 
 from zlang.check.program import Axis, Point
+from zlang.record import Record
 
 LIMIT = 1_000_000
 
@@ -28,8 +27,7 @@ class TooConnected(Exception):
         self.paths = tuple(paths)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """A predicate over some factors: False drops a point, unknown (None) keeps it."""
 
     reads: frozenset[str]
@@ -59,6 +57,8 @@ class Space:
 
     def sample(self, size: int, seed: int) -> list[dict[str, int]]:
         """`size` different points (or all), drawn by a seed, in the order of the space."""
+        import random
+
         chosen = random.Random(seed).sample(range(self.count), min(size, self.count))
         return [self[i] for i in sorted(chosen)]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zlang.diagnostics import Code, Diagnostic
+from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
@@ -28,8 +29,7 @@ class Token:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Lexed:
+class Lexed(Record):
     """The tokens, ended by END."""
 
     tokens: list[Token]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zlang.diagnostics import Code, Diagnostic
+from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import lexer, tables, tree
@@ -21,8 +22,7 @@ DEEPEST = 100
 _LISTS = {"lines", "items", "kind_items", "commands"}
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Record):
     """A tree and what was wrong with its text."""
 
     tree: tree.Tree
@@ -45,6 +45,15 @@ def expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]
     """Parse one expression, as `--set` takes it."""
     driver = Driver(source, [])
     return driver.parse_inside(0, len(source.text)), tuple(driver.findings)
+
+
+def kind_item(source: Source, start: int, end: int) -> tree.KindItem:
+    """Parse one item of a kind that is known to be sound: the standard library is read piece by piece."""
+    driver = Driver(source, [])
+    lexed = lexer.lex(source, driver.tables, start, end)
+    item: tree.KindItem = driver.run(lexed.tokens, "kind_item")
+    assert not driver.findings, f"BUG: {source.name}: {driver.findings[0].message}"
+    return item
 
 
 @dataclass(slots=True)
@@ -90,7 +99,7 @@ class Driver:
                 return stack[-1].value
             if action is None:
                 self._report(stack, token)
-                recovered = None if start == "expr" else self._recover(stack, tokens, position)
+                recovered = None if start != "file" else self._recover(stack, tokens, position)
                 if recovered is None:
                     return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
                 position = recovered

@@ -1,7 +1,7 @@
 """The LALR tables of the grammar: made by lark when the package is built, loaded without lark when zlang runs.
 
-In: zexp.lark. Out: `Tables`, kept in tables.bin beside this file (in an editable install it is made when it is missing
-or older than the grammar). Importing lark costs more than all else that `zlang check` does (bench/README.md), and the
+In: zexp.lark. Out: `Tables`, kept in tables.bin beside this file (in an editable install it is made again when
+the grammar is another). Importing lark costs more than all else that `zlang check` does (bench/README.md), and the
 driver over the tables, with its recovery, is forty lines.
 """
 
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import marshal
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from zlang.record import Record
 
 _HERE = Path(__file__).parent
 GRAMMAR = _HERE / "zexp.lark"
 SAVED = _HERE / "tables.bin"
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(Record):
     """`actions[state][terminal]` is a state to shift to, or -1 - rule to reduce by; `rules` are
     (origin, length, kept parts, builder)."""
 
@@ -37,24 +37,35 @@ class Tables:
 @cache
 def load() -> Tables:
     """The tables, made first if need be."""
-    if not SAVED.exists() or (GRAMMAR.exists() and SAVED.stat().st_mtime < GRAMMAR.stat().st_mtime):
+    grammar = GRAMMAR.read_text("utf-8")
+    made_from, pattern, *rest = _saved()
+    if made_from != grammar:
         save()
-    pattern, *rest = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as its .pyc files are
+        made_from, pattern, *rest = _saved()
     return Tables(re.compile(pattern), *rest)
+
+
+def _saved() -> tuple[Any, ...]:
+    """What is kept; its first member is the grammar that it was made from."""
+    try:
+        kept: tuple[Any, ...] = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as .pyc are
+    except (OSError, ValueError, EOFError, TypeError):
+        return ("", "")
+    return kept
 
 
 def save() -> None:
     """Make the tables from the grammar."""
     from zlang.files import replace_file
 
-    replace_file(SAVED, marshal.dumps(build()))
+    replace_file(SAVED, marshal.dumps((GRAMMAR.read_text("utf-8"), *build())))
 
 
 def build(*, strict: bool = False) -> tuple[Any, ...]:
     """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
     from lark import Lark
 
-    lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=["file", "expr"], lexer="basic", strict=strict)
+    lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=["file", "expr", "kind_item"], lexer="basic", strict=strict)
     keywords: dict[str, str] = {}
     literals: dict[str, str] = {}
     patterns: list[tuple[str, str]] = []

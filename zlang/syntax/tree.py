@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 
+from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Record):
     """A name where it stands."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Record):
     """`4KiB`, `16`, `70%`."""
 
     span: Span
     quantity: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record):
     """`"{box.name}-{bs}"`: literal parts and expressions."""
 
     span: Span
     parts: tuple[str | Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Record):
     """`target.recordsize`."""
 
     span: Span
@@ -43,16 +39,14 @@ class Name:
         return ".".join(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Record):
     """`a | b | c`."""
 
     span: Span
     options: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Record):
     """`low..high`, `by` a step or by a factor; only what a property allows may be open above."""
 
     span: Span
@@ -62,24 +56,21 @@ class Range:
     times: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Tuple:
+class Tuple(Record):
     """`(2, 4)`: the levels of fields that vary together."""
 
     span: Span
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Record):
     """`[a, b]`."""
 
     span: Span
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record):
     """`max(a, b)`, or a variant with its value, `compressible(50%)`."""
 
     span: Span
@@ -87,8 +78,7 @@ class Call:
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Record):
     """An operator between two expressions: arithmetic, comparison, `in`, `and`, `or`."""
 
     span: Span
@@ -97,16 +87,14 @@ class Binary:
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Record):
     """`not condition`."""
 
     span: Span
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class IsA:
+class IsA(Record):
     """`target is dataset`: of that kind, of that variant or that very declaration."""
 
     span: Span
@@ -114,8 +102,7 @@ class IsA:
     what: Name
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Record):
     """`if condition then a else b`."""
 
     span: Span
@@ -124,8 +111,7 @@ class If:
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Make:
+class Make(Record):
     """An anonymous declaration: `ext4 on lv { … }`."""
 
     span: Span
@@ -137,8 +123,7 @@ class Make:
 Expr = Number | Text | Name | Choice | Range | Tuple | ListOf | Call | Binary | Not | IsA | If | Make
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Record):
     """`name = value`."""
 
     span: Span
@@ -146,8 +131,7 @@ class Field:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Zip:
+class Zip(Record):
     """`(a, b) = (1, 2) | (3, 4)`."""
 
     span: Span
@@ -155,8 +139,7 @@ class Zip:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(Record):
     """`where condition`."""
 
     span: Span
@@ -166,8 +149,7 @@ class Where:
 Item = Field | Zip | Where
 
 
-@dataclass(frozen=True, slots=True)
-class Let:
+class Let(Record):
     """`let name = value`."""
 
     span: Span
@@ -175,8 +157,7 @@ class Let:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(Record):
     """`param name: type = value`, overridden by `--set`."""
 
     span: Span
@@ -185,8 +166,7 @@ class Param:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Record):
     """`profile name { param = value … }`."""
 
     span: Span
@@ -194,8 +174,7 @@ class Profile:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(Record):
     """`import zfs`, `import "./lab.zexp" as lab`."""
 
     span: Span
@@ -204,8 +183,7 @@ class Import:
     alias: Word | None
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Record):
     """`kind name on parent { … }`; `given` things are used, never made."""
 
     span: Span
@@ -216,8 +194,7 @@ class Declaration:
     given: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(Record):
     """`experiment name "title" { … }`."""
 
     span: Span
@@ -226,8 +203,7 @@ class Experiment:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TypeAtom:
+class TypeAtom(Record):
     """`size`, `random`, `compressible(by: share)` or `[type]`."""
 
     span: Span
@@ -236,16 +212,14 @@ class TypeAtom:
     element: TypeExpr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TypeExpr:
+class TypeExpr(Record):
     """Alternatives of a type."""
 
     span: Span
     atoms: tuple[TypeAtom, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Record):
     """`property name: type { attributes }`."""
 
     span: Span
@@ -254,8 +228,7 @@ class Property:
     attributes: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Offers:
+class Offers(Record):
     """`offers file = "…"`."""
 
     span: Span
@@ -263,8 +236,7 @@ class Offers:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Record):
     """`needs file | dir as at`."""
 
     span: Span
@@ -272,8 +244,7 @@ class Needs:
     name: Word
 
 
-@dataclass(frozen=True, slots=True)
-class Requires:
+class Requires(Record):
     """`requires tool "how to get it"`."""
 
     span: Span
@@ -281,8 +252,7 @@ class Requires:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sh:
+class Sh(Record):
     """`sh "command" is "expected output" { timeout = 1h }`."""
 
     span: Span
@@ -291,8 +261,7 @@ class Sh:
     attributes: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(Record):
     """`reads reader "artefact" { arguments }`."""
 
     span: Span
@@ -301,8 +270,7 @@ class Reads:
     arguments: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ActionDef:
+class ActionDef(Record):
     """`create linux { sh "…" }`: what is done, the platform or state it is for, and the commands."""
 
     span: Span
@@ -314,8 +282,7 @@ class ActionDef:
 KindItem = Property | Offers | Needs | Requires | Field | ActionDef
 
 
-@dataclass(frozen=True, slots=True)
-class KindDef:
+class KindDef(Record):
     """`kind name: role on parents { … }`."""
 
     span: Span
@@ -328,16 +295,14 @@ class KindDef:
 Entry = Let | Param | Profile | Import | Declaration | Experiment | KindDef
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Record):
     """`# …`, to the end of its line."""
 
     span: Span
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Record):
     """A whole program."""
 
     source: Source
