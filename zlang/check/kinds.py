@@ -148,13 +148,13 @@ class _KindBuilder:
             writes,
             doc,
             self.module,
-            self._digest(),
+            self._said(),
         )
 
-    def _digest(self) -> str:
+    def _said(self) -> str:
         text = self.node.span.source.text
-        said = [item.span for item in self.node.items if not isinstance(item, tree.Property | tree.Requires)]
-        return values.digest(self.node.name.text, *(" ".join(text[s.start : s.end].split()) for s in said))
+        spans = [item.span for item in self.node.items if not isinstance(item, tree.Property | tree.Requires)]
+        return "\n".join(" ".join(text[span.start : span.end].split()) for span in spans)
 
     def _property(self, node: tree.Property) -> PropertyDef:
         attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
@@ -265,6 +265,7 @@ class _KindScope:
 
     def __init__(self, builder: _KindBuilder) -> None:
         self.builder = builder
+        self.option = values.Memory(self._option)
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         builder = self.builder
@@ -320,17 +321,16 @@ class _KindScope:
         return Expr(span, definition.type, value, member=member)
 
     def _options(self, frame: Any) -> Value:
-        return tuple(option_words(frame, self.builder.option, self.builder.properties))
+        return tuple([self.option(name, given) for name, given in frame.instance.values.items()])
+
+    def _option(self, name: str, given: Value) -> Value:
+        return option_word(self.builder.option, self.builder.properties[name], given)
 
 
-def option_words(
-    frame: Frame, form: tuple[str | Expr, ...], properties: Mapping[str, PropertyDef]
-) -> Iterator[Value]:
-    """The form filled in for each property that was given, in the order of the declaration."""
-    for name, given in frame.instance.values.items():
-        known = values.in_unit(given, properties[name].unit)
-        inner = Frame(frame.instance, frame.target, {**frame.context, "key": name, "value": known})
-        yield joined([part if isinstance(part, str) else part.value(inner) for part in form])
+def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
+    """A kind's form of an option filled in for a property that was given."""
+    frame = Frame(None, None, {"key": definition.name, "value": values.in_unit(given, definition.unit)})
+    return joined([part if isinstance(part, str) else part.value(frame) for part in form])
 
 
 def safe_name(key: str) -> str:
@@ -344,25 +344,31 @@ def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
     def member(what: str, where: Span) -> Expr:
         def value(frame: Any) -> Value:
             found = find(frame)
-            if found is None:
-                return ABSENT
-            if what in found.kind.offers:
-                return found.kind.offers[what].value(Frame(found))
-            if what not in found.kind.properties:
-                return ABSENT
-            definition = found.kind.properties[what]
-            known = found.values.get(what)
-            if known is None and definition.default is not None:
-                known = definition.default.value(Frame(found))
-            return values.in_unit(ABSENT if known is None else known, definition.unit)
+            return ABSENT if found is None else of_thing(what, found)
 
         return Expr(where, UNKNOWN, value)
+
+    of_thing = values.Memory(_member)
 
     def whole(frame: Any) -> Value:
         found = find(frame)
         return ABSENT if found is None else found
 
     return Expr(span, UNKNOWN, whole, member=member)
+
+
+def _member(what: str, thing: Value) -> Value:
+    """What a thing offers under a name, or its property; absent where it has neither."""
+    assert isinstance(thing, Instance)
+    if what in thing.kind.offers:
+        return thing.kind.offers[what].value(Frame(thing))
+    if what not in thing.kind.properties:
+        return ABSENT
+    definition = thing.kind.properties[what]
+    known = thing.values.get(what)
+    if known is None and definition.default is not None:
+        known = definition.default.value(Frame(thing))
+    return values.in_unit(ABSENT if known is None else known, definition.unit)
 
 
 def _says(node: tree.Property, attribute: str) -> bool:

@@ -34,6 +34,11 @@ class Symbol(Record):
     name: str
     argument: Value = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbol) and self.name == other.name and self.argument == other.argument
+
+    __hash__ = Record.__hash__
+
 
 class Variable(Record):
     """A variable of the shell, which only the run knows: `RUN`, `OUT`."""
@@ -133,7 +138,7 @@ class ActionDef(Record):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A kind: role, properties, what it offers and needs, and what it does. `digest` is of its templates, for identities."""
+    """A kind: role, properties, what it offers and needs, and what it does. `said` is the text of all but its properties."""
 
     name: str
     role: str
@@ -148,7 +153,14 @@ class Kind:
     writes: Expr | None
     doc: str
     module: str
-    digest: str
+    said: str
+
+    @property
+    def digest(self) -> str:
+        """The hash of its templates, for identities."""
+        from zlang.check.values import digest
+
+        return digest(self.name, self.said)
 
     def action(self, name: str, selector: str = "") -> ActionDef | None:
         """The action of that name, for that state or platform where there is one."""

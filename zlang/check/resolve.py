@@ -289,9 +289,18 @@ class Resolver:
             self.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=f"{count:,}"))
             return None
         base, width, dimension = low.amount, step.amount, low.dimension
+        known: dict[int, Quantity] = {}
+
+        def at(i: int) -> Quantity:
+            if i not in known:
+                if len(known) >= 4096:  # noqa: PLR2004 - long ranges are not kept whole
+                    known.clear()
+                known[i] = Quantity(base + i * width, dimension)
+            return known[i]
+
         whole = all(q.is_whole for q in (low, step))
         type_ = ends[0].type if whole or dimension != units.NUMBER else types.of_dimension(dimension)
-        return count, lambda i: Quantity(base + i * width, dimension), type_
+        return count, at, type_
 
     def _geometric(
         self, node: tree.Range, low: Quantity, high: Quantity, step: Quantity
@@ -308,7 +317,8 @@ class Resolver:
             return None
         whole = all(a.denominator == 1 for a in amounts)
         type_ = types.of_quantity(low) if whole else types.of_dimension(low.dimension)
-        return len(amounts), lambda i: Quantity(amounts[i], low.dimension), type_
+        levels = [Quantity(amount, low.dimension) for amount in amounts]
+        return len(levels), levels.__getitem__, type_
 
     def zip(self, node: tree.Zip, path: Path, expected: Mapping[str, Type]) -> dict[str, Expr]:
         """Fields that vary together: one factor with a column for each."""
@@ -784,7 +794,7 @@ class Frame:
     __slots__ = ("context", "instance", "target")
 
     def __init__(
-        self, instance: Instance, target: Instance | None = None, context: Mapping[str, Value] | None = None
+        self, instance: Instance | None, target: Instance | None = None, context: Mapping[str, Value] | None = None
     ) -> None:
         self.instance = instance
         self.target = target
@@ -794,7 +804,7 @@ class Frame:
 class _InstanceBuilder:
     """The declared thing at a point; points that agree in what it reads share one."""
 
-    __slots__ = ("cache", "fields", "is_given", "key", "kind", "order", "parent")
+    __slots__ = ("cache", "fields", "is_given", "key", "kind", "kind_digest", "order", "parent", "said")
 
     def __init__(  # noqa: PLR0913 - the parts of a declaration
         self,
@@ -809,6 +819,8 @@ class _InstanceBuilder:
         self.kind, self.key, self.fields, self.parent, self.is_given = kind, key, fields, parent, is_given
         self.order = tuple(sorted(reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
+        self.kind_digest = ""
+        self.said = values.Memory(lambda name, value: f"{name}={values.canonical(value)}")
 
     def __call__(self, point: Any) -> Instance:
         key = tuple([point.get(path) for path in self.order])
@@ -827,8 +839,9 @@ class _InstanceBuilder:
                 given[name] = value
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        text = "\n".join(f"{name}={values.canonical(given[name])}" for name in sorted(given))
-        digest = values.digest(self.kind.digest, on.digest if on else "", text)
+        text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
+        self.kind_digest = self.kind_digest or self.kind.digest
+        digest = values.digest(self.kind_digest, on.digest if on else "", text)
         return Instance(self.kind, self.key, given, on, self.is_given, digest)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 from zlang import units
 from zlang.check.program import ABSENT, Absent, Instance, Joined, Symbol, Value, Variable
 from zlang.units import Quantity
 
+T = TypeVar("T")
 _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
@@ -50,12 +52,14 @@ def plain(value: Value) -> str:
 
 def shell_words(value: Value) -> str:
     """The value as quoted words of the shell: one, or several for a list."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, tuple):
+        return " ".join([shell_words(part) for part in value])
     if isinstance(value, Variable):
         return f'"${value.name}"'
     if isinstance(value, Joined):
-        return "".join(shell_words(part) for part in value.parts) or "''"
-    if isinstance(value, tuple):
-        return " ".join(shell_words(part) for part in value)
+        return "".join([shell_words(part) for part in value.parts]) or "''"
     return quote(plain(value))
 
 
@@ -184,6 +188,28 @@ def result_dimension(operator: str, left: units.Dimension, right: units.Dimensio
     sign = -1 if operator == "/" else 1
     share = left.share and right == units.NUMBER and operator in {"*", "/"}
     return units.Dimension(left.size + sign * right.size, left.time + sign * right.time, share)
+
+
+class Memory(Generic[T]):
+    """What was made of a value under a name, found again by the value itself: most values are shared by many trials."""
+
+    __slots__ = ("_known", "_make")
+
+    def __init__(self, make: Callable[[str, Value], T]) -> None:
+        self._make = make
+        self._known: dict[tuple[str, int], tuple[Value, T]] = {}
+
+    def __call__(self, name: str, value: Value) -> T:
+        key = (name, id(value))
+        known = self._known.get(key)
+        if known is None or known[0] is not value:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = (value, self._make(name, value))
+        return known[1]
+
+
+_REMEMBERED = 4096
 
 
 def digest(*parts: str) -> str:

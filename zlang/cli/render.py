@@ -56,6 +56,8 @@ def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str
 
 def visible(text: str) -> str:
     """The text without control characters, which could steer a terminal."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from zlang.check import values
-from zlang.check.kinds import option_words, safe_name
+from zlang.check.kinds import option_word, safe_name
 from zlang.check.program import (
     Absent,
     ActionDef,
@@ -348,7 +348,8 @@ def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None
         return None
     frame = cast.frame(seed, slot.replicate)
     head = [part if isinstance(part, str) else _in_file(part.value(frame), experiment) for part in forms["job_head"]]
-    words = option_words(frame, forms["job_line"], cast.workload.kind.properties)
+    properties = cast.workload.kind.properties
+    words = [option_word(forms["job_line"], properties[name], given) for name, given in cast.workload.values.items()]
     lines = [_in_file(word, experiment) for word in words]
     return _filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
 
