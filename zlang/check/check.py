@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from zlang.check import library, types
 from zlang.check.kinds import kind_of
@@ -43,7 +44,7 @@ class Checked(Record):
 class Overrides(Record):
     """What the command line says: values of params by name, and a profile."""
 
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = MappingProxyType({})
     profile: str | None = None
 
 

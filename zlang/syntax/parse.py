@@ -19,6 +19,8 @@ from zlang.syntax.lexer import END, Token
 
 LONGEST = 1 << 20
 DEEPEST = 100
+_SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "OF", "BY", "IN", "AS"}
+"""Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands"}
 
 
@@ -95,6 +97,9 @@ class Driver:
         while True:
             token = tokens[position]
             action = actions[stack[-1].state].get(token.type)
+            if action is None and token.type in _SOFT:
+                token.type = "NAME"
+                action = actions[stack[-1].state].get(token.type)
             if stack[-1].state == end_state and token.type == END:
                 return stack[-1].value
             if action is None:

@@ -1,0 +1,56 @@
+"""Every program in the documents and the examples is checked, and planned to its first trials."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.source import Source
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(r"```zexp\n(.*?)```", re.DOTALL)
+
+
+def programs() -> list[tuple[str, str]]:
+    found = [(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(ROOT.glob("examples/**/*.zexp"))]
+    for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
+        text = page.read_text("utf-8")
+        for block in _BLOCK.finditer(text):
+            line = text.count("\n", 0, block.start()) + 2
+            found.append((f"{page.relative_to(ROOT)}:{line}", block.group(1)))
+    return found
+
+
+@pytest.mark.parametrize(("name", "text"), programs(), ids=[name for name, _ in programs()])
+def test_a_program_is_sound_and_can_be_planned(name: str, text: str) -> None:
+    said = Overrides()
+    checked = pipeline.check(Source(name, text), said)
+    assert [f"{f.code.id} {f.message}" for f in checked.findings] == []
+    for experiment in checked.program.experiments.values():
+        planned = pipeline.plan(checked, experiment, 1, said)
+        assert list(islice(planned.plan.items(), 10))
+        assert "".join(islice(pipeline.emit(planned, "json"), 20))
+
+
+def test_the_language_page_names_every_limit() -> None:
+    from zlang.check.resolve import LONGEST_RANGE
+    from zlang.space.space import LIMIT
+    from zlang.syntax.parse import DEEPEST, LONGEST
+
+    page = (ROOT / "docs/language.md").read_text("utf-8")
+    for number in (LONGEST, DEEPEST, LONGEST_RANGE, LIMIT, pipeline.RUN_LIMIT):
+        assert f"{number:,}" in page
+
+
+def test_the_language_page_names_every_field_of_an_experiment_and_function() -> None:
+    from zlang.check.check import _FIELDS
+    from zlang.check.functions import FUNCTIONS
+
+    page = (ROOT / "docs/language.md").read_text("utf-8")
+    for word in (*_FIELDS, *FUNCTIONS):
+        assert f"`{word}`" in page, word

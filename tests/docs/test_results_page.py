@@ -1,0 +1,54 @@
+"""Every query of docs/results.md is asked of a real run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.run.runner import Selection
+from zlang.source import Source
+
+PAGE = (Path(__file__).parents[2] / "docs/results.md").read_text("utf-8")
+QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+PROGRAM = """
+import fio
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio w { rw = rw  bs = 4KiB | 16KiB  iodepth = 1 }
+experiment tiny { on = data  run = w  cache = cold  repeat = 2 }
+"""
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        said = Overrides()
+        checked = pipeline.check(Source("tiny.zexp", PROGRAM.replace("iodepth = 1", "iodepth = 1 | 2")), said)
+        planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+        for _ in pipeline.carry_out(pipeline.begin(planned, place / "runs"), Selection()):
+            pass
+        done = pipeline.ingest(place / "runs", place / "results.duckdb")
+    assert done.trials == done.valid == 8
+    return place / "results.duckdb"
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=[" ".join(query.split())[:40] for query in QUERIES])
+def test_a_query_of_the_page_can_be_asked(db: Path, query: str) -> None:
+    assert pipeline.query(db, query).columns
+
+
+def test_the_headline_query_answers_for_every_combination(db: Path) -> None:
+    rows = pipeline.query(db, QUERIES[0]).rows
+    assert [row[:2] for row in rows] == [(4096, 1), (4096, 2), (16384, 1), (16384, 2)]
+    assert all(isinstance(row[2], float) and row[2] > 0 for row in rows)
+
+
+def test_the_page_names_every_table(db: Path) -> None:
+    found = pipeline.query(db, "select table_name from duckdb_tables() where schema_name = 'main'").rows
+    assert {str(name) for (name,) in found} - {"about", "histograms"} <= set(re.findall(r"`(\w+)`", PAGE))
