@@ -1,0 +1,14 @@
+"""A plan as `plan.jsonl`: the header in one line, then a setup or a trial a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from zlang.plan import wire
+from zlang.plan.plan import Plan
+
+
+def emit(plan: Plan) -> Iterator[str]:
+    """Give the lines, each with its newline."""
+    for line in wire.dump(plan):
+        yield line.decode()

@@ -1,0 +1,113 @@
+"""A plan as a runbook for people: what comes and goes, what is needed, and every command of every trial with its why.
+
+Rules: commands stand in fences longer than any run of backticks in them, at the margin, so that nothing in a command
+ends its fence; other text is one line with every character escaped that Markdown or HTML would read something into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from zlang.emit.base import one_line, point
+from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
+from zlang.plan.state import Make, State
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
+_SHORTEST_FENCE = 3
+
+
+def emit(plan: Plan) -> Iterator[str]:
+    """Give the runbook."""
+    yield from _head(plan.header)
+    yield from _inventory(plan)
+    yield from _facts(plan.header.facts)
+    yield from _trials(plan)
+
+
+def _head(header: Header) -> Iterator[str]:
+    yield f"# {_escape(header.title or header.experiment)}\n\n"
+    yield (
+        f"{header.trials} trials: {header.points} points, each measured {header.repeat} times. "
+        f"Plan `{header.plan}`, seed {header.seed}.\n\n"
+    )
+    yield (
+        "Every command is run by `sh -c` in the directory from which the run is started. "
+        "`RUN` is the run's name, `OUT` the absolute directory for what the step leaves behind, `CDPATH` is empty, "
+        "`LC_ALL` is `C`.\n\n"
+    )
+    if header.tools:
+        yield "## Tools needed\n\n"
+        for tool, hint in header.tools.items():
+            yield f"- {_escape(tool)}" + (f": {_escape(hint)}\n" if hint else "\n")
+        yield "\n"
+
+
+def _inventory(plan: Plan) -> Iterator[str]:
+    yield "## What is created, and destroyed again\n\n"
+    nothing = True
+    for item in plan.items():
+        if isinstance(item, Setup):
+            nothing = False
+            on = f", on {_escape(item.parent)}" if item.parent else ""
+            yield f"- {_escape(item.key)}{on}: {_escape(item.creates)}\n"
+    yield "Nothing.\n\n" if nothing else "\n"
+
+
+def _facts(facts: Sequence[Step]) -> Iterator[str]:
+    if facts:
+        yield "## Facts about the machine\n\n"
+        yield from _commands([("", step) for step in facts])
+
+
+def _trials(plan: Plan) -> Iterator[str]:
+    state, setups = State(), dict[str, Setup]()
+    for item in plan.items():
+        if isinstance(item, Setup):
+            setups[item.signature] = item
+            continue
+        yield f"## Trial {item.number}: {_escape(point(item))}\n\n"
+        yield f"Replicate {item.replicate} of `{item.identity}`, block {item.block}, cache {_escape(item.cache)}.\n\n"
+        changes: list[tuple[str, Step]] = []
+        for change in state.changes([setups[signature] for signature in item.setups]):
+            state = state.after(change)
+            changes.extend(_labelled(change.setup, is_made=isinstance(change, Make)))
+        yield from _commands([*changes, *(("", step) for step in _in_order(item))])
+        state = state.spoil(item.spoils)
+    if state.standing:
+        yield "## At the end\n\n"
+        yield from _commands([pair for undo in state.teardown() for pair in _labelled(undo.setup, is_made=False)])
+
+
+def _labelled(setup: Setup, *, is_made: bool) -> Iterator[tuple[str, Step]]:
+    label = f"{'make' if is_made else 'unmake'} {setup.key}: "
+    return ((label, step) for step in (setup.make if is_made else setup.unmake))
+
+
+def _in_order(trial: Trial) -> list[Step]:
+    return sorted(trial.steps, key=lambda step: step.action is Action.TIDY)
+
+
+def _commands(steps: Sequence[tuple[str, Step]]) -> Iterator[str]:
+    for number, (label, step) in enumerate(steps, 1):
+        yield f"**{number}.** {_escape(label + step.why)} _({_escape(step.name)}, {_limits(step)})_\n\n"
+        yield _fenced(step.command)
+        if step.expect is not None:
+            yield f"It has to print:\n\n{_fenced(step.expect)}"
+
+
+def _limits(step: Step) -> str:
+    where = "" if step.host == "local" else f" on {_escape(step.host)}"
+    if step.action is Action.COLLECT:
+        return f"in the background until the measurement is over{where}"
+    return f"at most {step.timeout} s{where}"
+
+
+def _fenced(text: str) -> str:
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(_SHORTEST_FENCE, longest + 1)
+    return f"{fence}sh\n{text}\n{fence}\n\n"
+
+
+def _escape(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", one_line(text))
