@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 the program is wrong or trials failed; 2 the command line 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -208,7 +209,9 @@ def application(arguments: list[str]) -> typer.Typer:
 
 def main() -> None:
     """The `zlang` command."""
-    sys.exit(guarded())
+    code = guarded()
+    gc.freeze()  # the interpreter would search all that is left for garbage before it ends
+    sys.exit(code)
 
 
 def guarded(arguments: list[str] | None = None) -> int:
