@@ -1,0 +1,122 @@
+"""What the benchmarks share: commands measured in turn, and the table that says whether the targets are met.
+
+In: commands. Out: wall time, CPU time and peak memory of each, with its children, as medians. Rule: what is compared is run
+in turn (A B A B), so that a machine whose speed wanders slows both; a figure never stands without what it is compared with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parents[1]
+MIB = 1024
+"""Kibibytes, in which Linux counts memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something to be measured. `output` is where its standard output goes; by default nowhere."""
+
+    words: Sequence[str]
+    directory: Path = ROOT
+    output: Path = Path(os.devnull)
+    setting: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a command took: seconds by the clock, CPU seconds, MiB at its peak."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def cost(command: Command) -> Cost:
+    """Run it once. It must succeed."""
+    with command.output.open("wb") as out:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            command.words, cwd=command.directory, stdout=out, stderr=subprocess.PIPE, env=environment(command.setting)
+        )
+        assert child.stderr is not None
+        said = child.stderr.read()
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - began
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{' '.join(command.words)} ended with {child.returncode}:\n{said.decode(errors='replace')}")
+    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / MIB)
+
+
+def in_turn(commands: Sequence[Command], times: int) -> list[Cost]:
+    """The medians of each command's costs; one run of each goes first and does not count."""
+    for command in commands:
+        cost(command)
+    rounds = [[cost(command) for command in commands] for _ in range(times)]
+    return [
+        Cost(median(c.wall for c in own), median(c.cpu for c in own), median(c.peak for c in own))
+        for own in zip(*rounds, strict=True)
+    ]
+
+
+def environment(setting: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without what would make Python start in another way than a user's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**kept, **(setting or {})}
+
+
+@contextlib.contextmanager
+def installed(scratch: Path, *others: str) -> Iterator[Path]:
+    """The `bin` of a scratch environment with a wheel of this checkout in it, compiled as pip does, and other packages."""
+    quiet = {"stdout": subprocess.DEVNULL, "check": True, "env": environment()}
+    venv.create(scratch / "venv", with_pip=True)
+    pip = [str(scratch / "venv" / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(scratch), str(ROOT)], **quiet)  # type: ignore[call-overload]
+    wheels = [str(path) for path in scratch.glob("zlang-*.whl")]
+    subprocess.run([*pip, "install", *wheels, *others], **quiet)  # type: ignore[call-overload]
+    yield scratch / "venv" / "bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A figure, what it is compared with, and how many times that it may be."""
+
+    what: str
+    figure: float
+    unit: str
+    beside: str
+    limit: float
+    most: float = 1.0
+
+    @property
+    def ratio(self) -> float:
+        """The figure as a multiple of what stands beside it."""
+        return self.figure / self.limit if self.limit else float("inf")
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the target is met."""
+        return self.ratio <= self.most
+
+
+def verdict(checks: Sequence[Check]) -> int:
+    """Print the table. The exit code: 1 where a target is missed."""
+    rows = [("measured", "figure", "beside it", "", "ratio", "target", "")]
+    for one in checks:
+        figure, limit = f"{one.figure:.4g} {one.unit}", f"{one.limit:.4g} {one.unit}"
+        met = "met" if one.is_met else "MISSED"
+        rows.append((one.what, figure, one.beside, limit, f"{one.ratio:.2f}", f"≤ {one.most:g}", met))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0 if all(one.is_met for one in checks) else 1
