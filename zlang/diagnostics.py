@@ -63,6 +63,8 @@ class Code(Enum):
     NOTHING_OFFERED = ("E315", "`{workload}` needs {needs}, and {target} offers {offers}")
     CHOICE_HERE = ("E316", "a choice inside an expression needs a name")
 
+    NOT_GIVEN = ("E317", "`{kind}` cannot be `given`: it has no command that verifies that it is there")
+
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")
     NOT_SHOWN = ("E403", "{message}")

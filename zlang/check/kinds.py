@@ -6,7 +6,6 @@ takes its target, and what every frame knows: `name`, `out`, `run`, `seed`, `opt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -280,7 +279,7 @@ class _KindScope:
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":
-            return Expr(span, STRING, lambda frame: safe_name(frame.instance.key))
+            return Expr(span, STRING, lambda frame: frame.instance.key)
         if name == "options":
             return Expr(span, Type(element=STRING), self._options)
         if name in _CONTEXT:
@@ -331,11 +330,6 @@ def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Va
     """A kind's form of an option filled in for a property that was given."""
     frame = Frame(None, None, {"key": definition.name, "value": values.in_unit(given, definition.unit)})
     return joined([part if isinstance(part, str) else part.value(frame) for part in form])
-
-
-def safe_name(key: str) -> str:
-    """A name for files and jobs that no tool reads anything into."""
-    return re.sub(r"[^A-Za-z0-9_]+", "_", key)
 
 
 def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:

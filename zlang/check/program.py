@@ -54,10 +54,11 @@ class Joined(Record):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """A declaration at a point: its kind, its key, the values that were given, and what it stands on."""
+    """A declaration at a point: its kind, a key of its own, what people call it, the values given, what it stands on."""
 
     kind: Kind
     key: str
+    label: str
     values: Mapping[str, Value]
     parent: Instance | None
     is_given: bool

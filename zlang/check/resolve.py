@@ -500,8 +500,12 @@ class Resolver:
     def _list(self, node: tree.ListOf, path: Path | None, expected: Type | None) -> Expr:
         element = expected.element if expected else None
         items = []
-        for i, item in enumerate(node.items):
-            items.append(self.resolve(item, (*path, str(i)), element) if path else self.single(item, element))
+        labels: set[str] = set()
+        for item in node.items:
+            if path is None:
+                items.append(self.single(item, element))
+            else:
+                items.append(self.resolve(item, (*path, self._unique(self._label(item), labels)), element))
         type_ = NOTHING
         for item in items:
             type_ = type_ | item.type
@@ -617,7 +621,7 @@ class Resolver:
         def value(at: Any) -> Value:
             known = subject.value(at)
             if isinstance(known, Instance):
-                return known.key == name or (kind is not None and known.kind.name == kind.name)
+                return known.label == name or (kind is not None and known.kind.name == kind.name)
             if isinstance(known, Symbol):
                 return known.name == name
             return None if isinstance(known, Absent) else False
@@ -656,7 +660,7 @@ class Resolver:
         parent: tree.Expr | None,
         items: tuple[tree.Item, ...],
         path: Path,
-        key: str,
+        label: str,
         *,
         is_given: bool,
     ) -> Expr:
@@ -667,7 +671,9 @@ class Resolver:
             hint = self.scope.kind_hint(name) or did_you_mean(name, self.scope.kind_names())
             self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
             return unknown(span)
-        stands_on = self._parent(kind, parent, span)
+        if is_given and kind.action("given") is None:
+            self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name))
+        stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)
         for name in kind.required:
             if name not in fields and not any(_names(item, name) for item in items):
@@ -676,7 +682,7 @@ class Resolver:
         exprs = [*fields.values(), *([stands_on] if stands_on else [])]
         axes = tuple(axis for expr in exprs for axis in expr.axes)
         reads = frozenset[str]().union(*(expr.reads for expr in exprs))
-        builder = _InstanceBuilder(kind, key, fields, stands_on, reads, is_given=is_given)
+        builder = _InstanceBuilder(kind, path, label, fields, stands_on, reads, is_given=is_given)
 
         def member(what: str, where: Span) -> Expr | None:
             if what in fields:
@@ -696,7 +702,7 @@ class Resolver:
 
         return Expr(span, Type(kinds=frozenset({kind.name})), builder, axes, reads, member)
 
-    def _parent(self, kind: Kind, parent: tree.Expr | None, span: Span) -> Expr | None:
+    def _parent(self, kind: Kind, parent: tree.Expr | None, span: Span, path: Path) -> Expr | None:
         if parent is None:
             if kind.parents and "host" not in kind.parents and kind.role == "resource":
                 expected = " or ".join(f"a `{p}`" for p in kind.parents)
@@ -704,7 +710,7 @@ class Resolver:
                     Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it stands on {expected}")
                 )
             return None
-        resolved = self.single(parent) if isinstance(parent, tree.Name) else self.resolve(parent, ("parent",))
+        resolved = self.single(parent) if isinstance(parent, tree.Name) else self.resolve(parent, (*path, "on"))
         if resolved.type.unknown:
             return resolved
         wrong = resolved.type.kinds - set(kind.parents)
@@ -804,19 +810,21 @@ class Frame:
 class _InstanceBuilder:
     """The declared thing at a point; points that agree in what it reads share one."""
 
-    __slots__ = ("cache", "fields", "is_given", "key", "kind", "kind_digest", "order", "parent", "said")
+    __slots__ = ("cache", "fields", "is_given", "key", "kind", "kind_digest", "label", "order", "parent", "said")
 
     def __init__(  # noqa: PLR0913 - the parts of a declaration
         self,
         kind: Kind,
-        key: str,
+        path: Path,
+        label: str,
         fields: Mapping[str, Expr],
         parent: Expr | None,
         reads: frozenset[str],
         *,
         is_given: bool,
     ) -> None:
-        self.kind, self.key, self.fields, self.parent, self.is_given = kind, key, fields, parent, is_given
+        self.kind, self.fields, self.parent, self.is_given = kind, fields, parent, is_given
+        self.key, self.label = values.safe_name(path), label
         self.order = tuple(sorted(reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
         self.kind_digest = ""
@@ -842,7 +850,7 @@ class _InstanceBuilder:
         text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
         self.kind_digest = self.kind_digest or self.kind.digest
         digest = values.digest(self.kind_digest, on.digest if on else "", text)
-        return Instance(self.kind, self.key, given, on, self.is_given, digest)
+        return Instance(self.kind, self.key, self.label, given, on, self.is_given, digest)
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
@@ -913,7 +921,7 @@ def level(option: Expr) -> Value:
 
 def _label_of(option: Expr) -> str:
     known = option.value(_Anywhere())
-    return known.key if isinstance(known, Instance) else "option"
+    return known.label if isinstance(known, Instance) else "option"
 
 
 class _Anywhere(dict[str, int]):

@@ -16,11 +16,17 @@ from zlang.check.program import ABSENT, Absent, Instance, Joined, Symbol, Value,
 from zlang.units import Quantity
 
 T = TypeVar("T")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 class ValueProblem(Exception):
     """A value that cannot be what it is needed for; the caller knows the place."""
+
+
+def safe_name(path: tuple[str, ...]) -> str:
+    """A name for files, jobs and the journal that no tool reads anything into; different paths have different ones."""
+    return ".".join(_UNSAFE.sub(lambda found: f"u{ord(found.group()):x}", part) for part in path)
 
 
 def quote(text: str) -> str:
@@ -44,7 +50,7 @@ def plain(value: Value) -> str:
     if isinstance(value, Symbol):
         return value.name
     if isinstance(value, Instance):
-        return value.key
+        return value.label
     if isinstance(value, Absent) or value is None:
         raise ValueProblem("it has no value here")
     raise ValueProblem("it is only known when it runs")
@@ -93,7 +99,7 @@ def cell(value: Value) -> str | int | float | bool | None:
     if isinstance(value, Symbol):
         return show(value)
     if isinstance(value, Instance):
-        return value.key
+        return value.label
     if isinstance(value, tuple | Joined | Variable):
         return show(value)
     return None if isinstance(value, Absent) else value
@@ -110,7 +116,7 @@ def show(value: Value) -> str:
     if isinstance(value, Symbol):
         return value.name if value.argument is None else f"{value.name}({show(value.argument)})"
     if isinstance(value, Instance):
-        return value.key
+        return value.label
     if isinstance(value, Joined):
         return "".join(part if isinstance(part, str) else show(part) for part in value.parts)
     if isinstance(value, Variable):

@@ -77,9 +77,10 @@ def _overview(planned: Planned, file: str) -> None:
     print()
     plots = planned.schedule.plots.count
     print("will be created, and removed again:")
-    for setup in setups or ():
-        print(f"  {visible(setup.creates)}")
-    if not setups:
+    for setup in setups:
+        if setup.creates:
+            print(f"  {visible(setup.creates)}")
+    if not any(setup.creates for setup in setups):
         print("  nothing")
     elif plots > len(setups):
         print(f"  … in {plots:,} states, one after another")

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from zlang.check import values
-from zlang.check.kinds import option_word, safe_name
+from zlang.check.kinds import option_word
 from zlang.check.program import (
     Absent,
     ActionDef,
@@ -204,9 +204,9 @@ class _Builder:
         action = kind.action("fact")
         if action is None:
             return
-        frame = Frame(Instance(kind, kind.name, {}, None, is_given=True, digest=""))
+        frame = Frame(Instance(kind, kind.name, kind.name, {}, None, is_given=True, digest=""))
         for command in action.commands:
-            name = safe_name(command.why or kind.name)
+            name = values.safe_name((command.why or kind.name,))
             yield Step(name, Action.FACT, shell_text(command.text, frame), command.why, 60)
 
     def items(self) -> Iterator[Setup | Trial]:
@@ -273,7 +273,7 @@ class _Builder:
                 selector = cache if verb is Action.VERIFY else ""
                 action = instance.kind.actions.get((verb.value, selector))
                 if action is not None:
-                    steps += self._steps(action, verb, f"{verb.value}-{safe_name(instance.key)}", Frame(instance))
+                    steps += self._steps(action, verb, f"{verb.value}-{instance.key}", Frame(instance))
         if verbs and not any(step.action is Action.VERIFY for step in steps):
             message = f"nothing beneath `{on.key}` knows how to make its cache {cache} and to verify it"
             raise ProgramError(
@@ -289,16 +289,17 @@ class _Builder:
         if known is not None and known.key == instance.key:
             return known
         frame = Frame(instance)
-        make, unmake = instance.kind.action("create"), instance.kind.action("destroy")
+        make = instance.kind.action("given" if instance.is_given else "create")
+        unmake = None if instance.is_given else instance.kind.action("destroy")
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
         offered = [kind_offer.value(frame) for kind_offer in instance.kind.offers.values()]
         setup = Setup(
             signature=values.digest(instance.digest, instance.key)[:12],
             key=instance.key,
             parent=parent.key if parent else None,
-            creates=f"{instance.kind.name} {instance.key} ({' / '.join(values.show(o) for o in offered)})",
-            make=tuple(self._steps(make, Action.PREPARE, f"create-{safe_name(instance.key)}", frame)) if make else (),
-            unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{safe_name(instance.key)}", frame))
+            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({' / '.join(values.show(o) for o in offered)})",
+            make=tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else (),
+            unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
             if unmake
             else (),
         )
@@ -311,7 +312,7 @@ class _Builder:
         for instance in collectors:
             action = instance.kind.action("watch")
             if action is not None:
-                yield from self._steps(action, Action.COLLECT, safe_name(instance.key), Frame(instance))
+                yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance))
 
     def _measure(self, frame: Frame) -> list[Step]:
         action = frame.instance.kind.action("run")
