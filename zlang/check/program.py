@@ -156,13 +156,6 @@ class Kind:
     module: str
     said: str
 
-    @property
-    def digest(self) -> str:
-        """The hash of its templates, for identities."""
-        from zlang.check.values import digest
-
-        return digest(self.name, self.said)
-
     def action(self, name: str, selector: str = "") -> ActionDef | None:
         """The action of that name, for that state or platform where there is one."""
         return self.actions.get((name, selector)) or self.actions.get((name, ""))

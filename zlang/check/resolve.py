@@ -848,7 +848,7 @@ class _InstanceBuilder:
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
-        self.kind_digest = self.kind_digest or self.kind.digest
+        self.kind_digest = self.kind_digest or values.template_digest(self.kind)
         digest = values.digest(self.kind_digest, on.digest if on else "", text)
         return Instance(self.kind, self.key, self.label, given, on, self.is_given, digest)
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from zlang import units
-from zlang.check.program import ABSENT, Absent, Instance, Joined, Symbol, Value, Variable
+from zlang.check.program import ABSENT, Absent, Instance, Joined, Kind, Symbol, Value, Variable
 from zlang.units import Quantity
 
 T = TypeVar("T")
@@ -216,6 +216,11 @@ class Memory(Generic[T]):
 
 
 _REMEMBERED = 4096
+
+
+def template_digest(kind: Kind) -> str:
+    """The hash of all that a kind does, for identities."""
+    return digest(kind.name, kind.said)
 
 
 def digest(*parts: str) -> str:

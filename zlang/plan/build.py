@@ -159,7 +159,7 @@ class _Builder:
         said = [f"{name}={text}" for name, text in sorted(settings.items())]
         texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
         identity = values.digest(
-            experiment.name, str(schedule.seed), *said, *texts, *sorted(kind.digest for kind in kinds)
+            experiment.name, str(schedule.seed), *said, *texts, *sorted(values.template_digest(kind) for kind in kinds)
         )
         factors = tuple(
             Factor(name, _column_path(factor, i), factor.types[i], _levels(factor, i), factor.size)

@@ -5,16 +5,26 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from zlang import units
-from zlang.diagnostics import Code
-from zlang.source import Span
+from zlang.diagnostics import Code, Diagnostic
+from zlang.source import Source, Span
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token
 
-if TYPE_CHECKING:
-    from zlang.syntax.parse import Driver
+
+class Driver(Protocol):
+    """What a builder may ask of the parser."""
+
+    source: Source
+
+    def report(self, finding: Diagnostic) -> None:
+        """Collect a finding."""
+
+    def parse_inside(self, start: int, end: int) -> tree.Expr | None:
+        """Parse the expression between two offsets."""
+
 
 Builder = Callable[..., Any]
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "0": "\0"}
