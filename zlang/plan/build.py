@@ -297,7 +297,7 @@ class _Builder:
             signature=values.digest(instance.digest, instance.key)[:12],
             key=instance.key,
             parent=parent.key if parent else None,
-            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({' / '.join(values.show(o) for o in offered)})",
+            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(o if isinstance(o, str) else values.show(o) for o in offered)})",
             make=tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else (),
             unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
             if unmake
