@@ -1,0 +1,834 @@
+#!/bin/sh
+# A test
+#
+# 4 trials; needs a POSIX shell with coreutils and util-linux, or busybox. Usage: sh plan.sh --help
+# shellcheck disable=SC2016,SC2034,SC2154,SC2317
+set -u
+CDPATH=''
+LC_ALL=C
+export CDPATH LC_ALL
+z_title='A test'
+z_plan=c0ffee
+z_word='sweep-it'
+z_trials=4
+
+# ---- How a plan is carried out. What is particular to this plan stands below. ----
+# Everything of ours is called z_* so that no variable of the user's is changed for the commands.
+
+z_say() { printf '%s\n' "$*" >&2; }
+
+z_die() {
+  z_say "$0: $*"
+  exit 1
+}
+
+z_help() {
+  printf '%s\n' \
+    "$z_title" '' \
+    "usage: sh $0 [--list] [RUNS_DIR]" '' \
+    "Carries out $z_trials trials. What is measured is kept in a folder of its own in RUNS_DIR (./runs);" \
+    'if such a folder of this very plan is there and not finished, the run goes on in it.' '' \
+    '  --list      print the trials and do nothing' \
+    '  -h, --help  print this' '' \
+    'Ctrl-C stops the run and tidies up. Exit codes: 0 every trial was carried out, 1 some failed or the run' \
+    'could not go on, 2 wrong usage, 130 Ctrl-C, 143 TERM.'
+}
+
+# ---- Time ----
+
+z_pick_clock() {
+  if [ -n "${EPOCHREALTIME:-}" ]; then
+    z_clock=shell
+  else
+    case $(date +%N) in
+      '' | *[!0-9]*) z_clock=seconds ;;
+      *) z_clock='date' ;;
+    esac
+  fi
+}
+
+# Ctrl-C reaches date and cksum, too, when they happen to run: hence the second try, here and below.
+z_now() {
+  case $z_clock in
+    shell)
+      z_t=$EPOCHREALTIME
+      z_t=${z_t%[.,]*}.${z_t#*[.,]}
+      z_t=${z_t%???}
+      ;;
+    date)
+      z_t=$(date +%s.%N) || z_t=$(date +%s.%N)
+      z_t=${z_t%??????}
+      ;;
+    *) z_t=$(date +%s).000 || z_t=$(date +%s).000 ;;
+  esac
+}
+
+z_milliseconds() { z_ms=${z_t%.*}${z_t#*.}; }
+
+# ---- The journal ----
+
+z_checksum() {
+  printf '%s' "$1" >"$z_dir/.line" || return 1
+  z_crc=$(cksum <"$z_dir/.line") || z_crc=$(cksum <"$z_dir/.line") || return 1
+  z_crc=${z_crc%% *}
+}
+
+# An event at the moment z_t.
+z_write() {
+  [ -z "$z_lost" ] || return 0
+  z_line="{\"t\":$z_t,\"event\":$1"
+  if ! z_checksum "$z_line" || ! printf '%s,"crc":%s}\n' "$z_line" "$z_crc" >>"$z_dir/journal.jsonl"; then z_lose; fi
+}
+
+# The same, and it is on the disk, with all before it, when we go on.
+z_write_through() {
+  z_write "$1"
+  [ -n "$z_lost" ] || sync "$z_dir/journal.jsonl" 2>/dev/null || sync
+}
+
+z_lose() {
+  z_lost=1
+  z_say "$0: cannot write in $z_dir; tidying up"
+  z_tidying=1
+  settle
+  z_tear_down
+  z_sweep
+  z_say "what the journal holds is safe; free some space or mend the disk and start this script again"
+  exit 1
+}
+
+# The value of member $1 of z_line; values of ours hold no commas and no quotes.
+z_field() {
+  z_value=${z_line#*"\"$1\":"}
+  z_value=${z_value%%,*}
+  z_value=${z_value#\"}
+  z_value=${z_value%\"}
+}
+
+z_believed() {
+  case $z_line in
+    '{'*',"crc":'*'}') ;;
+    *) return 1 ;;
+  esac
+  z_value=${z_line##*',"crc":'}
+  z_line=${z_line%',"crc":'*}
+  z_checksum "$z_line" && [ "$z_crc}" = "$z_value" ]
+}
+
+z_forget_left() {
+  z_rest=
+  for z_each in $z_left; do
+    [ "$z_each" = "$1" ] || z_rest="$z_rest $z_each"
+  done
+  z_left=$z_rest
+}
+
+z_note_left() {
+  case " $z_left " in
+    *" $1 "*) ;;
+    *) z_left="$z_left $1" ;;
+  esac
+}
+
+# What happened in earlier sessions: z_left (setups that may be there), z_known_facts, and a file a done trial.
+z_recall() {
+  z_left='' z_known_facts='' z_done=0 z_failed=0
+  rm -rf "$z_dir/.done"
+  mkdir "$z_dir/.done" || z_die "cannot write in $z_dir"
+  [ -e "$z_dir/journal.jsonl" ] || return 0
+  z_mend_journal
+  tr '\0' '?' <"$z_dir/journal.jsonl" | grep -e '"event":"commit"' -e '"event":"fail"' -e '"event":"made"' -e '"event":"unmade"' \
+    -e '"event":"start".*"out":"setups/' -e '"event":"end".*"out":"facts","rc":0,' \
+    >"$z_dir/.done/lines"
+  while IFS= read -r z_line; do
+    z_believed && z_recall_line
+  done <"$z_dir/.done/lines"
+  rm -f "$z_dir/.done/lines"
+}
+
+# A line that was torn must not swallow the next.
+z_mend_journal() {
+  case $(tail -c 1 "$z_dir/journal.jsonl" | tr '\n\0' '+x') in
+    '' | +) ;;
+    *) printf '\n' >>"$z_dir/journal.jsonl" || z_die "cannot write in $z_dir" ;;
+  esac
+}
+
+z_recall_line() {
+  z_field event
+  case $z_value in
+    commit | fail) z_recall_trial "$z_value" ;;
+    made)
+      z_field signature
+      z_note_left "$z_value"
+      ;;
+    unmade)
+      z_field signature
+      z_forget_left "$z_value"
+      ;;
+    start)
+      z_field out
+      z_value=${z_value#setups/}
+      z_note_left "${z_value%%/*}"
+      ;;
+    end)
+      z_field step
+      z_known_facts="$z_known_facts $z_value"
+      ;;
+  esac
+}
+
+z_recall_trial() {
+  z_field trial
+  z_mark=$z_value
+  z_field replicate
+  z_mark="$z_dir/.done/$z_mark.$z_value"
+  if [ -e "$z_mark" ]; then
+    IFS= read -r z_before <"$z_mark" || z_before=commit
+    [ "$z_before" = commit ] || z_failed=$((z_failed - 1))
+  else
+    z_done=$((z_done + 1))
+  fi
+  [ "$1" = commit ] || z_failed=$((z_failed + 1))
+  printf '%s\n' "$1" >"$z_mark" || z_die "cannot write in $z_dir"
+}
+
+# ---- The folder ----
+
+z_open() {
+  z_mode=run z_runs='' z_left='' z_found=' '
+  z_stop='' z_signals=0 z_tidying='' z_lost='' z_running='' z_collectors='' z_standing='' z_stale=' '
+  z_bad_step='' z_bad_out='' z_bad_rc=0 z_out=''
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -h | --help)
+        z_help
+        exit 0
+        ;;
+      --list) z_mode=list ;;
+      --)
+        shift
+        break
+        ;;
+      -*) z_usage "there is no option $1" ;;
+      *) break ;;
+    esac
+    shift
+  done
+  [ $# -le 1 ] || z_usage 'at most one directory can be given'
+  z_runs=${1:-runs}
+  [ "$z_mode" = run ] || return 0
+  z_require
+  z_pick_clock
+}
+
+z_usage() {
+  z_say "$0: $*; see sh $0 --help"
+  exit 2
+}
+
+z_require() {
+  for z_each in cat cksum date flock grep mkdir mv rm sleep sync tail timeout tr; do
+    command -v "$z_each" >/dev/null || z_die "$z_each is needed (it belongs to coreutils, util-linux or busybox)"
+  done
+  z_is_coreutils=
+  if timeout --version >/dev/null 2>&1; then z_is_coreutils=1; fi
+}
+
+need() {
+  [ "$z_mode" = run ] || return 0
+  command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2"
+}
+
+z_enter_folder() {
+  [ "$z_mode" = run ] || return 0
+  case $z_runs in
+    /*) ;;
+    *) z_runs=./$z_runs ;;
+  esac
+  z_shown_runs=$z_runs
+  mkdir -p "$z_runs" || exit 1
+  z_here=$(pwd -P && printf x)
+  z_here=${z_here%??}
+  z_runs=$(cd "$z_runs" && pwd -P && printf x) || exit 1
+  z_runs=${z_runs%??}
+  z_find_folder
+  if [ -z "$z_dir" ]; then z_new_folder; fi
+  z_lock
+  z_run=${z_dir##*/}
+  case $z_run in
+    '' | *[!a-z0-9-]*) z_die "$z_run is not the name of a run: [a-z0-9-] only" ;;
+  esac
+  if [ -z "$z_is_new" ]; then z_return; fi
+  z_recall
+}
+
+# The latest folder that holds this very plan and is not finished.
+z_find_folder() {
+  z_dir='' z_is_new=''
+  for z_each in "$z_runs"/*/plan.jsonl; do
+    [ -f "$z_each" ] || continue
+    IFS= read -r z_line <"$z_each" || continue
+    case $z_line in
+      *"\"plan\":\"$z_plan\""*) ;;
+      *) continue ;;
+    esac
+    z_is_finished "${z_each%/*}" || z_dir=${z_each%/*}
+  done
+}
+
+z_is_finished() {
+  [ -f "$1/journal.jsonl" ] || return 1
+  case $(tail -n 1 "$1/journal.jsonl") in
+    *'"event":"finish","crc":'*'}') return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+z_new_folder() {
+  z_is_new=1
+  z_stem=$z_runs/$z_word-$(date +%Y%m%d-%H%M%S)
+  z_count=0
+  until z_dir=$z_stem-$(z_four_digits) && mkdir "$z_dir" 2>/dev/null; do
+    z_count=$((z_count + 1))
+    [ "$z_count" -lt 20 ] || z_die "cannot make a folder in $z_runs"
+  done
+  mkdir "$z_dir/source" || exit 1
+  printf '%s' "$z_here" >"$z_dir/directory" || z_die "cannot write in $z_dir"
+  if [ -f "$0" ]; then cat "$0" >"$z_dir/plan.sh" || z_die "cannot write in $z_dir"; fi
+}
+
+z_four_digits() {
+  read -r z_each </proc/sys/kernel/random/uuid
+  printf '%s\n' "${z_each%"${z_each#????}"}"
+}
+
+# What we start has descriptor 9 closed, so the kernel frees the lock when we die, however we die.
+z_lock() {
+  exec 9>>"$z_dir/lock" || exit 1
+  if ! flock -n 9; then
+    z_each=
+    read -r z_each <"$z_dir/lock"
+    z_die "the run ${z_dir##*/} is being carried out by process ${z_each:-of another user}"
+  fi
+  printf '%s\n' "$$" >"$z_dir/lock"
+}
+
+# Commands are relative to where the run was begun.
+z_return() {
+  [ -f "$z_dir/directory" ] || return 0
+  z_here=$(cat "$z_dir/directory" && printf x)
+  z_here=${z_here%x}
+  cd "$z_here" || exit 1
+}
+
+source_file() {
+  [ "$z_mode" = run ] && [ -n "$z_is_new" ] || return 0
+  printf '%s' "$2" >"$z_dir/source/$1" || z_die "cannot write in $z_dir"
+}
+
+# Keeps the lines of the plan that stand on its standard input.
+keep() {
+  [ "$z_mode" = run ] && [ -n "$z_is_new" ] || return 0
+  cat >>"$z_dir/.plan.jsonl" || z_die "cannot write in $z_dir"
+}
+
+# ---- Beginning, ending, being stopped ----
+
+begin_run() {
+  [ "$z_mode" = run ] || return 0
+  if [ -n "$z_is_new" ]; then
+    sync "$z_dir/.plan.jsonl" 2>/dev/null || sync
+    mv "$z_dir/.plan.jsonl" "$z_dir/plan.jsonl" || exit 1
+    sync "$z_dir" "$z_runs" 2>/dev/null || sync
+  fi
+  trap 'z_hear 130' INT
+  trap 'z_hear 143' TERM
+  trap 'z_hear 129' HUP
+  z_boot=
+  read -r z_boot </proc/sys/kernel/random/boot_id
+  z_say "$z_title"
+  if [ -n "$z_is_new" ]; then z_say "begin $z_dir"; else z_say "go on in $z_dir: $z_done of $z_trials trials are done"; fi
+  z_now
+  z_write_through "\"session\",\"run\":\"$z_run\",\"boot\":\"$z_boot\""
+  if [ -z "$z_is_new" ]; then
+    z_sweep
+    z_unmake_leftovers
+  fi
+}
+
+z_unmake_leftovers() {
+  for z_each in $z_left; do
+    case $z_found in
+      *" $z_each="*)
+        z_number=${z_found#*" $z_each="}
+        z_number=${z_number%% *}
+        z_standing="$z_standing $z_number"
+        eval "z_spoil \"\$z_key_$z_number\""
+        ;;
+      *) z_die "the journal of $z_run names a setup that the plan does not have: $z_each" ;;
+    esac
+  done
+  z_tear_down
+}
+
+end_run() {
+  [ "$z_mode" = run ] || return 0
+  z_check
+  z_tear_down
+  z_check
+  z_sweep
+  z_now
+  if [ "$z_done" -ge "$z_trials" ] && [ -z "${z_standing# }" ]; then z_write_through '"finish"'; fi
+  trap '' INT TERM HUP
+  rm -rf "$z_dir/.done" "$z_dir/.line"
+  z_say "$z_done of $z_trials trials are done, $z_failed of them failed; their output is in $z_dir"
+  z_say "to read the results: zlang ingest $z_shown_runs"
+  [ "$z_failed" -eq 0 ] && [ -z "${z_standing# }" ] || exit 1
+  exit 0
+}
+
+# A signal interrupts nothing by itself, but ends the command that runs; z_check does the rest between two commands.
+z_hear() {
+  z_signals=$((z_signals + 1))
+  read -r z_heard z_heard_rest </proc/uptime
+  z_heard=${z_heard%.*}${z_heard#*.}
+  if [ -z "$z_stop" ]; then
+    z_stop=$1 z_first=$z_heard
+    z_say 'stopping; once more to stop without tidying up'
+    if [ -n "$z_running" ]; then kill -TERM "${!-}" 2>/dev/null; fi
+  elif [ $((z_heard - z_first)) -gt 30 ]; then # else it is the same wish: timeout(1) signals a process and its group
+    if [ -n "$z_running" ]; then kill -KILL "${!-}" 2>/dev/null; fi
+    z_sweep
+    exit "$1"
+  fi
+}
+
+z_check() {
+  [ -z "$z_stop" ] || [ -n "$z_tidying" ] || z_interrupted
+}
+
+z_interrupted() {
+  z_tidying=1
+  settle
+  z_tear_down
+  z_sweep
+  z_now
+  z_write_through '"interrupt"'
+  rm -rf "$z_dir/.done" "$z_dir/.line"
+  z_say "interrupted: $z_done of $z_trials trials are done; start this script again to go on"
+  exit "$z_stop"
+}
+
+# ---- Processes ----
+
+# fio's workers call setsid(): neither group nor parent finds them, but what they inherited in their environment does.
+# Without arguments: all of this run; with two: those of step $2 in directory $1.
+z_strays() {
+  z_found_pids=
+  z_files=$(grep -lsxz "ZLANG_RUN=$z_run" /proc/[0-9]*/environ)
+  if [ -n "$z_files" ] && [ $# -gt 0 ]; then
+    # shellcheck disable=SC2086
+    z_files=$(grep -lsz "/$z_run/$1\$" $z_files)
+    # shellcheck disable=SC2086
+    [ -z "$z_files" ] || z_files=$(grep -lsxz "ZLANG_STEP=$2" $z_files)
+  fi
+  for z_each in $z_files; do
+    z_each=${z_each#/proc/}
+    z_found_pids="$z_found_pids ${z_each%/environ}"
+  done
+  [ -n "$z_found_pids" ]
+}
+
+# shellcheck disable=SC2086
+z_sweep() {
+  z_strays "$@" || return 0
+  kill -TERM $z_found_pids 2>/dev/null
+  z_count=0
+  while z_strays "$@"; do
+    z_count=$((z_count + 1))
+    [ "$z_count" -le 50 ] || kill -KILL $z_found_pids 2>/dev/null
+    [ "$z_count" -le 150 ] || z_die "processes$z_found_pids do not die; they wait for a device"
+    sleep 0.1 2>/dev/null || sleep 1
+  done
+}
+
+# Starts command $3 of step $1 for at most $2 seconds, in the background, so that a signal is heard at once.
+# coreutils' timeout gives it a process group and the usual meaning of SIGINT, which the shell took away by `&`.
+z_launch() {
+  z_log_out=$z_dir/$z_out/$1.out z_log_err=$z_dir/$z_out/$1.err
+  if [ -n "$z_lost" ]; then z_log_out=/dev/null z_log_err=/dev/null; fi
+  RUN=$z_run OUT=$z_dir/$z_out CDPATH='' LC_ALL=C ZLANG_RUN=$z_run ZLANG_STEP=$1 \
+    timeout -k 5 "$2" sh -c "$3" </dev/null >"$z_log_out" 2>"$z_log_err" 9>&- &
+}
+
+# The exit code of process z_pid; a signal to us ends `wait`, not the process.
+z_wait() {
+  z_seen=$z_signals
+  wait "$z_pid" 2>/dev/null
+  z_rc=$?
+  while [ "$z_signals" -ne "$z_seen" ]; do
+    z_seen=$z_signals
+    wait "$z_pid" 2>/dev/null
+    z_again=$?
+    [ "$z_again" -eq 127 ] || z_rc=$z_again
+  done
+}
+
+# 124 if the time of $1 seconds that began at $2 was over: busybox's timeout does not say so, nor any when it has to kill.
+z_name_timeout() {
+  [ -z "$z_is_coreutils" ] || [ "$z_rc" -eq 137 ] || return 0
+  [ -z "$z_stop" ] || return 0
+  z_milliseconds
+  [ $((z_ms - $2)) -lt $(($1 * 1000)) ] || z_rc=124
+}
+
+step() { # NAME TIMEOUT COMMAND, in the directory z_out
+  z_check
+  z_now
+  z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
+  z_milliseconds
+  z_began=$z_ms
+  z_running=1
+  z_launch "$@"
+  z_pid=$!
+  # A signal that came before the command had been started did not end it.
+  if [ -n "$z_stop" ] && [ -z "$z_tidying" ]; then kill -TERM "$z_pid" 2>/dev/null; fi
+  z_wait
+  z_running=
+  z_now
+  z_name_timeout "$2" "$z_began"
+  [ "$z_rc" -eq 0 ] || z_sweep "$z_out" "$1"
+  z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":$z_rc"
+  z_check
+  [ "$z_rc" -ne 0 ] || return 0
+  z_bad_step=$1 z_bad_out=$z_out z_bad_rc=$z_rc
+  return 1
+}
+
+collect() { # NAME TIMEOUT COMMAND; it runs until it is stopped, whatever the timeout
+  z_check
+  z_now
+  z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
+  z_launch "$1" 99999999 "$3"
+  z_collectors="$1 $! $z_collectors"
+}
+
+settle() {
+  # shellcheck disable=SC2086
+  set -- $z_collectors
+  while [ $# -gt 1 ]; do
+    z_pid=$2
+    kill -TERM "$z_pid" 2>/dev/null
+    [ -n "$z_is_coreutils" ] || z_sweep "$z_out" "$1"
+    z_wait
+    z_sweep "$z_out" "$1"
+    z_now
+    z_name=$1
+    shift 2
+    z_collectors=$*
+    z_write "\"end\",\"step\":\"$z_name\",\"out\":\"$z_out\",\"rc\":$z_rc"
+  done
+}
+
+# ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
+
+setup() { # NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT; keys by number, 0 = no parent
+  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_place_$1='' z_tries_$1=0"
+  case " $z_left " in
+    *" $2 "*) z_found="$z_found$2=$1 " ;;
+  esac
+}
+
+z_spoil() {
+  case $z_stale in
+    *" $1 "*) ;;
+    *) z_stale="$z_stale$1 " ;;
+  esac
+}
+
+z_freshen() {
+  case $z_stale in
+    *" $1 "*) z_stale="${z_stale%%" $1 "*} ${z_stale#*" $1 "}" ;;
+  esac
+}
+
+z_take_from_standing() {
+  z_rest=
+  for z_each in $z_standing; do
+    [ "$z_each" = "$1" ] || z_rest="$z_rest $z_each"
+  done
+  z_standing=$z_rest
+}
+
+z_reverse() {
+  z_reversed=
+  for z_each in "$@"; do
+    z_reversed="$z_each $z_reversed"
+  done
+}
+
+# A new directory for attempt number $2 + 1 or later in $1.
+z_attempt() {
+  z_try=$2
+  while :; do
+    z_try=$((z_try + 1))
+    z_out=$1/a$z_try
+    [ -e "$z_dir/$z_out" ] || break
+  done
+  mkdir -p "$z_dir/$z_out" || mkdir -p "$z_dir/$z_out" || z_lose
+}
+
+z_setup_attempt() {
+  eval "z_attempt \"setups/\$z_sig_$1\" \"\$z_tries_$1\"; z_tries_$1=\$z_try"
+}
+
+# Make what setups $@ (parents first) stand for, and nothing that is there as it is needed.
+z_bring() {
+  for z_needed in "$@"; do
+    eval "z_key=\$z_key_$z_needed"
+    case " $z_standing " in
+      *" $z_needed "*)
+        case $z_stale in
+          *" $z_key "*) ;;
+          *) continue ;;
+        esac
+        ;;
+    esac
+    z_clear "$z_key" && z_make "$z_needed" || return 1
+  done
+}
+
+# Unmake what is there under a key, and all that stands on it, latest first.
+z_clear() {
+  z_doomed=" $1 " z_clearing=
+  for z_each in $z_standing; do
+    eval "z_key=\$z_key_$z_each z_parent=\$z_parent_$z_each"
+    case $z_doomed in
+      *" $z_parent "*) z_doomed="$z_doomed$z_key " ;;
+    esac
+    case $z_doomed in
+      *" $z_key "*) z_clearing="$z_each $z_clearing" ;;
+    esac
+  done
+  for z_unmaking in $z_clearing; do
+    z_unmake "$z_unmaking" || return 1
+  done
+}
+
+z_make() {
+  eval "z_key=\$z_key_$1"
+  z_standing="$z_standing $1"
+  z_spoil "$z_key" # half made: whatever happens now, it has to be unmade
+  z_setup_attempt "$1"
+  eval "z_place_$1=\$z_out"
+  if ! "make_$1"; then
+    z_kept_step=$z_bad_step z_kept_out=$z_bad_out z_kept_rc=$z_bad_rc
+    z_unmake "$1"
+    z_bad_step=$z_kept_step z_bad_out=$z_kept_out z_bad_rc=$z_kept_rc
+    return 1
+  fi
+  eval "z_now_is made \"\$z_json_$1\" \"\$z_sig_$1\"; z_freshen \"\$z_key_$1\""
+}
+
+# At the moment at which the last command ended.
+z_now_is() {
+  z_write "\"$1\",\"key\":$2,\"signature\":\"$3\""
+}
+
+z_unmake() {
+  eval "z_spoil \"\$z_key_$1\"; z_out=\$z_place_$1; z_place_$1="
+  if [ -z "$z_out" ] && [ -z "$z_lost" ]; then z_setup_attempt "$1"; fi
+  "unmake_$1" || return 1
+  eval "z_now_is unmade \"\$z_json_$1\" \"\$z_sig_$1\"; z_freshen \"\$z_key_$1\""
+  z_take_from_standing "$1"
+}
+
+# Unmake everything, latest first, but nothing on which something stands that would not go.
+z_tear_down() {
+  z_held=' '
+  # shellcheck disable=SC2086
+  z_reverse $z_standing
+  for z_unmaking in $z_reversed; do
+    eval "z_key=\$z_key_$z_unmaking z_parent=\$z_parent_$z_unmaking"
+    case $z_held in
+      *" $z_key "*) z_held="$z_held$z_parent " ;;
+      *)
+        if ! z_unmake "$z_unmaking"; then
+          z_held="$z_held$z_parent "
+          eval "z_say \"still there: \$z_what_$z_unmaking (\$z_bad_step exited with \$z_bad_rc, see \$z_bad_out)\""
+        fi
+        ;;
+    esac
+  done
+}
+
+# ---- Trials ----
+
+fact() { # NAME TIMEOUT COMMAND
+  [ "$z_mode" = run ] || return 0
+  case " $z_known_facts " in
+    *" $1 "*) return 0 ;;
+  esac
+  z_out=facts
+  [ -d "$z_dir/facts" ] || mkdir "$z_dir/facts"
+  step "$@" || :
+}
+
+# NUMBER IDENTITY REPLICATE WHAT SETUPS SPOILED-KEYS; says no if there is nothing to be done.
+# shellcheck disable=SC2086
+trial() {
+  if [ "$z_mode" = list ]; then
+    printf '%s\n' "$1  $2/$3  $4"
+    return 1
+  fi
+  [ ! -e "$z_dir/.done/$2.$3" ] || return 1
+  z_check
+  z_number=$1 z_trial=$2 z_replicate=$3 z_label=$4
+  z_milliseconds
+  z_trial_began=$z_ms z_bad_step=
+  if ! z_bring $5; then
+    ended
+    return 1
+  fi
+  z_attempt "trials/$2/$3" 0
+  z_write "\"begin\",\"trial\":\"$2\",\"replicate\":$3,\"number\":$1,\"out\":\"$z_out\""
+  for z_each in $6; do
+    z_spoil "$z_each"
+  done
+}
+
+ended() {
+  if [ -n "$z_bad_step" ]; then
+    z_outcome=fail
+    z_failed=$((z_failed + 1))
+    z_said="FAILED: $z_bad_step exited with $z_bad_rc, see $z_dir/$z_bad_out/$z_bad_step.err"
+    if [ "$z_bad_rc" -eq 124 ]; then z_said="FAILED: $z_bad_step was out of time"; fi
+  else
+    z_outcome=commit
+    z_sync_out
+    z_now
+    z_said=ok
+  fi
+  z_about="\"trial\":\"$z_trial\",\"replicate\":$z_replicate"
+  case $z_outcome in
+    commit) z_write_through "\"commit\",$z_about,\"out\":\"$z_out\"" ;;
+    fail) z_write_through "\"fail\",$z_about,\"out\":\"$z_bad_out\",\"step\":\"$z_bad_step\"" ;;
+  esac
+  z_done=$((z_done + 1))
+  z_milliseconds
+  z_ms=$((z_ms - z_trial_began))
+  z_say "[$z_number/$z_trials] $z_label: $z_said ($((z_ms / 1000)).$((z_ms % 1000 / 100)) s)"
+}
+
+# What the tools left is on the disk, and so are the names that lead to it.
+z_sync_out() {
+  for z_each in "$z_dir/$z_out"/*/; do
+    [ ! -d "$z_each" ] || {
+      sync
+      return 0
+    }
+  done
+  z_up=$z_dir/${z_out%/*}
+  sync "$z_dir/$z_out"/* "$z_dir/$z_out" "$z_up" "${z_up%/*}" "$z_dir/trials" "$z_dir" 2>/dev/null || sync
+}
+
+# ---- This plan ----
+
+z_open "$@"
+z_enter_folder
+source_file a.zexp 'it'"'"'s
+END_OF_PLAN
+'
+source_file a-2.zexp 'no newline'
+
+keep <<'END_OF_PLAN'
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":4,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"format":1}}
+{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"trial":{"number":2,"identity":"t2","replicate":1,"block":1,"factors":{"bs":8192},"cache":"as_is","setups":["p1","d1"],"spoils":["data"],"steps":[{"name":"breaks","action":"measure","command":"echo oops >&2; exit 3","why":"a test","timeout":30,"host":"local","expect":null,"reader":null},{"name":"never","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"trial":{"number":3,"identity":"t3","replicate":1,"block":1,"factors":{"engine":"libaio","direct":true,"ramp":null},"cache":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"trial":{"number":4,"identity":"t4","replicate":1,"block":1,"factors":{"bs":16384},"cache":"as_is","setups":["p2"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+END_OF_PLAN
+
+# the pool
+setup 1 p1 1 0 '"pool"' 'the pool'
+make_1() {
+  # a test
+  step make-p1 30 :
+}
+unmake_1() {
+  # a test
+  step unmake-p1 30 :
+}
+
+# the data
+setup 2 d1 2 1 '"data"' 'the data'
+make_2() {
+  # a test
+  step make-d1 30 :
+}
+unmake_2() {
+  # a test
+  step unmake-d1 30 :
+}
+
+# the pool
+setup 3 p2 1 0 '"pool"' 'the pool'
+make_3() {
+  # a test
+  step make-p2 30 :
+}
+unmake_3() {
+  # a test
+  step unmake-p2 30 :
+}
+
+begin_run
+
+# which kernel
+fact uname 30 'uname -a'
+
+if trial 1 t1 1 bs=4096 '1 2' ''; then
+  # nothing may be cached
+  step flush 30 'sync "$OUT"' &&
+  # see that it is so
+  step verify 30 'echo 0' &&
+  # watch memory
+  collect vmstat 30 'exec sleep 100' &&
+  # watch disks
+  collect iostat 30 'sleep 100; :' &&
+  # the point of it
+  step measure 30 'echo "it'"'"'s $RUN"; printf '"'"'```\n'"'"''
+  settle
+  # leave nothing behind
+  step clean 30 'rm -f "$OUT"/x'
+  ended
+fi
+
+if trial 2 t2 1 bs=8192 '1 2' '2'; then
+  # a test
+  step breaks 30 'echo oops >&2; exit 3' &&
+  # a test
+  step never 30 :
+  settle
+  ended
+fi
+
+if trial 3 t3 1 'engine=libaio, direct=true, ramp=-' '1 2' ''; then
+  # a test
+  step measure 30 :
+  settle
+  ended
+fi
+
+if trial 4 t4 1 bs=16384 '3' ''; then
+  # a test
+  step measure 30 :
+  settle
+  ended
+fi
+
+end_run

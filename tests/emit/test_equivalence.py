@@ -1,0 +1,103 @@
+"""The script and the runner are one: of the same plan they write the same journal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from emit_plans import SHELLS, carry_out, events, full_plan, plan, setup, step, trial
+from zlang.plan.plan import Action, Plan
+from zlang.run import folder, runner
+from zlang.run.events import Commit, End, Recorded
+from zlang.run.executor import LocalExecutor
+from zlang.run.folder import Folder
+from zlang.run.runner import Selection
+
+PLANS = {
+    "everything": full_plan(),
+    "make fails": plan(
+        setup("p", "pool"),
+        setup("d", "data", "pool", make="exit 9"),
+        *(trial(1, "pd"), trial(2, "p"), trial(3, "pd")),
+    ),
+    "unmake fails": plan(
+        setup("p", "pool"),
+        setup("d", "data", "pool", unmake="[ -e twice ] || { touch twice; exit 1; }"),
+        setup("q", "pool"),
+        *(trial(1, "pd"), trial(2, "q"), trial(3, "q"), trial(4, "pd", spoils=["pool"]), trial(5, "p")),
+    ),
+    "never unmade": plan(setup("p", "pool"), setup("d", "data", "pool", unmake="exit 4"), trial(1, "pd")),
+    "ends badly": plan(
+        trial(1, steps=[step("slow", "sleep 60", timeout=1), step("tidy", action=Action.TIDY)]),
+        trial(2, steps=[step("killed", "kill -9 $$")]),
+        trial(3, steps=[step("m", "exit 3"), step("tidy", "exit 4", Action.TIDY)]),
+        trial(4, steps=[step("c", "exit 5", Action.COLLECT), step("m", "sleep 0.2")]),
+        trial(5, steps=[step("long", f": {'x' * 200_000}")]),
+        trial(6, steps=[step("missing", "no-such-command")]),
+        facts=[step("f", "exit 1", Action.FACT), step("g", ":", Action.FACT)],
+    ),
+    "spoiled": plan(
+        setup("p", "pool"),
+        setup("d", "data", "pool"),
+        setup("e", "more", "data"),
+        setup("o", "other"),
+        *(trial(1, "pdeo", spoils=["data", "other"]), trial(2, "p"), trial(3, "pde"), trial(4, "o")),
+    ),
+}
+
+
+def told(event: Recorded) -> tuple[object, ...]:
+    """What both have to say alike: everything but when, under which name, and how a signal is written."""
+    members = {name: value for name, value in asdict(event).items() if name not in {"t", "run", "boot"}}
+    if isinstance(event, End) and event.rc < 0:
+        members["rc"] = 128 - event.rc
+    return (type(event).__name__, *members.values())
+
+
+class Opinion:
+    valid = True
+    why_not = ""
+
+
+def by_runner(at: Path, what: Plan) -> list[tuple[object, ...]]:
+
+    made = folder.create(at / "runs", "test", at)
+    made.write_plan(what)
+    for _ in runner.run(what, made, LocalExecutor(made.name, at), lambda *_: Opinion()):
+        pass
+    return [told(event) for event in events(made.path)]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("name", PLANS)
+def test_runner_and_script_write_the_same_journal(tmp_path: Path, name: str, shell: str) -> None:
+    places = [tmp_path / "runner", tmp_path / "script"]
+    for place in places:
+        place.mkdir()
+    carried_out = carry_out(places[1], PLANS[name], shell, code=None)
+    assert [told(event) for event in events(carried_out)] == by_runner(places[0], PLANS[name])
+
+
+def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp_path: Path) -> None:
+
+    stuck = plan(setup("p", "pool", unmake="[ -e gone ]"), trial(1, "p"), trial(2, "p"))
+    run = carry_out(tmp_path, stuck, code=1)
+    (tmp_path / "gone").touch()
+    made = Folder(run)
+    for _ in runner.run(made.read_plan(), made, LocalExecutor(made.name, made.directory), lambda *_: Opinion()):
+        pass
+    assert [told(event)[0] for event in events(run)][-4:] == ["Start", "End", "Unmade", "Finish"]
+
+    half = tmp_path / "half"
+    half.mkdir()
+    what = plan(trial(1), trial(2))
+
+    begun = folder.create(half / "runs", "test", half)
+    begun.write_plan(what)
+    executor = LocalExecutor(begun.name, half)
+    for _ in runner.run(what, begun, executor, lambda *_: Opinion(), selection=Selection(only=2)):
+        pass
+    assert carry_out(half, what) == begun.path
+    assert [told(event)[1] for event in events(begun.path) if isinstance(event, Commit)] == ["t2", "t1"]

@@ -1,0 +1,35 @@
+"""What the emitters make of a plan, word by word. `BLESS=1 pytest tests/emit` writes the files anew."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from emit_plans import full_plan, write
+from zlang.emit.registry import EMITTERS
+
+GOLDEN = Path(__file__).parent / "golden"
+SUFFIXES = {"sh": "sh", "json": "jsonl", "markdown": "md"}
+
+
+@pytest.mark.parametrize("name", EMITTERS)
+def test_as_blessed(name: str) -> None:
+    text = "".join(EMITTERS[name](full_plan()))
+    path = GOLDEN / f"full.{SUFFIXES[name]}"
+    if os.environ.get("BLESS"):
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", EMITTERS)
+def test_each_call_begins_anew(name: str) -> None:
+    plan = full_plan()
+    assert list(EMITTERS[name](plan)) == list(EMITTERS[name](plan))
+
+
+def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
+    done = subprocess.run(["shellcheck", "-s", "sh", write(tmp_path, full_plan())], capture_output=True, check=False)
+    assert (done.stdout.decode(), done.returncode) == ("", 0)

@@ -1,0 +1,160 @@
+"""Plans made by hand, the shells in which scripts are tried, and what a run's folder says afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zlang.emit import shell
+from zlang.plan.plan import Action, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.run import journal
+from zlang.run.events import Begin, Commit, End, Fail, Made, Recorded, Start, Unmade
+
+SHELLS: Mapping[str, tuple[str, ...]] = {
+    "dash": ("dash",),
+    "bash": ("bash", "--posix"),
+    "busybox": ("busybox", "sh"),
+}
+
+
+def step(
+    name: str, command: str = ":", action: Action = Action.MEASURE, timeout: int = 30, why: str = "a test"
+) -> Step:
+    return Step(name=name, action=action, command=command, why=why, timeout=timeout)
+
+
+def setup(signature: str, key: str, parent: str | None = None, make: str = ":", unmake: str = ":") -> Setup:
+    return Setup(
+        signature=signature,
+        key=key,
+        parent=parent,
+        creates=f"the {key}",
+        make=(step(f"make-{signature}", make, Action.PREPARE),),
+        unmake=(step(f"unmake-{signature}", unmake, Action.TIDY),),
+    )
+
+
+def trial(
+    number: int,
+    setups: Sequence[str] = (),
+    steps: Sequence[Step] = (),
+    spoils: Sequence[str] = (),
+    factors: Mapping[str, Scalar] | None = None,
+) -> Trial:
+    return Trial(
+        number=number,
+        identity=f"t{number}",
+        replicate=1,
+        block=1,
+        factors={"bs": 4096 * number} if factors is None else factors,
+        cache="as_is",
+        setups=tuple(setups),
+        spoils=tuple(spoils),
+        steps=tuple(steps) or (step("measure"),),
+    )
+
+
+def plan(
+    *items: Setup | Trial,
+    facts: Sequence[Step] = (),
+    title: str = "A test",
+    sources: Mapping[str, str] | None = None,
+    tools: Mapping[str, str] | None = None,
+    name: str = "c0ffee",
+) -> Plan:
+    header = Header(
+        experiment="Sweep it",
+        title=title,
+        plan=name,
+        seed=1,
+        points=1,
+        repeat=1,
+        trials=sum(isinstance(item, Trial) for item in items),
+        factors=(),
+        sources=sources or {},
+        facts=tuple(facts),
+        tools=tools or {},
+    )
+    return Plan(header, lambda: iter(items))
+
+
+def full_plan() -> Plan:
+    """Everything that a plan can hold."""
+    protocol = (
+        step("flush", 'sync "$OUT"', Action.FLUSH, why="nothing may be cached"),
+        step("verify", "echo 0", Action.VERIFY, why="see that it is so"),
+        step("vmstat", "exec sleep 100", Action.COLLECT, why="watch memory"),
+        step("iostat", "sleep 100; :", Action.COLLECT, why="watch disks"),
+        step("measure", "echo \"it's $RUN\"; printf '```\\n'", why="the point of it"),
+        step("clean", 'rm -f "$OUT"/x', Action.TIDY, why="leave nothing behind"),
+    )
+    pool, data, other = setup("p1", "pool"), setup("d1", "data", "pool"), setup("p2", "pool")
+    return plan(
+        *(pool, data, trial(1, ["p1", "d1"], protocol)),
+        trial(2, ["p1", "d1"], [step("breaks", "echo oops >&2; exit 3"), step("never")], spoils=["data"]),
+        trial(3, ["p1", "d1"], factors={"engine": "libaio", "direct": True, "ramp": None}),
+        *(other, trial(4, ["p2"])),
+        facts=[step("uname", "uname -a", Action.FACT, why="which kernel")],
+        sources={"dir/a.zexp": "it's\nEND_OF_PLAN\n", "a.zexp": "no newline"},
+    )
+
+
+def write(at: Path, plan: Plan) -> Path:
+    script = at / "plan.sh"
+    script.write_text("".join(shell.emit(plan)), "utf-8")
+    return script
+
+
+def carry_out(at: Path, plan: Plan, shell_name: str = "dash", *, code: int | None = 0, **more: str) -> Path:
+    """Run the script of a plan in a directory, and give its run folder."""
+    script = write(at, plan)
+    done = subprocess.run(
+        [*SHELLS[shell_name], script.name],
+        cwd=at,
+        env={**os.environ, **more},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert code is None or done.returncode == code, done.stderr.decode()
+    return folder(at)
+
+
+def begin(at: Path, plan: Plan, shell_name: str = "dash") -> subprocess.Popen[bytes]:
+    """Start the script of a plan, to be stopped."""
+    script = write(at, plan)
+    return subprocess.Popen([*SHELLS[shell_name], script.name], cwd=at, stderr=subprocess.DEVNULL)
+
+
+def folder(at: Path) -> Path:
+    (found,) = (at / "runs").iterdir()
+    return found
+
+
+def events(run: Path) -> list[Recorded]:
+    lines = journal.Lines(run / "journal.jsonl")
+    found = list(lines)
+    assert lines.bad == 0
+    return found
+
+
+def words(found: Sequence[Recorded]) -> list[str]:
+    """What happened, in few words: `+` made, `-` unmade, `=` committed, `!` failed."""
+    said = []
+    for event in found:
+        match event:
+            case Made(signature=signature):
+                said.append(f"+{signature}")
+            case Unmade(signature=signature):
+                said.append(f"-{signature}")
+            case Commit(trial=name):
+                said.append(f"={name}")
+            case Fail(trial=name, step=at):
+                said.append(f"!{name} {at}")
+            case Start() | End() | Begin():
+                pass
+            case _:
+                said.append(type(event).__name__.lower())
+    return said
