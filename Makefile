@@ -1,0 +1,95 @@
+# GNU make and any /bin/sh. `make` alone lists what there is.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SCRIPTS := .ci/need .ci/run
+TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps time
+
+.PHONY: help demo test check lint types layers pytest newest bless bench clean
+
+help:
+	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
+	@echo 'make test     everything, from nothing, as CI does'
+	@echo 'make check    lint, types, layers'
+	@echo 'make bless    write the golden files again; then read the diff'
+	@echo 'make bench    the programs in bench/'
+	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
+
+# -- what is installed
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || .ci/need $(PYTHON)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "zlang needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V);" \
+	         "if you have a newer one, type:  make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    .ci/need "ensurepip=$$($(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+	@echo 'making $(VENV)'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/zlang.done: pyproject.toml hatch_build.py constraints.txt | $(BIN)/python
+	@echo 'installing zlang in $(VENV)'
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/dev.done: pyproject.toml hatch_build.py constraints.txt | $(BIN)/python
+	@echo 'installing zlang and what its developers use in $(VENV)'
+	@$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/zlang.done
+
+# -- for users
+
+# Measured on a disk: /tmp is often memory. After Ctrl-C the (empty) directory stays, for `zlang resume`.
+demo: $(VENV)/zlang.done
+	@.ci/need fio
+	@for place in "$${TMPDIR:-/var/tmp}" /var/tmp "$$PWD"; do \
+	    case $$(stat -f -c %T -- "$$place" 2>/dev/null) in ''|tmpfs|ramfs) ;; *) test -w "$$place" && break ;; esac; \
+	done; \
+	directory=$$(mktemp -d "$$place/zlang-demo-XXXXXX") && export directory || exit 1; \
+	trap : INT TERM; \
+	echo "$(BIN)/zlang run examples/quickstart.zexp --set place='\"$$directory\"'"; \
+	$(BIN)/zlang run examples/quickstart.zexp --yes --set "place=\"$$directory\""; code=$$?; \
+	case $$code in 130|143) ;; *) rm -rf -- "$$directory" ;; esac; \
+	case $$code in 0|1) echo; echo 'zlang is in $(BIN). For this shell, first type:  . $(BIN)/activate' ;; esac; \
+	exit $$code
+
+# -- for developers
+
+test: tools check newest pytest
+
+.PHONY: tools
+tools:
+	@.ci/need $(TOOLS)
+
+check: lint types layers
+
+lint: $(VENV)/dev.done
+	$(BIN)/ruff check
+	shellcheck $(SCRIPTS)
+
+types: $(VENV)/dev.done
+	$(BIN)/mypy
+
+layers: $(VENV)/dev.done
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/dev.done
+	$(BIN)/pytest --cov --cov-report=term
+
+# The database of constraints.txt is the oldest that is supported; this is the newest.
+newest: $(VENV)/dev.done
+	@$(PIP) install --no-deps --upgrade --target $(VENV)/newest 'duckdb<3'
+	PYTHONPATH=$(VENV)/newest $(BIN)/pytest -q tests/store tests/report
+
+bless: $(VENV)/dev.done
+	BLESS=1 $(BIN)/pytest -q tests
+	git diff --stat -- tests
+
+bench: $(VENV)/dev.done
+	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+
+clean:
+	rm -rf $(VENV) dist .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -f zlang/syntax/tables.bin zlang/check/library.bin
+	find zlang tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
