@@ -19,7 +19,7 @@ from zlang.diagnostics import Diagnostic
 from zlang.files import replace_file
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.syntax import parse, tree
+from zlang.syntax import parse, tables, tree
 
 PRELUDE = "core"
 """The module whose kinds need no import."""
@@ -108,14 +108,16 @@ def _sound(finding: Diagnostic) -> None:
 @cache
 def load() -> Library:
     """The library; its places are noted first if need be."""
-    texts = {path.stem: path.read_text("utf-8") for path in sorted(SOURCES.glob("*.zexp"))}
+    texts = _texts()
     kept = _saved()
     if kept is None or kept[0] != texts:
-        save()
-        kept = _saved()
-    assert kept is not None
+        kept = save(must=False)
     _, modules, entries = kept
     return Library(modules, {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}, entries)
+
+
+def _texts() -> dict[str, str]:
+    return {path.stem: path.read_text("utf-8") for path in sorted(SOURCES.glob("*.zexp"))}
 
 
 def _saved() -> tuple[Any, ...] | None:
@@ -126,9 +128,9 @@ def _saved() -> tuple[Any, ...] | None:
     return kept
 
 
-def save() -> None:
-    """Parse the whole library and note where everything is."""
-    texts = {path.stem: path.read_text("utf-8") for path in sorted(SOURCES.glob("*.zexp"))}
+def save(*, must: bool = True) -> tuple[Any, ...]:
+    """Parse the whole library and note where everything is; keep that, unless the package may not be written to."""
+    texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
     entries: dict[str, tuple[Any, ...]] = {}
     for module, text in texts.items():
@@ -148,7 +150,13 @@ def save() -> None:
                 {i.name.text: _place(i.span) for i in kind.items if isinstance(i, tree.Property)},
                 tuple(_place(i.span) for i in kind.items if not isinstance(i, tree.Property)),
             )
-    replace_file(SAVED, marshal.dumps((texts, modules, entries)))
+    made = (texts, modules, entries)
+    try:
+        replace_file(SAVED, marshal.dumps(made, tables.FORMAT))
+    except OSError:
+        if must:
+            raise
+    return made
 
 
 def _place(span: Span) -> _Place:

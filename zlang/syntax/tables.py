@@ -18,6 +18,8 @@ from zlang.record import Record
 _HERE = Path(__file__).parent
 GRAMMAR = _HERE / "zexp.lark"
 SAVED = _HERE / "tables.bin"
+FORMAT = 4
+"""Of marshal: one that every Python from 3.4 on reads, whichever the wheel was made with."""
 
 
 class Tables(Record):
@@ -37,11 +39,9 @@ class Tables(Record):
 @cache
 def load() -> Tables:
     """The tables, made first if need be."""
-    grammar = GRAMMAR.read_text("utf-8")
     made_from, pattern, *rest = _saved()
-    if made_from != grammar:
-        save()
-        made_from, pattern, *rest = _saved()
+    if made_from != GRAMMAR.read_text("utf-8"):
+        _, pattern, *rest = save(must=False)
     return Tables(re.compile(pattern), *rest)
 
 
@@ -54,18 +54,26 @@ def _saved() -> tuple[Any, ...]:
     return kept
 
 
-def save() -> None:
-    """Make the tables from the grammar."""
+def save(*, must: bool = True) -> tuple[Any, ...]:
+    """Make the tables from the grammar and keep them, unless the package may not be written to."""
     from zlang.files import replace_file
 
-    replace_file(SAVED, marshal.dumps((GRAMMAR.read_text("utf-8"), *build())))
+    made = (GRAMMAR.read_text("utf-8"), *build())
+    try:
+        replace_file(SAVED, marshal.dumps(made, FORMAT))
+    except OSError:
+        if must:
+            raise
+    return made
 
 
 def build(*, strict: bool = False) -> tuple[Any, ...]:
     """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
     from lark import Lark
 
-    lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=["file", "expr", "kind_item"], lexer="basic", strict=strict)
+    lark: Any = Lark(
+        GRAMMAR.read_text("utf-8"), parser="lalr", start=["file", "expr", "kind_item"], lexer="basic", strict=strict
+    )
     keywords: dict[str, str] = {}
     literals: dict[str, str] = {}
     patterns: list[tuple[str, str]] = []

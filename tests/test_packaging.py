@@ -1,0 +1,125 @@
+"""The wheel holds what an installed zlang needs, and an installed zlang writes nothing beside itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("zlang", "stdlib", "examples", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel made from a copy of the sources without anything that was made from them."""
+    source = tmp_path_factory.mktemp("source")
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.bin", "__pycache__"))
+        else:
+            shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(source / "dist")]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (found,) = (source / "dist").iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The wheel unpacked as pip does, in a directory that nobody may write to."""
+    site = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
+    subprocess.run([*command, str(wheel)], check=True, timeout=300)
+    _allow_writing(site, allowed=False)
+    yield site
+    _allow_writing(site, allowed=True)
+
+
+def _allow_writing(top: Path, *, allowed: bool) -> None:
+    for path in (top, *top.rglob("*")):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode | stat.S_IWUSR if allowed else mode & ~0o222)
+
+
+def _zlang(site: Path, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed command as somebody who may not write to it: root gives up its power over modes.
+
+    The last line of its standard error says whether the tables had to be made.
+    """
+    powerless = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    program = (
+        "import sys; from zlang.cli.app import guarded; import zlang; assert 'site' in zlang.__file__; "
+        "code = guarded(sys.argv[1:]); print('lark' in sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    return subprocess.run(
+        [*powerless, sys.executable, "-c", program, *arguments],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_wheel_holds_the_package_its_tables_the_library_and_the_examples(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        entry_points = next(name for name in names if name.endswith("entry_points.txt"))
+        assert b"zlang = zlang.cli.app:main" in archive.read(entry_points)
+    expected = {"zlang/syntax/tables.bin", "zlang/check/library.bin"}
+    for folder in ("stdlib", "examples"):
+        expected |= {f"zlang/{folder}/{path.name}" for path in (ROOT / folder).glob("*.zexp")}
+    for path in (ROOT / "zlang").rglob("*"):
+        if path.is_file() and path.suffix not in {".pyc", ".bin"} and not path.name.startswith("."):
+            expected.add(path.relative_to(ROOT).as_posix())
+    assert {name for name in names if ".dist-info/" not in name} == expected
+    assert any(name.endswith("/LICENSE") for name in names)
+
+
+def test_an_installed_zlang_that_may_not_be_written_to_works_and_stays_as_it_is(
+    installed: Path, tmp_path: Path
+) -> None:
+    def state() -> dict[Path, tuple[int, int]]:
+        return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in installed.rglob("*")}
+
+    before = state()
+    example = str(installed / "zlang/examples/quickstart.zexp")
+    checked = _zlang(installed, tmp_path, "check", example)
+    assert (checked.returncode, checked.stderr) == (0, "False\n")
+    assert "24 trials" in checked.stdout
+    listed = _zlang(installed, tmp_path, "kinds", "file")
+    assert (listed.returncode, listed.stderr) == (0, "False\n")
+    assert state() == before
+
+
+@pytest.mark.parametrize("kept", ["zlang/syntax/tables.bin", "zlang/check/library.bin"])
+def test_an_installed_zlang_whose_kept_form_is_of_another_time_still_works(
+    installed: Path, tmp_path: Path, kept: str
+) -> None:
+    """As after a change of the sources in a checkout that belongs to somebody else."""
+    path = installed / kept
+    content = path.read_bytes()
+    path.parent.chmod(0o755)
+    path.chmod(0o644)
+    try:
+        path.write_bytes(b"")
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
+        checked = _zlang(installed, tmp_path, "check", str(installed / "zlang/examples/quickstart.zexp"))
+    finally:
+        path.parent.chmod(0o755)
+        path.chmod(0o644)
+        path.write_bytes(content)
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
+    assert checked.returncode == 0, checked.stderr
+    assert "24 trials" in checked.stdout
