@@ -22,8 +22,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 HEAVY = {"duckdb", "lark", "numpy", "pydantic", "rich", "scipy"}
 
 TOOLS = {
-    "arcstat", "blktrace", "btrfs", "dmsetup", "ext4", "fallocate", "fincore", "fio", "fstrim", "iostat", "lvm", "mdadm",
-    "mkfs", "mpstat", "nvme", "sar", "smartctl", "vmstat", "vmtouch", "xfs", "zdb", "zfs", "zpool",
+    "arcstat", "blktrace", "btrfs", "dmsetup", "ext4", "fallocate", "fincore", "fio", "fstrim", "iostat", "lvm",
+    "mdadm", "mkfs", "mpstat", "nvme", "sar", "smartctl", "vmstat", "vmtouch", "xfs", "zdb", "zfs", "zpool",
 }  # fmt: skip
 NAMED_BY_THE_COMMAND_LINE = {("zlang/cli/app.py", "fio"), ("zlang/cli/planning.py", "fio")}
 """`plan --emit fio`, and the help that says so."""

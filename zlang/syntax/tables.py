@@ -23,8 +23,11 @@ FORMAT = 4
 
 
 class Tables(Record):
-    """`actions[state][terminal]` is a state to shift to, or -1 - rule to reduce by; `rules` are
-    (origin, length, kept parts, builder)."""
+    """What the driver goes by.
+
+    `actions[state][terminal]` is a state to shift to, or -1 - rule to reduce by; `rules` are (origin, length, kept
+    parts, builder).
+    """
 
     scanner: re.Pattern[str]
     keywords: dict[str, str]
