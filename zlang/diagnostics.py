@@ -69,6 +69,7 @@ class Code(Enum):
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")
     NOT_SHOWN = ("E403", "{message}")
 
+    SQL_WORD = ("W502", "the factor `{name}` has the name of a word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")
 
     def __init__(self, id_: str, sentence: str) -> None:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from zlang.check import library, types
 from zlang.check.kinds import kind_of
 from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Program
+from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver, unknown
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, Severity
@@ -25,7 +26,8 @@ from zlang.units import Quantity
 
 CACHES = ("cold", "hot", "as_is")
 """Cache protocols: flushed and verified; filled and verified; left as it is."""
-_FIELDS = ("on", "run", "cache", "repeat", "collect")
+_FIELDS = ("on", "before", "run", "cache", "repeat", "collect")
+_OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 Read = Callable[[str], str]
 
 
@@ -251,13 +253,14 @@ class _Checker:
         cache = fields.get("cache") or Resolver(module_scope, self.report).typed(
             tree.Name(node.name.span, ("as_is",)), (), "cache", self._field_type("cache")
         )
-        axes = tuple(axis for name in ("on", "run", "collect", "cache") if name in fields for axis in fields[name].axes)
+        axes = tuple(axis for name in ("on", "before", "run", "collect", "cache") if name in fields for axis in fields[name].axes)
         factors = self._named(axes)
         return Experiment(
             node.name.text,
             node.title,
             node.span,
             fields.get("on"),
+            fields.get("before"),
             fields["run"],
             cache,
             fields.get("collect"),
@@ -281,21 +284,20 @@ class _Checker:
             return COUNT
         if name == "collect":
             return Type(element=types.ANYTHING_DECLARED)
-        return types.ANYTHING_DECLARED
+        return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
     def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field) -> Expr:
         name = item.name.text
         resolved = resolver.typed(item.value, (node.name.text, name), name, self._field_type(name))
-        roles = {"on": "resource", "run": "workload", "collect": "collector"}
+        roles = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
         if name in roles and not resolved.type.unknown:
             kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
             for kind_name in sorted(kinds):
                 kind = self._kind_by_name(kind_name)
-                if kind is not None and kind.role != roles[name]:
-                    article = "a " if roles[name][0] not in "aeiou" else "an "
+                if kind is not None and kind.role not in roles[name]:
                     found = f"a `{kind_name}`, which is a {kind.role}"
                     place = f"`{name}`"
-                    expected = article + roles[name]
+                    expected = "a " + " or a ".join(roles[name])
                     self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
                     return unknown(resolved.span)
         return resolved
@@ -359,6 +361,10 @@ class _Checker:
         named: dict[str, FactorDef] = {}
         for path, factor in reached.items():
             short = tuple(shortest(column, columns) for column in factor.columns)
+            for name in short:
+                if name.lower() in RESERVED:
+                    hint = f"in queries write `\"{name}\"`, or give the choice a name: `let target = …`"
+                    self.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
             named[path] = FactorDef(path, short, factor.types, factor.size, factor.level, factor.span, factor.cost)
         return named
 

@@ -304,12 +304,13 @@ class _KindScope:
     def _own(self, name: str, span: Span) -> Expr:
         definition = self.builder.properties[name]
         default, unit = definition.default, definition.unit
+        in_unit = values.Memory(lambda _, known: values.in_unit(known, unit))
 
         def value(frame: Any) -> Value:
             known = frame.instance.values.get(name)
             if known is None:
                 known = default.value(frame) if default else ABSENT
-            return values.in_unit(known, unit)
+            return known if unit is None else in_unit(name, known)
 
         def member(what: str, where: Span) -> Expr | None:
             field = next((w.field for w in definition.type.words if w.field and w.field[0] == what), None)

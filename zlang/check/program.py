@@ -174,12 +174,13 @@ class FactorDef(Record):
 
 
 class Experiment(Record):
-    """An experiment: what is measured on what, under which cache protocol, how often, and which points."""
+    """An experiment: what is measured on what, after which treatment, under which cache protocol, how often, and which points."""
 
     name: str
     title: str
     span: Span
     on: Expr | None
+    before: Expr | None
     run: Expr
     cache: Expr
     collect: Expr | None

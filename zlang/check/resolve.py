@@ -581,8 +581,17 @@ class Resolver:
         both_counts = left.type == types.COUNT and right.type == types.COUNT and operator != "/"
         type_ = types.COUNT if both_counts else types.of_dimension(dimension)
 
+        last: tuple[Value, Value, Value] = (None, None, None)
+
+        def computed(at: Any) -> Value:
+            nonlocal last
+            first, second = left.value(at), right.value(at)
+            if first is not last[0] or second is not last[1]:  # most trials share both
+                last = (first, second, values.arithmetic(operator, first, second))
+            return last[2]
+
         def value(at: Any) -> Value:
-            return self._guard(node.span, lambda: values.arithmetic(operator, left.value(at), right.value(at)))
+            return self._guard(node.span, lambda: computed(at))
 
         combined = _combined(node.span, type_, value, [left, right])
         if combined.is_constant:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from zlang import units
@@ -29,6 +30,7 @@ def safe_name(path: tuple[str, ...]) -> str:
     return ".".join(_UNSAFE.sub(lambda found: f"u{ord(found.group()):x}", part) for part in path)
 
 
+@lru_cache(maxsize=4096)
 def quote(text: str) -> str:
     """One word of any POSIX shell (shlex's rule; `=x` is quoted too, for zsh)."""
     if _SAFE.fullmatch(text) and not text.startswith("="):

@@ -56,7 +56,7 @@ class Schedule:
     def __init__(self, experiment: Experiment, seed: int) -> None:
         self.experiment, self.seed = experiment, seed
         self.space = points.of(experiment)
-        dear = experiment.on.reads if experiment.on else frozenset[str]()
+        dear = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         self.plots, self.points = self.space.split(dear)
         self.trials = self.space.count * experiment.repeat
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
@@ -120,6 +120,7 @@ class _Cast:
 
     workload: Instance
     on: Instance | None
+    before: Instance | None
     cache: str
     collectors: tuple[Instance, ...]
 
@@ -127,12 +128,17 @@ class _Cast:
     def identity(self) -> str:
         """The hash of everything that determines the measurement."""
         watched = (one.digest for one in self.collectors)
-        return values.digest(self.workload.digest, self.on.digest if self.on else "", self.cache, *watched)[:12]
+        state = (self.on.digest if self.on else "", self.before.digest if self.before else "", self.cache)
+        return values.digest(self.workload.digest, *state, *watched)[:12]
 
     def frame(self, seed: int, replicate: int) -> Frame:
         """Where the workload's templates are filled in; every replicate draws its own offsets."""
-        drawn = int(values.digest(str(seed), self.identity, str(replicate))[:8], 16) & 0x7FFFFFFF
-        return Frame(self.workload, self.on, {"seed": Quantity(Fraction(drawn))})
+        return _drawn_frame(self.workload, self.on, values.digest(str(seed), self.identity, str(replicate)))
+
+
+def _drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
+    """A frame whose seed is drawn from a hash, of 31 bits as fio takes it."""
+    return Frame(workload, on, {"seed": Quantity(Fraction(int(drawn[:8], 16) & 0x7FFFFFFF))})
 
 
 def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
@@ -143,14 +149,21 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     assert isinstance(workload, Instance)
     assert isinstance(cache, Symbol)
     collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
-    return _Cast(workload, on if isinstance(on, Instance) else None, cache.name, tuple(collectors))
+    before = experiment.before.value(point) if experiment.before else None
+    return _Cast(
+        workload,
+        on if isinstance(on, Instance) else None,
+        before if isinstance(before, Instance) else None,
+        cache.name,
+        tuple(collectors),
+    )
 
 
 class _Builder:
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
         self.setups: dict[str, Setup] = {}
-        self.needs: dict[tuple[str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
+        self.needs: dict[tuple[str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
         experiment, schedule = self.experiment, self.schedule
@@ -186,7 +199,9 @@ class _Builder:
         from zlang.check import library
 
         names: set[str] = {"host"}
-        exprs = [e for e in (self.experiment.on, self.experiment.run, self.experiment.collect) if e is not None]
+        experiment = self.experiment
+        every = (experiment.on, experiment.before, experiment.run, experiment.collect)
+        exprs = [expr for expr in every if expr is not None]
         for expr in exprs:
             names |= expr.type.kinds | (expr.type.element.kinds if expr.type.element else frozenset())
         found: dict[str, Kind] = {}
@@ -222,7 +237,7 @@ class _Builder:
     def _trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
         cast = _cast(self.experiment, slot.point)
         self._join(cast.workload, cast.on)
-        setups, protocol = self._prepared(cast.on, cast.cache)
+        setups, protocol = self._prepared(cast)
         frame = cast.frame(self.schedule.seed, slot.replicate)
         steps = (*protocol, *self._watch(cast.collectors), *self._measure(frame))
         writes = cast.workload.kind.writes
@@ -252,11 +267,13 @@ class _Builder:
                 )
             )
 
-    def _prepared(self, on: Instance | None, cache: str) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
+    def _prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
+        on, cache = cast.on, cast.cache
         if on is None:
             return (), ()
-        known = self.needs.get((on.digest, cache))
+        key = (on.digest, cast.before.digest if cast.before else "", cache)
+        known = self.needs.get(key)
         if known is not None:
             return known
         chain: list[Instance] = []
@@ -266,6 +283,8 @@ class _Builder:
             one = one.parent
         resources = [instance for instance in chain if instance.kind.role == "resource"]
         setups = tuple(self._setup(instance) for instance in resources)
+        if cast.before is not None:
+            setups = (*setups[:-1], self._treated(setups[-1], cast.before, on))
         steps: list[Step] = []
         verbs = {"cold": (Action.FLUSH,), "hot": (Action.WARM,), "as_is": ()}[cache]
         for verb in (*verbs, *((Action.VERIFY,) if verbs else ())):
@@ -281,8 +300,18 @@ class _Builder:
             )
         if len(self.needs) >= _KEPT:
             self.needs.clear()
-        self.needs[on.digest, cache] = setups, tuple(steps)
-        return self.needs[on.digest, cache]
+        self.needs[key] = setups, tuple(steps)
+        return self.needs[key]
+
+    def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> Setup:
+        """The target's setup, followed by what puts it into the wanted state: made anew, it is treated anew."""
+        self._join(treatment, on)
+        action = treatment.kind.action("apply" if treatment.kind.role == "treatment" else "run")
+        assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
+        signature = values.digest(setup.signature, treatment.digest)[:12]
+        frame = _drawn_frame(treatment, on, values.digest(str(self.schedule.seed), signature))
+        steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
+        return replace(setup, signature=signature, make=(*setup.make, *steps))
 
     def _setup(self, instance: Instance) -> Setup:
         known = self.setups.get(instance.digest)
