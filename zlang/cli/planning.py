@@ -157,6 +157,7 @@ def _steps(planned: Planned) -> Iterator[str]:
     header = planned.plan.header
     state = State()
     setups: dict[str, Setup] = {}
+    texts: dict[tuple[bool, str], str] = {}
     for step in header.facts:
         yield _step(step)
     for item in planned.plan.items():
@@ -166,11 +167,15 @@ def _steps(planned: Planned) -> Iterator[str]:
         needed = [setups[signature] for signature in item.setups]
         for change in state.changes(needed):
             state = state.after(change)
-            steps = change.setup.make if isinstance(change, Make) else change.setup.unmake
-            yield from (_step(step) for step in steps)
+            made = isinstance(change, Make)
+            steps = change.setup.make if made else change.setup.unmake
+            key = (made, change.setup.signature)
+            if key not in texts:
+                texts[key] = "".join(map(_step, steps))
+            yield texts[key]
         shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
         yield f"\n# trial {item.number} of {header.trials}, replicate {item.replicate}: {visible(shown)}\n"
-        yield from (_step(step) for step in item.steps)
+        yield from map(_step, item.steps)
         state = state.spoil(item.spoils)
     yield "\n# at the end\n"
     for unmake in state.teardown():
