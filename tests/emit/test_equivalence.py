@@ -62,7 +62,6 @@ class Opinion:
 
 
 def by_runner(at: Path, what: Plan) -> list[tuple[object, ...]]:
-
     made = folder.create(at / "runs", "test", at)
     made.write_plan(what)
     for _ in runner.run(what, made, LocalExecutor(made.name, at), lambda *_: Opinion()):
@@ -81,7 +80,6 @@ def test_runner_and_script_write_the_same_journal(tmp_path: Path, name: str, she
 
 
 def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp_path: Path) -> None:
-
     stuck = plan(setup("p", "pool", unmake="[ -e gone ]"), trial(1, "p"), trial(2, "p"))
     run = carry_out(tmp_path, stuck, code=1)
     (tmp_path / "gone").touch()
@@ -93,7 +91,6 @@ def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp
     half = tmp_path / "half"
     half.mkdir()
     what = plan(trial(1), trial(2))
-
     begun = folder.create(half / "runs", "test", half)
     begun.write_plan(what)
     executor = LocalExecutor(begun.name, half)
