@@ -6,12 +6,15 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SCRIPTS := .ci/need .ci/run
 TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps time
 
-.PHONY: help demo test check lint types layers pytest newest bless bench clean
+SHELL  := /bin/sh
+
+.PHONY: help demo test tools check lint format types layers pytest newest bless bench clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
 	@echo 'make test     everything, from nothing, as CI does'
 	@echo 'make check    lint, types, layers'
+	@echo 'make format   mend what can be mended by itself'
 	@echo 'make bless    write the golden files again; then read the diff'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
@@ -58,7 +61,6 @@ demo: $(VENV)/zlang.done
 
 test: tools check newest pytest
 
-.PHONY: tools
 tools:
 	@.ci/need $(TOOLS)
 
@@ -66,7 +68,12 @@ check: lint types layers
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
 	shellcheck $(SCRIPTS)
+
+format: $(VENV)/dev.done
+	$(BIN)/ruff check --fix --quiet || true
+	$(BIN)/ruff format
 
 types: $(VENV)/dev.done
 	$(BIN)/mypy
@@ -83,7 +90,7 @@ newest: $(VENV)/dev.done
 	PYTHONPATH=$(VENV)/newest $(BIN)/pytest -q tests/store tests/report
 
 bless: $(VENV)/dev.done
-	BLESS=1 $(BIN)/pytest -q tests
+	BLESS=1 $(BIN)/pytest -q $$(grep -rl --include='test_*.py' BLESS tests)
 	git diff --stat -- tests
 
 bench: $(VENV)/dev.done

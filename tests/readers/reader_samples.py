@@ -45,6 +45,6 @@ def fio(tmp_path: Path, name: str, **args: Any) -> Reading:
     return read(tmp_path, "fio", "fio.json", **args)
 
 
-def report(name: str) -> Any:  # noqa: ANN401
+def report(name: str) -> Any:
     """The report of one of the kept fio runs."""
     return json.loads((DATA / f"{name}.json").read_text())

@@ -248,7 +248,7 @@ def test_merged_percentiles_equal_brute_force(histograms: list[dict[int, int]], 
 
 
 def _run(directory: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
-    with open(directory / "measure.err", "wb") as err, open(directory / "measure.out", "wb") as out:
+    with (directory / "measure.err").open("wb") as err, (directory / "measure.out").open("wb") as out:
         command = ["fio", *options, "--output-format=json+", "--output=fio.json"]
         return subprocess.run(command, cwd=directory, stdout=out, stderr=err, check=False, timeout=60)
 
@@ -275,7 +275,7 @@ def test_a_real_write_to_a_full_device(tmp_path: Path) -> None:
 def test_a_real_worker_is_killed(tmp_path: Path) -> None:
     job = ("--name=a", "--rw=randread", "--bs=4096", "--size=1048576", "--runtime=2", "--time_based", "--numjobs=2")
     command = ["fio", *job, "--group_reporting", "--output-format=json+", "--output=fio.json"]
-    with open(tmp_path / "measure.err", "wb") as err:
+    with (tmp_path / "measure.err").open("wb") as err:
         started = subprocess.Popen(command, cwd=tmp_path, stderr=err, stdout=subprocess.DEVNULL)
         time.sleep(1)
         workers = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()

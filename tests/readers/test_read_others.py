@@ -53,7 +53,7 @@ def test_a_torn_table_gives_the_same_rows_or_fewer(
 
 @pytest.mark.skipif(shutil.which("vmstat") is None, reason="vmstat is not installed")
 def test_a_real_vmstat(tmp_path: Path) -> None:
-    with open(tmp_path / "vmstat.out", "wb") as out:
+    with (tmp_path / "vmstat.out").open("wb") as out:
         subprocess.run(["vmstat", "-n", "-t", "1", "2"], stdout=out, env={"LANG": "C", "TZ": "UTC"}, check=True)
     reading = samples.read(tmp_path, "vmstat", "vmstat.out")
     assert {"vmstat_r", "vmstat_bi", "vmstat_us", "vmstat_st"} <= {s.metric for s in reading.samples}

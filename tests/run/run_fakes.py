@@ -151,7 +151,7 @@ def background_run(folder: Folder) -> subprocess.Popen[bytes]:
 
 def _main() -> int:
     # What the CLI will do, without the CLI.
-    from zlang.run.stop import Interrupted  # noqa: PLC0415
+    from zlang.run.stop import Interrupted
 
     where = folder.find(Path(), sys.argv[1])
     try:

@@ -45,7 +45,8 @@ class Reader:
 class Step:
     """One command. Its standard output and error are kept as `NAME.out` and `NAME.err` in its `OUT` directory.
 
-    `expect` is what standard output, stripped, must be for the step's claim to hold (a cold cache, a property in force).
+    `expect` is what standard output, stripped, must be for the step's claim to hold (a cold cache, a property in
+    force).
     A `COLLECT` step runs in the background from just before until just after the measurement.
     """
 

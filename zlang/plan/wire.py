@@ -57,7 +57,7 @@ def _plain(value: object) -> object:
 
 @cache
 def _adapter() -> TypeAdapter[_Line]:
-    from pydantic import TypeAdapter  # noqa: PLC0415  (91 ms that `check` and `plan` need not pay)
+    from pydantic import TypeAdapter
 
     return TypeAdapter(_Line)
 
@@ -74,7 +74,7 @@ def _parse(line: bytes, number: int, name: str) -> _Line:
 
 
 def _first_fault(error: ValueError) -> str:
-    from pydantic import ValidationError  # noqa: PLC0415
+    from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error)

@@ -92,7 +92,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     median = statistics.median(values)
     if n == 1 or not all(0 < v < math.inf for v in values):
         return Estimate(n, median, None, None)
-    from scipy.special import stdtrit  # noqa: PLC0415  costs more than the whole command where there is no interval
+    from scipy.special import stdtrit
 
     logs = [math.log(v) for v in values]
     middle = statistics.fmean(logs)

@@ -84,7 +84,7 @@ def why_failed(directory: Path, step: str, rc: int, timeout: int) -> str:
     return f"{step}: {said[:_LONGEST_REASON]}" if said else f"{step}: exited with {rc}"
 
 
-class _Stopped(Exception):  # noqa: N818  (not an error)
+class _Stopped(Exception):
     """A wish to stop was heard between two commands."""
 
 

@@ -1,9 +1,9 @@
 """The space of an experiment's points: counted, indexed, filtered and sampled without being listed.
 
 In: axes (a tree of choices) and conditions over them. Out: a `Space`.
-Laws, tested against brute force: `len(list(space)) == space.count`; `list(space)[i] == space[i]`; an axis that is reached
-by two ways is one factor; parts that share no axis and no condition multiply. Only parts that do are listed, and of those
-only the factors which the conditions mention, up to `LIMIT` combinations.
+Laws, tested against brute force: `len(list(space)) == space.count`; `list(space)[i] == space[i]`; an axis that is
+reached by two ways is one factor; parts that share no axis and no condition multiply. Only parts that do are listed,
+and of those only the factors which the conditions mention, up to `LIMIT` combinations.
 """
 
 from __future__ import annotations

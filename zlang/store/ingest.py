@@ -50,7 +50,7 @@ class Ingested:
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
     """Build the database from every run folder in or under `runs`, and put it in the place of the one that is there."""
-    import duckdb  # noqa: PLC0415  costs 135 ms: only where a database is opened
+    import duckdb
 
     store.check_replaceable(db)
     sources, copies = run_folders(runs)

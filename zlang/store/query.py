@@ -45,7 +45,7 @@ _UNKNOWN_FUNCTION = re.compile(r"(?:Scalar|Aggregate|Table|Macro)? ?Function wit
 
 def run_query(db: Path, sql: str, parameters: Sequence[object] = ()) -> Result:
     """The answer to one question (of several statements, to the last)."""
-    import duckdb  # noqa: PLC0415  costs 135 ms: only where a database is opened
+    import duckdb
 
     with store.reading(db) as connection:
         try:

@@ -84,7 +84,7 @@ def check_replaceable(path: Path) -> None:
 
 def format_of(connection: duckdb.DuckDBPyConnection) -> str | None:
     """The version of zlang's tables in an open database, if they are there."""
-    import duckdb  # noqa: PLC0415  costs 135 ms: only where a database is opened
+    import duckdb
 
     try:
         row = connection.execute(f"SELECT value FROM {ALIAS}.main.about WHERE key = 'format'").fetchone()
@@ -99,7 +99,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _opened(path: Path) -> duckdb.DuckDBPyConnection:
-    import duckdb  # noqa: PLC0415
+    import duckdb
 
     if not path.is_file():
         raise RunError(f"there is no results database {path}", f"build it: zlang ingest DIR --db {path}")
@@ -119,7 +119,7 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
-    import duckdb  # noqa: PLC0415
+    import duckdb
 
     connection = duckdb.connect(
         ":memory:",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
