@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-
 from emit_plans import SHELLS, carry_out, events, full_plan, plan, setup, step, trial
+
 from zlang.plan.plan import Action, Plan
 from zlang.run import folder, runner
 from zlang.run.events import Commit, End, Recorded

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from emit_plans import full_plan, write
+
 from zlang.emit.registry import EMITTERS
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from emit_plans import SHELLS, carry_out, events, plan, setup, step, trial, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emit_plans import SHELLS, carry_out, events, plan, setup, step, trial, words
 from zlang.emit import json_lines, markdown
 from zlang.plan.plan import Action, Plan
 

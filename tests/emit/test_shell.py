@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from emit_plans import SHELLS, begin, carry_out, events, folder, full_plan, plan, setup, step, trial, words, write
+
 from zlang.emit import json_lines
 from zlang.errors import RunError
 from zlang.plan.plan import Action
