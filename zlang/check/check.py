@@ -293,7 +293,7 @@ class _Checker:
         if name in roles and not resolved.type.unknown:
             kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
             for kind_name in sorted(kinds):
-                kind = self._kind_by_name(kind_name)
+                kind = self.kind_by_name(kind_name)
                 if kind is not None and kind.role not in roles[name]:
                     found = f"a `{kind_name}`, which is a {kind.role}"
                     place = f"`{name}`"
@@ -302,7 +302,8 @@ class _Checker:
                     return unknown(resolved.span)
         return resolved
 
-    def _kind_by_name(self, name: str) -> Kind | None:
+    def kind_by_name(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
         for module in self.modules.values():
             if name in module.kinds:
                 return module.kinds[name]
@@ -314,7 +315,7 @@ class _Checker:
         if run.type.unknown or (on is not None and on.type.unknown) or wheres:
             return
         for workload_name in sorted(run.type.kinds):
-            workload = self._kind_by_name(workload_name)
+            workload = self.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue
             needs = " or ".join(f"a {need}" for need in workload.needs[0])
@@ -323,7 +324,7 @@ class _Checker:
                 self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
                 return
             for target_name in sorted(on.type.kinds):
-                target = self._kind_by_name(target_name)
+                target = self.kind_by_name(target_name)
                 if target is not None and not set(workload.needs[0]) & set(target.offers):
                     offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
                     self.report(
@@ -452,6 +453,9 @@ class ModuleScope:
     def kind(self, name: tree.Name) -> Kind | None:
         return self.checker.find_kind(self.module, name.path)
 
+    def kind_called(self, name: str) -> Kind | None:
+        return self.checker.kind_by_name(name)
+
     def kind_names(self) -> Iterable[str]:
         imported = [library.PRELUDE, *(t for t, alias in self.module.libraries.items() if not alias)]
         shipped = [kind for module in imported for kind in self.checker.library.modules.get(module, ())]
@@ -479,6 +483,9 @@ class ExperimentScope:
 
     def kind(self, name: tree.Name) -> Kind | None:
         return self.outer.kind(name)
+
+    def kind_called(self, name: str) -> Kind | None:
+        return self.outer.kind_called(name)
 
     def kind_names(self) -> Iterable[str]:
         return self.outer.kind_names()

@@ -292,6 +292,9 @@ class _KindScope:
     def kind(self, _name: tree.Name) -> Kind | None:
         return None
 
+    def kind_called(self, _name: str) -> Kind | None:
+        return None
+
     def kind_names(self) -> Iterable[str]:
         return ()
 

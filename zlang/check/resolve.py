@@ -52,6 +52,9 @@ class Scope(Protocol):
     def kind(self, name: tree.Name) -> Kind | None:
         """The kind of that name."""
 
+    def kind_called(self, name: str) -> Kind | None:
+        """The kind of a name as types know it, imported under whatever name."""
+
     def kind_names(self) -> Iterable[str]:
         """All kinds, for suggestions."""
 
@@ -722,12 +725,16 @@ class Resolver:
         resolved = self.single(parent) if isinstance(parent, tree.Name) else self.resolve(parent, (*path, "on"))
         if resolved.type.unknown:
             return resolved
-        wrong = resolved.type.kinds - set(kind.parents)
-        if wrong or not resolved.type.kinds:
+        if not resolved.type.kinds or not all(self._carries(name, kind) for name in resolved.type.kinds):
             expected = " or ".join(f"a `{p}`" for p in kind.parents) or "nothing"
             place = f"what `{kind.name}` stands on"
             self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type))
         return resolved
+
+    def _carries(self, parent: str, kind: Kind) -> bool:
+        """Whether a kind may stand on another: it is named, or it offers what is named."""
+        offered = self.scope.kind_called(parent)
+        return parent in kind.parents or (offered is not None and bool(set(offered.offers) & set(kind.parents)))
 
     def _fields(self, kind: Kind, items: tuple[tree.Item, ...], path: Path) -> dict[str, Expr]:
         fields: dict[str, Expr] = {}

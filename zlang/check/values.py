@@ -63,7 +63,7 @@ def shell_words(value: Value) -> str:
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, tuple):
-        return " ".join([shell_words(part) for part in value])
+        return " ".join([quote(part) if isinstance(part, str) else shell_words(part) for part in value])
     if isinstance(value, Variable):
         return f'"${value.name}"'
     if isinstance(value, Joined):

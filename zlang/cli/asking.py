@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang import pipeline
+from zlang.check.reserved import RESERVED
 from zlang.cli import render, words
 
 if TYPE_CHECKING:
-    from zlang.plan.plan import Header
     from zlang.report.summary import Estimate, Summary
     from zlang.store.query import Result
 
@@ -66,8 +66,8 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
     return 0
 
 
-def summary(db: Path, experiment: str) -> None:
-    """Medians with their intervals by factor, and what does not count."""
+def summary(db: Path, experiment: str) -> Summary:
+    """Print medians with their intervals by factor, and what does not count."""
     found = pipeline.summarise(db, experiment)
     rows = [[_summary_cell(value, column.type) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
     numeric = [column.type not in {"word", "string"} for column in found.columns]
@@ -76,6 +76,7 @@ def summary(db: Path, experiment: str) -> None:
     )
     draw(names, rows, numeric)
     _what_does_not_count(found)
+    return found
 
 
 def _summary_cell(value: object, type_: str) -> str:
@@ -102,8 +103,11 @@ def _what_does_not_count(found: Summary) -> None:
         print(f"  {count:,} do not: {render.visible(reason)}")
 
 
-def example_query(header: Header) -> str:
-    """A question to begin with, for this experiment's factors."""
-    columns = ", ".join(name if name.isidentifier() else f'"{name}"' for name in (f.name for f in header.factors))
-    chosen = f"{columns}, " if columns else ""
-    return f"zlang sql {words.shell(f'select {chosen}median(read_iops) from trials group by all order by all')}"
+def example_query(found: Summary) -> str:
+    """A question to begin with, for this experiment's factors and its first metric."""
+    metric = next((column.name for column in found.columns if column.type == "estimate"), "elapsed")
+    names = [column.name for column in found.columns]
+    factors = names[: names.index("n")]
+    chosen = ", ".join(name if name.isidentifier() and name.lower() not in RESERVED else f'"{name}"' for name in factors)
+    listed = f"{chosen}, " if chosen else ""
+    return f"zlang sql {words.shell(f'select {listed}median({metric}) from trials group by all order by all')}"

@@ -94,11 +94,11 @@ def _again(folder: Folder, db: Path, selection: Selection) -> int:
         print(f"what was measured is kept. Go on: {_resume_line(folder)}", file=sys.stderr)
         return 1
     asking.ingest(folder.path.parent, db, quiet=True)
-    asking.summary(db, header.experiment)
+    found = asking.summary(db, header.experiment)
     command = words.shell(str(db))
     db_option = "" if db == Path("results.duckdb") else f" --db {command}"
     print("\ntry next:")
-    print(f"  {asking.example_query(header)}{db_option}")
+    print(f"  {asking.example_query(found)}{db_option}")
     print(f"  zlang status {words.shell(_named(folder))}")
     return 1 if failures else 0
 

@@ -116,20 +116,17 @@ def plan(program: Program, experiment: Experiment, seed: int, settings: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """What a point reaches: what is measured, on what, under which protocol, watched by whom."""
+    """What a point reaches: what is measured, on what, under which protocol, watched by whom.
+
+    `identity` is the hash of everything that determines the measurement.
+    """
 
     workload: Instance
     on: Instance | None
     before: Instance | None
     cache: str
     collectors: tuple[Instance, ...]
-
-    @property
-    def identity(self) -> str:
-        """The hash of everything that determines the measurement."""
-        watched = (one.digest for one in self.collectors)
-        state = (self.on.digest if self.on else "", self.before.digest if self.before else "", self.cache)
-        return values.digest(self.workload.digest, *state, *watched)[:12]
+    identity: str
 
     def frame(self, seed: int, replicate: int) -> Frame:
         """Where the workload's templates are filled in; every replicate draws its own offsets."""
@@ -150,13 +147,10 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     assert isinstance(cache, Symbol)
     collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
     before = experiment.before.value(point) if experiment.before else None
-    return _Cast(
-        workload,
-        on if isinstance(on, Instance) else None,
-        before if isinstance(before, Instance) else None,
-        cache.name,
-        tuple(collectors),
-    )
+    target, state = (one if isinstance(one, Instance) else None for one in (on, before))
+    decisive = (one.digest if one else "" for one in (workload, target, state))
+    identity = values.digest(*decisive, cache.name, *(one.digest for one in collectors))[:12]
+    return _Cast(workload, target, state, cache.name, tuple(collectors), identity)
 
 
 class _Builder:
@@ -311,7 +305,8 @@ class _Builder:
         signature = values.digest(setup.signature, treatment.digest)[:12]
         frame = _drawn_frame(treatment, on, values.digest(str(self.schedule.seed), signature))
         steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
-        return replace(setup, signature=signature, make=(*setup.make, *steps))
+        said = [replace(step, why=f"before the measurement: {step.why}") for step in steps]
+        return replace(setup, signature=signature, make=(*setup.make, *said))
 
     def _setup(self, instance: Instance) -> Setup:
         known = self.setups.get(instance.digest)
@@ -350,6 +345,7 @@ class _Builder:
 
     def _steps(self, action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
         steps = []
+        reader = _reader(action.readers[0], frame) if action.readers else None
         for i, command in enumerate(action.commands, start=1):
             timeout = command.timeout.value(frame) if command.timeout else None
             steps.append(
@@ -360,10 +356,9 @@ class _Builder:
                     why=command.why,
                     timeout=_seconds(timeout),
                     expect=None if command.expect is None else _filled(command.expect, frame),
+                    reader=reader if i == len(action.commands) else None,
                 )
             )
-        if action.readers and steps:
-            steps[-1] = replace(steps[-1], reader=_reader(action.readers[0], frame))
         return steps
 
 
