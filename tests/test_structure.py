@@ -25,8 +25,12 @@ TOOLS = {
     "arcstat", "blktrace", "btrfs", "dmsetup", "ext4", "fallocate", "fincore", "fio", "fstrim", "iostat", "lvm",
     "mdadm", "mkfs", "mpstat", "nvme", "sar", "smartctl", "vmstat", "vmtouch", "xfs", "zdb", "zfs", "zpool",
 }  # fmt: skip
-NAMED_BY_THE_COMMAND_LINE = {("zlang/cli/app.py", "fio"), ("zlang/cli/planning.py", "fio")}
-"""`plan --emit fio`, and the help that says so."""
+NAMED_BY_THE_COMMAND_LINE = {
+    ("zlang/cli/app.py", "fio"),
+    ("zlang/cli/planning.py", "fio"),
+    ("zlang/cli/teaching.py", "fio"),
+}
+"""`plan --emit fio` and the help that says so; the first program, which `init` writes."""
 
 PURE = ("syntax", "check", "space", "plan", "emit")
 IMPURE = {

@@ -38,7 +38,7 @@ def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
     for i in range(draw(st.integers(1, 5))):
         size = draw(st.integers(1, 3))
         branches: tuple[tuple[Axis, ...], ...] | None = None
-        if made and draw(st.booleans()):
+        if len(made) > 0 and draw(st.booleans()):
             pick = st.lists(st.sampled_from(made), max_size=2, unique_by=lambda a: a.path)
             branches = tuple(tuple(draw(pick)) for _ in range(size))
         made.append(Axis(f"f{i}", size, branches))
