@@ -6,6 +6,7 @@ would take a fifth of its time (bench/README.md). A record shares its methods wi
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, dataclass_transform
 
 
@@ -17,6 +18,7 @@ class _RecordType(type):
         made: Any = super().__new__(cls, name, bases, {**space, "__slots__": fields})
         made.__match_args__ = made.record_fields = fields
         made.record_defaults = defaults
+        made.record_values = attrgetter(*fields) if len(fields) > 1 else lambda one: tuple(getattr(one, f) for f in fields)
         return made
 
 
@@ -40,14 +42,15 @@ class Record(metaclass=_RecordType):
         if named:
             raise TypeError(f"BUG: {type(self).__name__} has no {', '.join(named)}")
 
-    def _values(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, field) for field in self.record_fields])  # type: ignore[attr-defined]
-
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._values() == other._values()  # type: ignore[attr-defined]
+        if self is other:
+            return True
+        kind: Any = type(self)
+        return type(other) is kind and bool(kind.record_values(self) == kind.record_values(other))
 
     def __hash__(self) -> int:
-        return hash((type(self), *self._values()))
+        kind: Any = type(self)
+        return hash((kind, *kind.record_values(self)))
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{f}={getattr(self, f)!r}" for f in self.record_fields)  # type: ignore[attr-defined]
