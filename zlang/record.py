@@ -18,8 +18,12 @@ class _RecordType(type):
         made: Any = super().__new__(cls, name, bases, {**space, "__slots__": fields})
         made.__match_args__ = made.record_fields = fields
         made.record_defaults = defaults
-        made.record_values = attrgetter(*fields) if len(fields) > 1 else lambda one: tuple(getattr(one, f) for f in fields)
+        made.record_values = attrgetter(*fields) if len(fields) > 1 else _values
         return made
+
+
+def _values(one: Any) -> tuple[object, ...]:
+    return tuple([getattr(one, field) for field in one.record_fields])
 
 
 class Record(metaclass=_RecordType):
@@ -45,12 +49,12 @@ class Record(metaclass=_RecordType):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        kind: Any = type(self)
-        return type(other) is kind and bool(kind.record_values(self) == kind.record_values(other))
+        read: Any = type(self).record_values  # type: ignore[attr-defined]
+        return type(other) is type(self) and bool(read(self) == read(other))
 
     def __hash__(self) -> int:
-        kind: Any = type(self)
-        return hash((kind, *kind.record_values(self)))
+        read: Any = type(self).record_values  # type: ignore[attr-defined]
+        return hash((type(self), *read(self)))
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{f}={getattr(self, f)!r}" for f in self.record_fields)  # type: ignore[attr-defined]
