@@ -207,8 +207,8 @@ def query(db: Path, sql: str) -> Result:
     return run_query(db, sql)
 
 
-def summarise(db: Path, experiment: str) -> Summary:
-    """Medians and intervals by factor. Raises RunError."""
+def summarise(db: Path) -> Summary:
+    """Medians and intervals by factor, of the plan that ran last. Raises RunError."""
     from zlang.report.summary import summarise as medians
 
-    return medians(db, experiment)
+    return medians(db)

@@ -66,9 +66,9 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
     return 0
 
 
-def summary(db: Path, experiment: str) -> Summary:
+def summary(db: Path) -> Summary:
     """Print medians with their intervals by factor, and what does not count."""
-    found = pipeline.summarise(db, experiment)
+    found = pipeline.summarise(db)
     rows = [[_summary_cell(value, column.type) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
     numeric = [column.type not in {"word", "string"} for column in found.columns]
     names = tuple(

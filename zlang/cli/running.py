@@ -94,7 +94,7 @@ def _again(folder: Folder, db: Path, selection: Selection) -> int:
         print(f"what was measured is kept. Go on: {_resume_line(folder)}", file=sys.stderr)
         return 1
     asking.ingest(folder.path.parent, db, quiet=True)
-    found = asking.summary(db, header.experiment)
+    found = asking.summary(db)
     command = words.shell(str(db))
     db_option = "" if db == Path("results.duckdb") else f" --db {command}"
     print("\ntry next:")

@@ -63,7 +63,7 @@ class Summary:
 
 
 def summarise(db: Path, experiment: str | None = None) -> Summary:
-    """The summary of one experiment, or of the one that was worked on last."""
+    """The summary of all runs of an experiment, or of the plan that ran last."""
     name, schema = _experiment(db, experiment)
     catalogue = run_query(
         db, 'SELECT name, role, type, unit FROM "columns" WHERE experiment = ? ORDER BY position', [name]
@@ -71,7 +71,11 @@ def summarise(db: Path, experiment: str | None = None) -> Summary:
     factors = [Column(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
     known = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
     known["elapsed"] = "s"
-    table = f"{quoted(schema)}.all_trials"
+    table = "main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials"
+    if factors:
+        counts = ", ".join(f"count({quoted(factor.name)})" for factor in factors)
+        total, *seen = run_query(db, f"SELECT count(*), {counts} FROM {table}").rows[0]
+        factors = [factor for factor, count in zip(factors, seen, strict=True) if count or not total]
     metrics = _metrics(db, table, list(known))
     rows = _rows(db, table, [f.name for f in factors], metrics)
     total, valid = run_query(db, f"SELECT count(*), count(*) FILTER (valid) FROM {table}").rows[0]

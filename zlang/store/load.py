@@ -45,7 +45,10 @@ def everything(
         newest = max(experiments, key=lambda e: e.newest)
         for view in ("all_trials", "trials"):
             source = f"{quoted(schemas[newest.name])}.{view}"
-            connection.execute(f"CREATE VIEW main.{view} AS SELECT * FROM {source}")
+            connection.execute(
+                f"CREATE VIEW main.{view} AS SELECT * FROM {source} WHERE run IN (SELECT run FROM main.runs "
+                f"WHERE plan IS NOT DISTINCT FROM (SELECT plan FROM main.runs WHERE run = {literal(newest.newest[1])}))"
+            )
     connection.execute("CHECKPOINT")
 
 

@@ -1,6 +1,7 @@
 -- The tables of a results database. It is derived: `zlang ingest` builds it again from the run folders at any time.
 -- Beside these, every experiment has a schema of its own with `all_trials` (a wide typed table) and `trials`
--- (its valid rows); the newest experiment's two are also there as `main.trials` and `main.all_trials`.
+-- (its valid rows). `main.trials` and `main.all_trials` show those of the plan that ran last: another plan, be it the same
+-- file with another `--set`, measured something else.
 
 CREATE TABLE about (key VARCHAR, value VARCHAR);
 
