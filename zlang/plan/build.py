@@ -292,6 +292,10 @@ class _Builder:
             raise ProgramError(
                 Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint="say `cache = as_is`")
             )
+        for instance in resources:
+            action = instance.kind.actions.get(("verify", "property"))
+            if action is not None:
+                steps += self._steps(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
         if len(self.needs) >= _KEPT:
             self.needs.clear()
         self.needs[key] = setups, tuple(steps)
