@@ -1,18 +1,17 @@
 """What the benchmarks share: commands measured in turn, and the table that says whether the targets are met.
 
-In: commands. Out: wall time, CPU time and peak memory of each, with its children, as medians. Rule: what is compared is run
-in turn (A B A B), so that a machine whose speed wanders slows both; a figure never stands without what it is compared with.
+In: commands. Out: wall time, CPU time and peak memory of each, with its children, as medians. Rule: what is compared is
+run in turn (A B A B), so that a machine whose speed wanders slows both; no figure stands alone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -75,16 +74,24 @@ def environment(setting: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, **(setting or {})}
 
 
-@contextlib.contextmanager
-def installed(scratch: Path, *others: str) -> Iterator[Path]:
-    """The `bin` of a scratch environment with a wheel of this checkout in it, compiled as pip does, and other packages."""
-    quiet = {"stdout": subprocess.DEVNULL, "check": True, "env": environment()}
-    venv.create(scratch / "venv", with_pip=True)
-    pip = [str(scratch / "venv" / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(scratch), str(ROOT)], **quiet)  # type: ignore[call-overload]
-    wheels = [str(path) for path in scratch.glob("zlang-*.whl")]
-    subprocess.run([*pip, "install", *wheels, *others], **quiet)  # type: ignore[call-overload]
-    yield scratch / "venv" / "bin"
+def zlang(*words: str) -> list[str]:
+    """A command line of zlang as it stands in this checkout."""
+    return [sys.executable, "-m", "zlang.cli.app", *words]
+
+
+def installed(scratch: Path, *packages: str) -> Path:
+    """The `bin` of a new environment that has these packages, compiled as pip does."""
+    venv.create(scratch, with_pip=True)
+    pip(scratch / "bin" / "python", "install", "-c", str(ROOT / "constraints.txt"), *packages)
+    return scratch / "bin"
+
+
+def pip(python: Path, *words: str) -> None:
+    """What pip says is only of interest where it fails."""
+    command = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
+    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}:\n{done.stdout.decode(errors='replace')}")
 
 
 @dataclass(frozen=True, slots=True)
