@@ -54,7 +54,7 @@ demo: $(VENV)/zlang.done
 	echo "$(BIN)/zlang run examples/quickstart.zexp --set place='\"$$directory\"'"; \
 	$(BIN)/zlang run examples/quickstart.zexp --yes --set "place=\"$$directory\""; code=$$?; \
 	case $$code in 130|143) ;; *) rm -rf -- "$$directory" ;; esac; \
-	case $$code in 0|1) echo; echo 'zlang is in $(BIN). For this shell, first type:  . $(BIN)/activate' ;; esac; \
+	case $$code in 0|1|130|143) echo; echo 'zlang is in $(BIN). For this shell, first type:  . $(BIN)/activate' ;; esac; \
 	exit $$code
 
 # -- for developers

@@ -99,6 +99,13 @@ def test_an_installed_zlang_that_is_read_only_works_and_stays_as_it_is(installed
     assert state() == before
 
 
+def test_the_installed_command_ends_with_1_when_a_program_is_wrong(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "wrong.zexp").write_text("experiment unclosed {\n")
+    checked = _zlang(installed, tmp_path, "check", "wrong.zexp")
+    assert checked.returncode == 1
+    assert "never closed" in checked.stderr
+
+
 @pytest.mark.parametrize("kept", ["zlang/syntax/tables.bin", "zlang/check/library.bin"])
 def test_an_installed_zlang_whose_kept_form_is_of_another_time_still_works(
     installed: Path, tmp_path: Path, kept: str
