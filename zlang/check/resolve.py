@@ -683,7 +683,7 @@ class Resolver:
             hint = self.scope.kind_hint(name) or did_you_mean(name, self.scope.kind_names())
             self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
             return unknown(span)
-        if is_given and kind.action("given") is None:
+        if is_given and kind.action("present") is None:
             self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name))
         stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)

@@ -317,7 +317,7 @@ class _Builder:
         if known is not None and known.key == instance.key:
             return known
         frame = Frame(instance)
-        make = instance.kind.action("given" if instance.is_given else "create")
+        make = instance.kind.action("present" if instance.is_given else "create")
         unmake = None if instance.is_given else instance.kind.action("destroy")
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
         offered = [kind_offer.value(frame) for kind_offer in instance.kind.offers.values()]

@@ -1,0 +1,166 @@
+"""Plans of small programs: identity, seeds, setups, the protocol of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.diagnostics import Code, ProgramError
+from zlang.plan import wire
+from zlang.plan.plan import Action, Plan, Setup, Trial
+from zlang.plan.state import Make, State
+from zlang.source import Source
+
+PROGRAM = """
+import fio
+import linux
+param size: size = 1MiB
+dir here { path = "." }
+file data on here { size = size }
+fio soak  { rw = randwrite  bs = 4KiB }
+fio reads { rw = RW  bs = 4KiB | 8KiB  iodepth = 1..3 }
+experiment e {
+  on = data
+  run = reads
+  cache = cold
+  repeat = 2
+  collect = [vmstat {}, diskstats { interval = 2s }]
+}
+"""
+
+
+def plan_of(text: str, seed: int = 1, **values: str) -> Plan:
+    said = Overrides(values)
+    checked = pipeline.check(Source("program.zexp", text), said)
+    assert checked.findings == ()
+    return pipeline.plan(checked, pipeline.choose(checked, None), seed, said).plan
+
+
+def trials(plan: Plan) -> list[Trial]:
+    return [item for item in plan.items() if isinstance(item, Trial)]
+
+
+def setups(plan: Plan) -> list[Setup]:
+    return [item for item in plan.items() if isinstance(item, Setup)]
+
+
+READS = PROGRAM.replace("RW", "randread")
+WRITES = PROGRAM.replace("RW", "randwrite")
+
+
+def test_the_same_input_and_seed_give_the_same_plan_byte_for_byte() -> None:
+    assert list(wire.dump(plan_of(READS))) == list(wire.dump(plan_of(READS)))
+    assert list(wire.dump(plan_of(READS, seed=2))) != list(wire.dump(plan_of(READS)))
+
+
+def test_an_identity_is_of_what_determines_the_measurement() -> None:
+    identities = {t.identity for t in trials(plan_of(READS))}
+    assert len(identities) == 6
+    renamed = READS.replace("reads", "lookups").replace("data", "stuff").replace(" e {", " other {")
+    commented = READS.replace("repeat = 2", "repeat = 5  # more")
+    assert {t.identity for t in trials(plan_of(renamed))} == identities
+    assert {t.identity for t in trials(plan_of(commented, seed=7))} == identities
+    assert identities < {t.identity for t in trials(plan_of(READS.replace("8KiB", "8KiB | 16KiB")))}
+    for other in (plan_of(READS, size="2MiB"), plan_of(WRITES), plan_of(READS.replace("cold", "hot"))):
+        assert not identities & {t.identity for t in trials(other)}
+
+
+def test_no_replicate_replays_the_offsets_of_another() -> None:
+    commands = [step.command for t in trials(plan_of(READS)) for step in t.steps if step.action is Action.MEASURE]
+    seeds = {word for command in commands for word in command.split() if word.startswith("--randseed=")}
+    assert len(seeds) == len(commands) == 12
+
+
+def test_a_trial_flushes_verifies_collects_and_measures() -> None:
+    for trial in trials(plan_of(READS)):
+        actions = [step.action for step in trial.steps]
+        assert actions == [Action.FLUSH, Action.FLUSH, Action.VERIFY, Action.COLLECT, Action.COLLECT, Action.MEASURE]
+        assert [step.name for step in trial.steps if step.action is Action.COLLECT] == [
+            "e.collect.vmstat",
+            "e.collect.diskstats",
+        ]
+        assert all(step.why and step.timeout > 0 for step in trial.steps)
+        assert all(not (step.expect and step.action is not Action.VERIFY) for step in trial.steps)
+
+
+def replayed(plan: Plan) -> Iterator[tuple[Trial, int]]:
+    """Each trial with how often the data were laid out for it, by the state that the runner keeps."""
+    state, known = State(), dict[str, Setup]()
+    for item in plan.items():
+        if isinstance(item, Setup):
+            known[item.signature] = item
+            continue
+        made = 0
+        for change in state.changes([known[signature] for signature in item.setups]):
+            state = state.after(change)
+            made += isinstance(change, Make) and change.setup.key == "data"
+        assert all(state.has(known[signature]) for signature in item.setups)
+        yield item, made
+        state = state.spoil(item.spoils)
+
+
+def test_reading_leaves_the_data_and_writing_has_them_laid_out_anew() -> None:
+    assert [made for _, made in replayed(plan_of(READS))] == [1] + [0] * 11
+    assert [made for _, made in replayed(plan_of(WRITES))] == [1] * 12
+
+
+def test_what_is_done_before_belongs_to_the_state_of_the_target() -> None:
+    plan = plan_of(READS.replace("run = reads", "before = none | soak  run = reads"))
+    treated = [s for s in setups(plan) if s.key == "data" and len(s.make) == 3]
+    assert len(treated) == 1
+    assert "before the measurement" in treated[0].make[-1].why
+    assert sum(made for _, made in replayed(plan)) == 2
+
+
+def test_every_setup_stands_before_the_first_trial_that_needs_it() -> None:
+    seen: set[str] = set()
+    for item in plan_of(READS.replace("size = size", "size = 1MiB | 2MiB")).items():
+        if isinstance(item, Setup):
+            assert item.signature not in seen
+            seen.add(item.signature)
+        else:
+            assert set(item.setups) <= seen
+
+
+def test_hostile_values_are_one_word_each() -> None:
+    hostile = "a 'b' \\\"c\\\" $(touch pwned) `x` ; rm -rf *"
+    plan = plan_of(READS.replace('path = "."', f'path = "{hostile}"'))
+    wanted = hostile.replace("\\", "")
+    import shlex
+
+    words = shlex.split(setups(plan)[0].make[0].command.replace('"$RUN"', "RUN"))
+    assert words == ["mkdir", "--", f"{wanted}/zlang-RUN"]
+
+
+def test_a_cache_that_nobody_can_make_cold_is_refused() -> None:
+    text = """
+    dir here { path = "." }
+    shell build { command = "true" }
+    experiment e { on = here  run = build  cache = cold }
+    """
+    with pytest.raises(ProgramError) as error:
+        trials(plan_of(text))
+    assert error.value.diagnostic.code is Code.NOT_SHOWN
+    assert "cold" in error.value.diagnostic.message
+
+
+def test_a_thing_that_is_given_is_verified_and_never_made() -> None:
+    text = """
+    kind place: resource {
+      property path: path { required = on }
+      offers dir = "{path}"
+      present { sh "test -d {path}" { why = "it is there" } }
+      create { sh "mkdir -- {path}" { why = "make it" } }
+      destroy { sh "rmdir -- {path}" { why = "remove it" } }
+    }
+    given place tmp { path = "/tmp" }
+    shell look { command = "ls"  writes = off }
+    experiment e { on = tmp  run = look }
+    """
+    (setup,) = setups(plan_of(text))
+    assert [step.command for step in setup.make] == ["test -d /tmp"]
+    assert setup.unmake == ()
+    assert setup.creates == ""
