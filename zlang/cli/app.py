@@ -222,9 +222,7 @@ def guarded(arguments: list[str] | None = None) -> int:
 
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        application(words)(args=words, standalone_mode=False)
-    except typer.Exit as done:
-        return done.exit_code
+        code = application(words)(args=words, standalone_mode=False)  # what `typer.Exit` was raised with
     except UsageError as error:
         error.show()
         return 2
@@ -244,7 +242,7 @@ def guarded(arguments: list[str] | None = None) -> int:
         return 0
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
         return render.bug(error)
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 if __name__ == "__main__":
