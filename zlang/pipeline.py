@@ -96,6 +96,15 @@ def emit(planned: Planned, form: str) -> Iterator[str]:
     return EMITTERS[form](planned.plan)
 
 
+def job_forms(planned: Planned) -> set[str]:
+    """The tools for which the first trial can be written as a job file."""
+    from zlang.plan import build
+
+    slot = next(planned.schedule.slots())
+    made = build.job(slot, planned.experiment, planned.schedule.seed)
+    return {made[0]} if made else set()
+
+
 def job_files(planned: Planned) -> Iterator[tuple[str, str]]:
     """Each trial as the job file of its own tool: names and texts. Raises ProgramError, RunError."""
     from zlang.plan import build

@@ -68,7 +68,7 @@ def plan(
     trials: Annotated[bool, typer.Option("--trials", help="list every trial, in order")] = False,
     steps: Annotated[bool, typer.Option("--steps", help="print every command, in order, with why it is there")] = False,
     emit: Annotated[
-        str | None, typer.Option("--emit", metavar="FORMAT", help="write the plan as sh, json, markdown or fio job files")
+        str | None, typer.Option("--emit", metavar="FORMAT", help="write the plan as sh, json, markdown, or as the job files of the workload's own tool")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="write files there, not to the screen")] = None,
     seed: Seed = None,

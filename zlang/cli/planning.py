@@ -35,8 +35,6 @@ def plan(  # noqa: PLR0913 - the command's options
 ) -> int:
     """Show or write the plan."""
     said = checking.overrides(settings, profile)
-    if emit is not None:
-        words.one_of("--emit", emit, (*_FILES, "fio"))
     checked = checking.sound(file, said)
     chosen = pipeline.choose(checked, experiment)
     planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
@@ -65,14 +63,15 @@ def _write(pieces: Iterator[str]) -> None:
 
 def _overview(planned: Planned, file: str) -> None:
     header = planned.plan.header
-    items = islice(planned.plan.items(), FIRST * 4)
     setups: list[Setup] = []
     first: list[Trial] = []
-    for item in items:
+    for item in planned.plan.items():
         if isinstance(item, Setup):
             setups.append(item)
-        elif len(first) < FIRST:
-            first.append(item)
+            continue
+        first.append(item)
+        if len(first) == FIRST:
+            break
     print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
     print()
     plots = planned.schedule.plots.count
@@ -191,8 +190,8 @@ def _step(step: Step) -> str:
 
 
 def _emit(planned: Planned, form: str, out: Path | None) -> None:
-    if form == "fio":
-        _emit_jobs(planned, out)
+    if form not in _FILES:
+        _emit_jobs(planned, form, out)
         return
     pieces = pipeline.emit(planned, form)
     if out is None:
@@ -203,7 +202,8 @@ def _emit(planned: Planned, form: str, out: Path | None) -> None:
     print(f"written: {path}")
 
 
-def _emit_jobs(planned: Planned, out: Path | None) -> None:
+def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
+    words.one_of("--emit", form, (*_FILES, *pipeline.job_forms(planned)))
     written = 0
     for name, text in pipeline.job_files(planned):
         if out is None:

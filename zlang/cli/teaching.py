@@ -15,43 +15,16 @@ from zlang.cli import checking, render, words
 from zlang.errors import RunError
 from zlang.suggest import did_you_mean
 
-FIRST_PROGRAM = """\
-# A first experiment. Check it with `zlang check`, look at it with `zlang plan`, carry it out with `zlang run`.
-import fio                                 # the kind `fio`; `zlang kinds` lists what there is
-
-param size: size     = 256MiB              # zlang run FILE --set size=1GiB
-param time: duration = 10s
-
-profile smoke { size = 16MiB  time = 1s }  # zlang run FILE --profile smoke
-
-# Where: a directory of the disk to be measured. The run makes one of its own in it and removes it again.
-dir  here         { path = "." }
-file data on here { size = size  content = random }
-
-# What: `|` is "or". Each `|` is a factor, and every combination is measured.
-fio readers {
-  ioengine   = libaio  direct = on
-  rw         = read | randread
-  bs         = 4KiB | 128KiB
-  iodepth    = 1 | 16
-  time_based = on      runtime = time
-}
-
-experiment first "What do block size and queue depth do to reads here?" {
-  on     = data
-  run    = readers
-  cache  = cold                            # flushed, and verified to be cold, before each measurement
-  repeat = 3
-  # where  readers.bs >= 128KiB or readers.iodepth > 1
-}
-"""
+_HERE = Path(__file__).resolve()
+EXAMPLES = next((up / "examples" for up in (_HERE.parents[1], _HERE.parents[2]) if (up / "examples").is_dir()), _HERE)
+"""Inside the wheel, or beside the package in a checkout."""
 
 
 def init(file: Path) -> int:
     """Write the first program; an existing file is left alone."""
     try:
         with file.open("x", encoding="utf-8") as out:
-            out.write(FIRST_PROGRAM)
+            out.write((EXAMPLES / "first.zexp").read_text("utf-8"))
     except FileExistsError:
         raise RunError(f"{file} is there already", "give another name: zlang init FILE") from None
     except (OSError, ValueError) as error:
