@@ -10,6 +10,9 @@ from enum import Enum
 from zlang.record import Record
 from zlang.source import Span
 
+MOST = 100
+"""How many findings of a program are shown."""
+
 
 class Severity(Enum):
     """An error stops the program from being planned; a warning does not."""
@@ -29,6 +32,8 @@ class Code(Enum):
     TOO_DEEP = ("E106", "nested more than {limit} deep")
     BAD_INTERPOLATION = ("E107", "this `{brace}` in a text stands alone")
     TOO_LONG = ("E108", "a program may have {limit} characters, this one has {length}")
+    TOO_MANY = ("E109", "there is more, but {limit} findings are enough to begin with")
+    TOO_MUCH = ("E110", "this takes more than {limit} steps to work out")
 
     UNKNOWN_NAME = ("E201", "nothing here is called `{name}`")
     UNKNOWN_KIND = ("E202", "there is no kind `{name}`")
@@ -39,7 +44,6 @@ class Code(Enum):
     IMPORT_CIRCLE = ("E207", "importing {target} makes a circle: {circle}")
     MISSING_PROPERTY = ("E208", "`{kind}` needs `{name}`")
     UNKNOWN_FUNCTION = ("E209", "there is no function `{name}`")
-    UNKNOWN_EXPERIMENT = ("E210", "there is no experiment `{name}`")
     NO_EXPERIMENT = ("E211", "the program has no experiment")
     UNKNOWN_PARAM = ("E212", "the program has no param `{name}`")
     UNKNOWN_PROFILE = ("E213", "the program has no profile `{name}`")
@@ -51,7 +55,7 @@ class Code(Enum):
     MIXED_UNITS = ("E303", "cannot {verb} {left} and {right}")
     EMPTY_RANGE = ("E304", "this range has no values")
     WRONG_ARGUMENTS = ("E305", "`{name}` takes {expected}, not {found}")
-    ZIP_WIDTH = ("E306", "{names} names, but {values} values")
+    ZIP_WIDTH = ("E306", "expected {names} values in parentheses, found {values}")
     WRONG_ROLE = ("E307", "{place} must be {expected}, this is {found}")
     NOT_CONSTANT = ("E308", "{place} must be the same in every trial")
     NOT_WHOLE = ("E309", "`{name}` is {value}, which is no whole number of {unit}")
@@ -62,7 +66,6 @@ class Code(Enum):
     RANGE_TOO_LONG = ("E314", "a range may have {limit} values, this one has {count}")
     NOTHING_OFFERED = ("E315", "`{workload}` needs {needs}, and {target} offers {offers}")
     CHOICE_HERE = ("E316", "a choice inside an expression needs a name")
-
     NOT_GIVEN = ("E317", "`{kind}` cannot be `given`: it has no command that verifies that it is there")
 
     BAD_KIND = ("E401", "{message}")

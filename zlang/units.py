@@ -11,6 +11,7 @@ import re
 from fractions import Fraction
 
 from zlang.record import Record
+from zlang.suggest import did_you_mean
 
 
 class Dimension(Record):
@@ -80,6 +81,8 @@ for _p, _n in _DECIMAL.items():
 _SIZES["kB"] = 1000
 UNITS = (*(u for u in _SIZES if u.endswith("iB") or u == "B"), *_TIMES, "%", "/s")
 
+MOST_BITS = 1000
+"""Numbers are exact up to this size, above and below the line: some 300 digits."""
 _NUMBER = re.compile(r"(-?[0-9][0-9_]*(?:\.[0-9]+)?)(.*)")
 _AMBIGUOUS = {"KB", "kB", "MB", "GB", "TB", "PB", "EB"}
 
@@ -102,6 +105,8 @@ def parse(text: str) -> Quantity:
     if matched is None:
         raise UnitError(f"`{text}` is not a number", "write digits, then a unit")
     digits, unit = matched.groups()
+    if len(digits) > MOST_BITS // 4:
+        raise UnitError(f"a number may have {MOST_BITS // 4} digits, this one has {len(digits):,}", "")
     number = Fraction(digits.replace("_", ""))
     if unit == "":
         return Quantity(number)
@@ -115,14 +120,27 @@ def parse(text: str) -> Quantity:
         return Quantity(number * _TIMES[name], DURATION)
     if name in _SIZES and not (name in _AMBIGUOUS and name.upper() == "KB"):
         if name in _AMBIGUOUS and not _is_vendor_size(name):
-            raise _ambiguous(digits, name, per_second)
+            raise _ambiguous(digits, name, per_second=per_second)
         return Quantity(number * _SIZES[name], RATE if per_second else SIZE)
     if name.upper().removesuffix("B").removesuffix("I") in _BINARY and len(name) > 1:
-        raise _ambiguous(digits, name, per_second)
+        raise _ambiguous(digits, name, per_second=per_second)
     if name and name.upper() in _BINARY:
         return Quantity(number * _BINARY[name.upper()], RATE if per_second else SIZE)
-    known = "B KiB MiB GiB TiB PiB, kB-free; ns us ms s min h d; %; /s"
-    raise UnitError(f"unknown unit `{unit}`", f"the units are {known.replace(', kB-free', '')}")
+    raise UnitError(f"there is no unit `{unit}`", _nearest_unit(unit))
+
+
+def _nearest_unit(unit: str) -> str:
+    spelled = {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "minute": "min", "minutes": "min", "mins": "min"}
+    spelled |= {"hour": "h", "hours": "h", "hr": "h", "day": "d", "days": "d", "bytes": "B", "byte": "B", "b": "B"}
+    if unit.lower() in spelled:
+        return f"did you mean `{spelled[unit.lower()]}`?"
+    known = "sizes are in B KiB MiB GiB TiB PiB, durations in ns us ms s min h d, and `%`, `/s`"
+    return did_you_mean(unit, UNITS) or known
+
+
+def is_large(amount: Fraction) -> bool:
+    """Whether a number is beyond what zlang works with."""
+    return amount.numerator.bit_length() > MOST_BITS or amount.denominator.bit_length() > MOST_BITS
 
 
 def _is_vendor_size(name: str) -> bool:
@@ -130,7 +148,7 @@ def _is_vendor_size(name: str) -> bool:
     return name in {"MB", "GB", "TB", "PB", "EB"}
 
 
-def _ambiguous(digits: str, name: str, per_second: bool) -> UnitError:
+def _ambiguous(digits: str, name: str, *, per_second: bool) -> UnitError:
     prefix = name[0].upper()
     tail = "/s" if per_second else ""
     binary = f"`{digits}{prefix}iB{tail}` ({_commas(digits, _BINARY[prefix])} bytes)"

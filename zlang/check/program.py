@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zlang.check.types import NOTHING, Type
+from zlang.check.types import Type
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
@@ -82,6 +82,7 @@ class Expr(Record):
 
     `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.
     `member` gives a property of a declared thing without evaluating the rest of it. `leaves` are the alternatives.
+    `depth` and `work` bound what evaluating it takes.
     """
 
     span: Span
@@ -92,6 +93,8 @@ class Expr(Record):
     member: Callable[[str, Span], Expr | None] | None = None
     leaves: tuple[Expr, ...] = ()
     is_constant: bool = False
+    depth: int = 0
+    work: int = 1
 
 
 class PropertyDef(Record):

@@ -32,11 +32,15 @@ from zlang.check.program import (
 from zlang.check.types import NOTHING, STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import tree
+from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
 LONGEST_RANGE = 1_000_000
+LONGEST_AMONG_OPTIONS = 10_000
+MOST_WORK = 100_000
+LONGEST_TEXT = 1 << 20
 Path = tuple[str, ...]
 
 
@@ -84,6 +88,7 @@ class Resolver:
         self.scope = scope
         self.report = report
         self.factors = {} if factors is None else factors
+        self.given_to = ""
 
     # -- entry points
 
@@ -105,7 +110,9 @@ class Resolver:
         """The expression, which must be of a type; `name` is what it is given to."""
         if "command" in expected.scalars and isinstance(node, tree.Text):
             return self._command(node)
+        outer, self.given_to = self.given_to, name
         resolved = self.resolve(node, path, expected)
+        self.given_to = outer
         for leaf in resolved.leaves or (resolved,):
             if not expected.accepts(leaf.type):
                 hint = ""
@@ -169,7 +176,7 @@ class Resolver:
 
     def _choice(self, node: tree.Choice, path: Path, expected: Type | None) -> Expr:
         options: list[Expr] = []
-        labels: set[str] = set()
+        labels: dict[str, int] = {}
         for option in node.options:
             if isinstance(option, tree.Range):
                 options += self._range_levels(option)
@@ -209,11 +216,11 @@ class Resolver:
                 return ABSENT if one is None else one.value(point)
 
             reads = frozenset({name}).union(*(one.reads for one in found if one))
-            return Expr(where, got, of_chosen, reads=reads)
+            return self._sized(Expr(where, got, of_chosen, reads=reads), [one for one in found if one])
 
         reads = frozenset({name}).union(*(option.reads for option in options))
         leaves = tuple(leaf for option in options for leaf in (option.leaves or (option,)))
-        return Expr(span, type_, value, (axis,), reads, member, leaves)
+        return self._sized(Expr(span, type_, value, (axis,), reads, member, leaves), options)
 
     def _label(self, option: tree.Expr) -> str:
         if isinstance(option, tree.Make):
@@ -223,11 +230,12 @@ class Resolver:
             return str(option.kind)
         return str(option) if isinstance(option, tree.Name) else "option"
 
-    def _unique(self, label: str, taken: set[str]) -> str:
-        number, unique = 2, label
+    def _unique(self, label: str, taken: dict[str, int]) -> str:
+        unique = label
         while unique in taken:
-            unique, number = f"{label}{number}", number + 1
-        taken.add(unique)
+            taken[label] += 1
+            unique = f"{label}{taken[label]}"
+        taken[unique] = 1
         return unique
 
     def _range(self, node: tree.Range, path: Path) -> Expr:
@@ -250,6 +258,11 @@ class Resolver:
         if levels is None:
             return []
         count, at, type_ = levels
+        if count > LONGEST_AMONG_OPTIONS:
+            hint = "a range on its own may be longer"
+            limit = f"{LONGEST_AMONG_OPTIONS:,}"
+            self.report(Code.RANGE_TOO_LONG.at(node.span, limit=limit, count=f"{count:,}", hint=hint))
+            return []
         return [constant(node.span, type_, at(i)) for i in range(count)]
 
     def _levels(self, node: tree.Range) -> tuple[int, Callable[[int], Quantity], Type] | None:
@@ -279,7 +292,8 @@ class Resolver:
             return None
         if not steps and low.dimension not in (units.NUMBER, units.SHARE):
             hint = f"say the step: `{units.show(low)}..{units.show(high)} by *2`"
-            self.report(Code.WRONG_TYPE.at(node.span, name="a range", expected="of counts", found=ends[0].type, hint=hint))
+            found_type = ends[0].type
+            self.report(Code.WRONG_TYPE.at(node.span, name="a range", expected="of counts", found=found_type, hint=hint))
             return None
         if node.times:
             return self._geometric(node, low, high, step)
@@ -308,12 +322,16 @@ class Resolver:
     def _geometric(
         self, node: tree.Range, low: Quantity, high: Quantity, step: Quantity
     ) -> tuple[int, Callable[[int], Quantity], Type] | None:
-        amounts = []
+        amounts: list[Fraction] = []
         amount = low.amount
         if amount > 0 and step.amount > 1:
-            while amount <= high.amount and len(amounts) <= LONGEST_RANGE:
+            while amount <= high.amount and not units.is_large(amount):
                 amounts.append(amount)
                 amount *= step.amount
+        if amounts and amount <= high.amount:
+            message = f"the values of this range get more than {units.MOST_BITS} bits long"
+            self.report(Code.BAD_NUMBER.at(node.span, message=message))
+            return None
         if not amounts:
             hint = f"it goes from {units.show(low)} to {units.show(high)} by times {units.show(step)}"
             self.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
@@ -380,15 +398,16 @@ class Resolver:
         inner = [part for part in parts if isinstance(part, Expr)]
 
         def value(at: Any) -> Value:
-            return joined([part if isinstance(part, str) else part.value(at) for part in parts])
+            known = [part if isinstance(part, str) else part.value(at) for part in parts]
+            return self._guard(node.span, lambda: _short(joined(known)))
 
-        return _combined(node.span, STRING, value, inner)
+        return self._combined(node.span, STRING, value, inner)
 
     def _command(self, node: tree.Text) -> Expr:
         """A text that is code of the shell: what is put into it is quoted."""
         parts = self.template(node)
         inner = [part for part in parts if isinstance(part, Expr)]
-        return _combined(node.span, Type(frozenset({"command"})), lambda at: shell_text(parts, at), inner)
+        return self._combined(node.span, Type(frozenset({"command"})), lambda at: shell_text(parts, at), inner)
 
     def template(self, node: tree.Text) -> tuple[str | Expr, ...]:
         """The parts of a command, checked that no value stands inside quotes of the shell."""
@@ -412,6 +431,8 @@ class Resolver:
             if word is not None:
                 return word
         found = self.scope.lookup(first, node.span)
+        if found is None and len(node.path) == 1 and first in types.BOOLS:
+            return constant(node.span, types.BOOL, types.BOOLS[first])
         if found is None:
             self._report_unknown(node, first, expected)
             return unknown(node.span)
@@ -425,7 +446,16 @@ class Resolver:
                 return unknown(node.span)
             found = got
         return Expr(
-            node.span, found.type, found.value, found.axes, found.reads, found.member, (), found.is_constant
+            node.span,
+            found.type,
+            found.value,
+            found.axes,
+            found.reads,
+            found.member,
+            (),
+            found.is_constant,
+            found.depth,
+            found.work,
         )
 
     def _as_word(self, node: tree.Name, name: str, expected: Type) -> Expr | None:
@@ -447,6 +477,10 @@ class Resolver:
 
     def _report_unknown(self, node: tree.Name, name: str, expected: Type | None) -> None:
         words = [word.name for word in expected.words] if expected else []
+        if words and expected == Type(words=expected.words if expected else ()) and self.given_to:
+            hint = did_you_mean(name, words) or f"it can be {expected}"
+            self.report(Code.NOT_ALLOWED.at(node.span, name=self.given_to, value=f"`{name}`", hint=hint))
+            return
         hint = did_you_mean(name, [*words, *self.scope.names()])
         if not hint and expected is not None and not expected.unknown and expected != NOTHING:
             hint = f"expected {expected}"
@@ -470,19 +504,21 @@ class Resolver:
             return unknown(node.span)
         arguments = [self.single(argument) for argument in node.arguments]
         if not function.least <= len(arguments) <= function.most:
-            found = f"{len(arguments)} arguments"
+            found = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+            found = found if arguments else "nothing"
             self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.takes, found=found))
             return unknown(node.span)
         dimensions = {self._dimension(a) for a in arguments if a.type.scalars} - {None}
         if name in {"min", "max", "sum"} and len(dimensions) > 1:
             left, right, *_ = (units.name_of(d) for d in sorted(dimensions, key=str) if d)
-            self.report(Code.MIXED_UNITS.at(node.span, verb="compare" if name != "sum" else "add", left=left, right=right))
+            verb = "add" if name == "sum" else "compare"
+            self.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right))
             return unknown(node.span)
 
         def value(at: Any) -> Value:
             return self._guard(node.span, lambda: call_function(function, tuple(a.value(at) for a in arguments)))
 
-        return _combined(node.span, function.returns([a.type for a in arguments]), value, arguments)
+        return self._combined(node.span, function.returns([a.type for a in arguments]), value, arguments)
 
     def _variant(self, node: tree.Call, variant: Variant) -> Expr:
         assert variant.field is not None
@@ -496,33 +532,30 @@ class Resolver:
             name = f"{variant.name}({variant.field[0]})"
             self.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type))
             return unknown(node.span)
-        return _combined(
+        return self._combined(
             node.span, Type(words=(variant,)), lambda at: Symbol(variant.name, argument.value(at)), [argument]
         )
 
     def _list(self, node: tree.ListOf, path: Path | None, expected: Type | None) -> Expr:
         element = expected.element if expected else None
-        items = []
-        labels: set[str] = set()
-        for item in node.items:
+        items: list[Expr] = []
+        labels: dict[str, int] = {}
+        for part in node.items:
             if path is None:
-                items.append(self.single(item, element))
+                items.append(self.single(part, element))
             else:
-                items.append(self.resolve(item, (*path, self._unique(self._label(item), labels)), element))
+                items.append(self.resolve(part, (*path, self._unique(self._label(part), labels)), element))
         type_ = NOTHING
         for item in items:
             type_ = type_ | item.type
-        inner = _combined(
-            node.span, Type(element=type_), lambda at: tuple(i.value(at) for i in items), items
-        )
-        axes = tuple(axis for item in items for axis in item.axes)
-        return Expr(inner.span, inner.type, inner.value, axes, inner.reads, None, (), inner.is_constant)
+        listed = Type(element=type_)
+        return self._combined(node.span, listed, lambda at: tuple([item.value(at) for item in items]), items)
 
     def _binary(self, node: tree.Binary) -> Expr:
         if node.operator in {"and", "or"}:
             sides = [self.condition(node.left), self.condition(node.right)]
             combine = _both if node.operator == "and" else _either
-            return _combined(node.span, types.BOOL, lambda at: combine(sides[0].value(at), sides[1].value(at)), sides)
+            return self._combined(node.span, types.BOOL, lambda at: combine(sides[0].value(at), sides[1].value(at)), sides)
         if node.operator == "in":
             return self._contains(node)
         if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
@@ -541,7 +574,7 @@ class Resolver:
 
         if right.type.element is None and not right.type.unknown:
             self.report(Code.WRONG_TYPE.at(right.span, name="in", expected="followed by a list", found=right.type))
-        return _combined(node.span, types.BOOL, value, [left, right])
+        return self._combined(node.span, types.BOOL, value, [left, right])
 
     def _comparison(self, node: tree.Binary) -> Expr:
         if _is_plain_word(node.left) and not _is_plain_word(node.right):
@@ -552,7 +585,7 @@ class Resolver:
             right = self.single(node.right, left.type)
         span, operator = node.span, node.operator
         if left.type.unknown or right.type.unknown:
-            return _combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
+            return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
         one, other = self._dimension(left), self._dimension(right)
         if one is not None and other is not None and one != other:
             verb = "compare"
@@ -564,7 +597,7 @@ class Resolver:
             self.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="for numbers", found=odd.type))
         elif one is None and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
             self.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type))
-        return _combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
+        return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
 
     def _comparing(self, span: Span, operator: str, left: Expr, right: Expr) -> Callable[[Any], Value]:
         return lambda at: self._guard(span, lambda: values.compare(operator, left.value(at), right.value(at)))
@@ -596,15 +629,10 @@ class Resolver:
         def value(at: Any) -> Value:
             return self._guard(node.span, lambda: computed(at))
 
-        combined = _combined(node.span, type_, value, [left, right])
-        if combined.is_constant:
-            try:
-                known = value({})
-            except ProgramError as error:
-                self.report(error.diagnostic)
-                return unknown(node.span)
-            if isinstance(known, Quantity):
-                return constant(node.span, types.of_quantity(known), known)
+        combined = self._combined(node.span, type_, value, [left, right])
+        if combined.is_constant and not combined.type.unknown:
+            known = combined.value({})
+            return constant(node.span, types.of_quantity(known), known) if isinstance(known, Quantity) else combined
         return combined
 
     def _dimension(self, expr: Expr) -> units.Dimension | None:
@@ -618,7 +646,7 @@ class Resolver:
             known = operand.value(at)
             return None if known is None or isinstance(known, Absent) else not known
 
-        return _combined(node.span, types.BOOL, value, [operand])
+        return self._combined(node.span, types.BOOL, value, [operand])
 
     def _is_a(self, node: tree.IsA) -> Expr:
         subject = self.single(node.value)
@@ -638,7 +666,7 @@ class Resolver:
                 return known.name == name
             return None if isinstance(known, Absent) else False
 
-        return _combined(node.span, types.BOOL, value, [subject])
+        return self._combined(node.span, types.BOOL, value, [subject])
 
     def _if(self, node: tree.If, expected: Type | None) -> Expr:
         condition = self.condition(node.condition)
@@ -650,7 +678,7 @@ class Resolver:
                 return ABSENT
             return sides[0 if known else 1].value(at)
 
-        return _combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides])
+        return self._combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides])
 
     def _guard(self, span: Span, work: Callable[[], Value]) -> Value:
         try:
@@ -660,12 +688,43 @@ class Resolver:
         except values.ValueProblem as problem:
             raise ProgramError(Code.NOT_SHOWN.at(span, message=str(problem))) from None
 
+    def _combined(self, span: Span, type_: Type, value: Callable[[Any], Value], parts: list[Expr]) -> Expr:
+        """What is worked out from parts: at once where they are the same everywhere."""
+        reads = frozenset[str]().union(*(part.reads for part in parts))
+        axes = tuple({axis.path: axis for part in parts for axis in part.axes}.values())
+        made = self._sized(Expr(span, type_, value, axes, reads), parts)
+        if made.type.unknown or not all(part.is_constant for part in parts):
+            return made
+        try:
+            known = value({})
+        except ProgramError as error:
+            self.report(error.diagnostic)
+            return unknown(span)
+        if isinstance(known, Quantity):
+            return constant(span, type_, known)
+        return Expr(span, type_, lambda _: known, is_constant=True, depth=made.depth, work=made.work)
+
+    def _sized(self, expr: Expr, parts: Iterable[Expr]) -> Expr:
+        """The expression with what it takes to work it out; a finding where that is too much."""
+        depth, work = 1, 1
+        for part in parts:
+            depth, work = max(depth, part.depth + 1), work + part.work
+        if depth > DEEPEST:
+            hint = "it uses names that use names that use names …"
+            self.report(Code.TOO_DEEP.at(expr.span, limit=DEEPEST, hint=hint))
+            return unknown(expr.span)
+        if work > MOST_WORK:
+            self.report(Code.TOO_MUCH.at(expr.span, limit=f"{MOST_WORK:,}"))
+            return unknown(expr.span)
+        given = (expr.span, expr.type, expr.value, expr.axes, expr.reads, expr.member, expr.leaves, expr.is_constant)
+        return Expr(*given, depth, work)
+
     # -- declarations
 
     def _make(self, node: tree.Make, path: Path) -> Expr:
         return self.declare(node.span, node.kind, node.parent, node.items, path, path[-1], is_given=False)
 
-    def declare(  # noqa: PLR0913 - a declaration has these parts
+    def declare(
         self,
         span: Span,
         kind_name: tree.Name,
@@ -688,7 +747,8 @@ class Resolver:
         stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)
         for name in kind.required:
-            if name not in fields and not any(_names(item, name) for item in items):
+            given = name in fields or any(_names(item, name) for item in items)
+            if not given and not _misspelt(kind, items, name):
                 hint = f"add `{name} = {_example(kind.properties[name].type)}`"
                 self.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=name, hint=hint))
         exprs = [*fields.values(), *([stands_on] if stands_on else [])]
@@ -700,19 +760,29 @@ class Resolver:
             if what in fields:
                 return fields[what]
             if what in kind.properties:
-                definition = kind.properties[what]
-                known = definition.default.value(None) if definition.default else ABSENT
-                return constant(where, definition.type, known)
+                return self._default(kind.properties[what], where, builder, reads)
             if what in kind.offers:
                 offer = kind.offers[what]
 
                 def offered(point: Any) -> Value:
                     return offer.value(Frame(builder(point)))
 
-                return Expr(where, STRING, offered, reads=reads)
+                return Expr(where, STRING, offered, reads=reads, depth=1 + max((e.depth for e in exprs), default=0))
             return None
 
-        return Expr(span, Type(kinds=frozenset({kind.name})), builder, axes, reads, member)
+        made = Expr(span, Type(kinds=frozenset({kind.name})), builder, axes, reads, member)
+        return self._sized(made, [*exprs, *([stands_on] if stands_on else [])])
+
+    def _default(
+        self, definition: PropertyDef, where: Span, builder: _InstanceBuilder, reads: frozenset[str]
+    ) -> Expr:
+        """A property that was not given."""
+        default = definition.default
+        if default is None:
+            return constant(where, definition.type, ABSENT)
+        if default.is_constant:
+            return constant(where, definition.type, default.value(None))
+        return Expr(where, definition.type, lambda point: default.value(Frame(builder(point))), reads=reads, depth=1)
 
     def _parent(self, kind: Kind, parent: tree.Expr | None, span: Span, path: Path) -> Expr | None:
         if parent is None:
@@ -745,7 +815,9 @@ class Resolver:
                 if word.text in places:
                     finding = Code.DUPLICATE.at(word.span, name=word.text)
                     self.report(finding.also(places[word.text], "first defined here"))
-                places[word.text] = word.span
+            if any(word.text in places for word in words):
+                continue
+            places |= {word.text: word.span for word in words}
             if isinstance(item, tree.Where):
                 hint = "`where` belongs to an experiment"
                 self.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found="`where`", hint=hint))
@@ -779,6 +851,8 @@ class Resolver:
 
     def _checked(self, definition: PropertyDef, resolved: Expr) -> Expr:
         """The value, held to what its property allows: now where it is constant, at its point where it is not."""
+        if resolved.type.unknown:
+            return resolved
         faults: set[tuple[int, int]] = set()
         for leaf in resolved.leaves or (resolved,):
             if not leaf.is_constant:
@@ -806,7 +880,15 @@ class Resolver:
             return f"./{known}" if is_path and isinstance(known, str) and known.startswith("-") else known
 
         return Expr(
-            resolved.span, resolved.type, value, resolved.axes, resolved.reads, resolved.member, resolved.leaves
+            resolved.span,
+            resolved.type,
+            value,
+            resolved.axes,
+            resolved.reads,
+            resolved.member,
+            resolved.leaves,
+            depth=resolved.depth,
+            work=resolved.work,
         )
 
 
@@ -828,7 +910,7 @@ class _InstanceBuilder:
 
     __slots__ = ("cache", "fields", "is_given", "key", "kind", "kind_digest", "label", "order", "parent", "said")
 
-    def __init__(  # noqa: PLR0913 - the parts of a declaration
+    def __init__(
         self,
         kind: Kind,
         path: Path,
@@ -912,6 +994,12 @@ def joined(parts: list[Value]) -> Value:
     return "".join(values.plain(part) for part in flat)
 
 
+def _short(text: Value) -> Value:
+    if isinstance(text, str) and len(text) > LONGEST_TEXT:
+        raise values.ValueProblem(f"this text gets longer than {LONGEST_TEXT:,} characters")
+    return text
+
+
 def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
     """A command with its values filled in, each quoted."""
     pieces = []
@@ -956,13 +1044,6 @@ def column_type(type_: Type) -> str:
     return "string" if type_.scalars else "word"
 
 
-def _combined(span: Span, type_: Type, value: Callable[[Any], Value], parts: list[Expr]) -> Expr:
-    reads = frozenset[str]().union(*(part.reads for part in parts))
-    axes = tuple(axis for part in parts for axis in part.axes)
-    is_constant = all(part.is_constant for part in parts)
-    return Expr(span, type_, value, axes, reads, None, (), is_constant)
-
-
 def _chosen(key: str, options: list[Callable[[Any], Value]]) -> Callable[[Any], Value]:
     def value(point: Any) -> Value:
         index = point.get(key)
@@ -975,6 +1056,12 @@ def _names(item: tree.Item, name: str) -> bool:
     if isinstance(item, tree.Zip):
         return any(word.text == name for word in item.names)
     return isinstance(item, tree.Field) and item.name.text == name
+
+
+def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
+    """Whether a field that the kind does not have may have been meant to be this one."""
+    given = [item.name.text for item in items if isinstance(item, tree.Field)]
+    return any(word not in kind.properties and nearest(word, [name]) for word in given)
 
 
 def _both(left: Value, right: Value) -> Value:

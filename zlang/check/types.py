@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from zlang import units
 from zlang.record import Record
 
@@ -28,6 +27,7 @@ _SPOKEN = {
     "path": 'a path such as `"/data"`',
     "command": 'a command such as `"make -j4"`',
 }
+_SHOWN = 12
 BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
 NUMERIC = frozenset({"size", "duration", "rate", "iops", "share", "count", "number"})
 
@@ -80,8 +80,8 @@ class Type(Record):
         spoken = [_SPOKEN[s] for s in SCALARS if s in self.scalars]
         if self.words:
             shown = [f"`{w.name}({w.field[1]})`" if w.field else f"`{w.name}`" for w in self.words]
-            if len(shown) > 12:
-                shown = [*shown[:12], "…"]
+            if len(shown) > _SHOWN:
+                shown = [*shown[:_SHOWN], "…"]
             spoken.append(" | ".join(shown))
         spoken += ["something declared" if k == "*" else f"a `{k}`" for k in sorted(self.kinds)]
         if self.element is not None:

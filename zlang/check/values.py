@@ -182,13 +182,19 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
     assert isinstance(right, Quantity)
     if operator in {"+", "-"}:
         amount = left.amount + right.amount if operator == "+" else left.amount - right.amount
-        return Quantity(amount, left.dimension)
+        return Quantity(_bounded(amount), left.dimension)
     dimension = result_dimension(operator, left.dimension, right.dimension)
     if operator == "/":
         if right.amount == 0:
             raise ZeroDivisionError
-        return Quantity(left.amount / right.amount, dimension)
-    return Quantity(left.amount * right.amount, dimension)
+        return Quantity(_bounded(left.amount / right.amount), dimension)
+    return Quantity(_bounded(left.amount * right.amount), dimension)
+
+
+def _bounded(amount: Fraction) -> Fraction:
+    if units.is_large(amount):
+        raise ValueProblem(f"this number gets more than {units.MOST_BITS} bits long")
+    return amount
 
 
 def result_dimension(operator: str, left: units.Dimension, right: units.Dimension) -> units.Dimension:
