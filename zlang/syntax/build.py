@@ -1,10 +1,14 @@
-"""From the parts of a grammar rule to a node of the tree: one function for each `-> name` in zexp.lark."""
+"""From the parts of a grammar rule to a node of the tree: one function for each `-> name` in zexp.lark.
+
+Rule: what is still being collected is a list, which the parser makes a tuple before it becomes part of a node.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Protocol
 
 from zlang import units
@@ -34,20 +38,25 @@ def _word(driver: Driver, token: Token) -> tree.Word:
     return tree.Word(Span(driver.source, token.start, token.end), token.text)
 
 
-def _nothing(_driver: Driver, _span: Span) -> tuple[()]:
-    return ()
+def _nothing(_driver: Driver, _span: Span) -> list[Any]:
+    return []
 
 
 def _first(_driver: Driver, _span: Span, first: Any, *_rest: Any) -> Any:
     return first
 
 
-def _append(driver: Driver, _span: Span, many: tuple[Any, ...], one: Any, *_newline: Any) -> tuple[Any, ...]:
-    return (*many, _word(driver, one)) if isinstance(one, Token) else (*many, one)
+def _append(driver: Driver, _span: Span, many: list[Any], one: Any, *_newline: Any) -> list[Any]:
+    many.append(_word(driver, one) if isinstance(one, Token) else one)
+    return many
 
 
-def _one(driver: Driver, _span: Span, one: Any) -> tuple[Any, ...]:
-    return (_word(driver, one),) if isinstance(one, Token) else (one,)
+def _one(driver: Driver, _span: Span, one: Any) -> list[Any]:
+    return [_word(driver, one) if isinstance(one, Token) else one]
+
+
+def _pair(_driver: Driver, _span: Span, one: tree.Expr, other: tree.Expr) -> list[tree.Expr]:
+    return [one, other]
 
 
 def _let(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Let:
@@ -67,11 +76,11 @@ def _profile(driver: Driver, span: Span, name: Token, items: tuple[tree.Item, ..
 
 
 def _import_library(driver: Driver, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
-    return tree.Import(span, name.text, is_file=False, alias=alias and _word(driver, alias))
+    return tree.Import(span, name.text, is_file=False, alias=_word(driver, alias) if alias else None)
 
 
 def _import_file(driver: Driver, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
-    return tree.Import(span, plain_text(driver, name), is_file=True, alias=alias and _word(driver, alias))
+    return tree.Import(span, plain_text(driver, name), is_file=True, alias=_word(driver, alias) if alias else None)
 
 
 def _declaration(
@@ -197,12 +206,8 @@ def _where(_driver: Driver, span: Span, condition: tree.Expr) -> tree.Where:
     return tree.Where(span, condition)
 
 
-def _choice(_driver: Driver, span: Span, *options: tree.Expr) -> tree.Choice:
+def _choice(_driver: Driver, span: Span, options: tuple[tree.Expr, ...]) -> tree.Choice:
     return tree.Choice(span, options)
-
-
-def _choice_more(_driver: Driver, span: Span, choice: tree.Choice, option: tree.Expr) -> tree.Choice:
-    return tree.Choice(span, (*choice.options, option))
 
 
 def _conditional(_driver: Driver, span: Span, condition: tree.Expr, then: tree.Expr, otherwise: tree.Expr) -> tree.If:
@@ -292,7 +297,7 @@ def _number(driver: Driver, span: Span, token: Token) -> tree.Number:
         return tree.Number(span, UNKNOWN_QUANTITY)
 
 
-UNKNOWN_QUANTITY = units.Quantity(units.Fraction(1), units.Dimension(size=99))
+UNKNOWN_QUANTITY = units.Quantity(Fraction(1), units.Dimension(size=99))
 """Stands for a number that was refused, so that nothing is said of it twice."""
 
 
@@ -350,7 +355,7 @@ BUILDERS: dict[str, Builder] = {
     "sh_is": _sh_is,
     "reads": _reads,
     "choice": _choice,
-    "choice_more": _choice_more,
+    "pair": _pair,
     "conditional": _conditional,
     "either": _either,
     "both": _both,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import MOST, Code, Diagnostic
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
 
 END = "$END"
+ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind")
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Lexed(Record):
     findings: list[Diagnostic]
 
 
+_BYTE_ORDER_MARK = "\ufeff"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _GOES_ON_AFTER = {"VBAR", "EQUAL", "COMMA"}
 
@@ -49,6 +51,9 @@ def lex(source: Source, tables: Tables, start: int = 0, end: int | None = None) 
 class _Lexer:
     def __init__(self, source: Source, tables: Tables, start: int, end: int) -> None:
         self.source, self.tables, self.position, self.limit = source, tables, start, end
+        if start == 0 and source.text.startswith(_BYTE_ORDER_MARK):
+            self.position = 1
+        self.following: tuple[int, str | None] = (-1, None)
         self.tokens: list[Token] = []
         self.comments: list[Comment] = []
         self.findings: list[Diagnostic] = []
@@ -101,41 +106,44 @@ class _Lexer:
 
     def _newline(self, begin: int) -> None:
         following = self._next_on_following_line()
-        if following is not None and following[0] == "VBAR":
+        if following == "VBAR":
             return
         if self.tokens and self.tokens[-1].type in _GOES_ON_AFTER:
-            if following is None or following[0] not in {"FIELD", "RBRACE"}:
+            if following not in {"FIELD", "ENTRY", "RBRACE"}:
                 return
         if self.open and self.open[-1] != "{":
-            if following is None or following[0] not in {"FIELD", "ENTRY", "RBRACE"}:
+            if following not in {"FIELD", "ENTRY", "RBRACE"}:
                 return
             while self.open and self.open[-1] != "{":
                 self.open.pop()
         self._add("NEWLINE", "\n", begin)
 
-    def _next_on_following_line(self) -> tuple[str, str] | None:
+    def _next_on_following_line(self) -> str | None:
         """What begins the next line that has something on it: its kind, or ENTRY for a word that begins an entry."""
-        position = self.position
+        if self.following[0] < self.position:
+            self.following = self._look_ahead(self.position)
+        return self.following[1]
+
+    def _look_ahead(self, position: int) -> tuple[int, str | None]:
+        """Where the next thing begins that is no layout, and what it is."""
         while position < self.limit:
             found = self.tables.scanner.match(self.source.text, position, self.limit)
             if found is None:
-                return None
+                return position, None
             if found.lastgroup not in {"BLANK", "COMMENT", "NEWLINE"}:
                 word = found.group()
                 if found.lastgroup == "MARK":
-                    return self.tables.literals[word], word
-                if word in {"let", "param", "profile", "import", "given", "experiment", "kind"}:
-                    return "ENTRY", word
-                return found.lastgroup or "", word
+                    return position, self.tables.literals[word]
+                return position, "ENTRY" if word in ENTRY_WORDS else found.lastgroup
             position = found.end()
-        return None
+        return position, None
 
     def _stray(self) -> None:
         text, begin = self.source.text, self.position
         if text[begin] == '"':
-            ends = [i for i in (text.find("\n", begin, self.limit),) if i >= 0]
-            self.position = min([*ends, self.limit])
-            self.findings.append(
+            end = text.find("\n", begin, self.limit)
+            self.position = end if end >= 0 else self.limit
+            self._report(
                 Code.UNCLOSED_TEXT.at(
                     Span(self.source, begin, self.position),
                     label="it begins here",
@@ -145,10 +153,21 @@ class _Lexer:
             self._add("STRING", '""', begin)
             return
         self.position = begin + 1
+        while self.position < self.limit and text[self.position] == text[begin]:
+            self.position += 1
+        hint = _INSTEAD.get(text[begin], "remove it")
         span = Span(self.source, begin, self.position)
-        hint = "remove it" if not self.findings or self.findings[-1].span.end != begin else ""
-        if text[begin] == ";":
-            hint = "fields are separated by spaces or stand on lines of their own"
-        elif text[begin] == "'":
-            hint = 'texts are written in `"`'
-        self.findings.append(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
+        self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
+
+    def _report(self, finding: Diagnostic) -> None:
+        if len(self.findings) <= MOST:
+            self.findings.append(finding)
+
+
+_INSTEAD = {
+    ";": "fields are separated by spaces or stand on lines of their own",
+    "'": 'texts are written in `"`',
+    "!": "write `not`, or `!=` between two values",
+    "&": "write `and`",
+    "`": 'texts are written in `"`',
+}

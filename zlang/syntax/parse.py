@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import MOST, Code, Diagnostic
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
@@ -22,13 +22,16 @@ DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "OF", "BY", "IN", "AS"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands"}
+_COLLECTING = {"append", "first", "nothing", "one", "pair"}
+_FLAT = {"type_add", "type_more", "path_more"}
 
 
 class Parsed(Record):
-    """A tree and what was wrong with its text."""
+    """A tree, what was wrong with its text, and the names whose entries could not be read."""
 
     tree: tree.Tree
     findings: tuple[Diagnostic, ...]
+    broken: frozenset[str] = frozenset()
 
 
 def program(source: Source) -> Parsed:
@@ -38,9 +41,9 @@ def program(source: Source) -> Parsed:
         return Parsed(tree.Tree(source, (), ()), (finding,))
     lexed = lexer.lex(source, tables.load())
     driver = Driver(source, list(lexed.findings))
-    entries = driver.run(lexed.tokens, "file")
-    comments = tuple(lexed.comments)
-    return Parsed(tree.Tree(source, entries or (), comments), tuple(sorted(driver.findings, key=lambda f: f.span.start)))
+    entries = tuple(driver.run(lexed.tokens, "file") or ())
+    findings = sorted(driver.findings, key=lambda finding: finding.span.start)
+    return Parsed(tree.Tree(source, entries, tuple(lexed.comments)), tuple(findings), frozenset(driver.broken))
 
 
 def expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]]:
@@ -74,11 +77,15 @@ class Driver:
     def __init__(self, source: Source, findings: list[Diagnostic]) -> None:
         self.source = source
         self.findings = findings
+        self.broken: set[str] = set()
         self.tables = tables.load()
 
     def report(self, finding: Diagnostic) -> None:
-        """Collect a finding."""
-        self.findings.append(finding)
+        """Collect a finding; a line of which a character or a text could not be read has only that one."""
+        first = self.source.text.rfind("\n", 0, finding.span.start) + 1
+        unread = (f for f in self.findings if f.code in {Code.BAD_CHARACTER, Code.UNCLOSED_TEXT})
+        if not any(first <= f.span.start <= finding.span.start for f in unread):
+            self.findings.append(finding)
 
     def parse_inside(self, start: int, end: int) -> tree.Expr | None:
         """Parse the expression between two offsets."""
@@ -104,7 +111,7 @@ class Driver:
                 return stack[-1].value
             if action is None:
                 self._report(stack, token)
-                recovered = None if start != "file" else self._recover(stack, tokens, position)
+                recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
                 if recovered is None:
                     return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
                 position = recovered
@@ -112,7 +119,13 @@ class Driver:
                 stack.append(_Part(action, token.type, token, token.start, token.end, 0))
                 position += 1
             elif not self._reduce(stack, -1 - action, token):
-                return None
+                recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
+                if recovered is None:
+                    return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
+                position = recovered
+
+    def _goes_on(self, start: str) -> bool:
+        return start == "file" and len(self.findings) <= MOST
 
     def _reduce(self, stack: list[_Part], number: int, following: Token) -> bool:
         origin, length, kept, builder = self.tables.rules[number]
@@ -123,9 +136,12 @@ class Driver:
             value = parts[0].value
         else:
             span = Span(self.source, begin, end)
-            value = BUILDERS[builder](self, span, *[parts[i].value for i in kept])
-            if builder not in {"append", "first", "nothing", "one"}:
-                height += 1
+            if builder in _COLLECTING:
+                value = BUILDERS[builder](self, span, *[parts[i].value for i in kept])
+            else:
+                given = [parts[i].value for i in kept]
+                value = BUILDERS[builder](self, span, *[tuple(v) if type(v) is list else v for v in given])
+                height += builder not in _FLAT
             if height > DEEPEST:
                 self.report(Code.TOO_DEEP.at(span, limit=DEEPEST, hint="give parts of it names with `let`"))
                 return False
@@ -163,7 +179,8 @@ class Driver:
         return None
 
     def _expected(self, stack: list[_Part]) -> str:
-        possible = set(self.tables.actions[stack[-1].state])
+        states = [part.state for part in stack]
+        possible = {terminal for terminal in self.tables.actions[states[-1]] if self._accepts(states, terminal)}
         if {"NUMBER", "STRING"} <= possible:
             return "a value"
         if "FIELD" in possible and "RBRACE" in possible and "PROPERTY" not in possible:
@@ -177,28 +194,51 @@ class Driver:
                 return words
         return "the end of this line" if "NEWLINE" in possible else "something else"
 
+    def _accepts(self, states: list[int], terminal: str) -> bool:
+        """Whether a terminal could stand here: an LALR table's reductions alone promise too much."""
+        above: list[int] = []
+        top = len(states)
+        while True:
+            action = self.tables.actions[above[-1] if above else states[top - 1]].get(terminal)
+            if action is None or action >= 0:
+                return action is not None
+            origin, length, *_ = self.tables.rules[-1 - action]
+            kept = max(0, len(above) - length)
+            top -= max(0, length - len(above))
+            del above[kept:]
+            goto = self.tables.gotos[above[-1] if above else states[top - 1]].get(origin)
+            if goto is None:
+                return False
+            above.append(goto)
+
     def _hint(self, stack: list[_Part], token: Token, expected: str) -> str:
+        last = stack[-1]
+        if last.symbol == "LET" and token.type == "NAME":
+            return f"it is written `let {token.text} = …`; what has a type is a `param`"
+        if token.type == "FIELD" and last.symbol in {"NAME", "path", "lines", ""}:
+            near = did_you_mean(self.source.text[last.start : last.end], lexer.ENTRY_WORDS)
+            return near or f"a name is bound with `let {token.text} = …`"
+        if token.type == "LBRACE" and last.symbol == "path":
+            return f"what is declared has a name: `{last.value} NAME {{ … }}`"
         if expected == "a declaration":
-            words = ("let", "param", "profile", "import", "given", "experiment", "kind")
-            return did_you_mean(token.text, words) or "a line begins with a kind, or with " + ", ".join(
-                f"`{w}`" for w in words
-            )
-        if token.type == "COLON" and stack[-1].symbol == "NAME":
-            return f"a field is written `{stack[-1].value.text} = …`"
+            words = ", ".join(f"`{word}`" for word in lexer.ENTRY_WORDS)
+            return did_you_mean(token.text, lexer.ENTRY_WORDS) or f"a line begins with a kind, or with {words}"
+        if token.type == "COMMA" and expected.startswith("`name"):
+            return "fields are separated by spaces or stand on lines of their own"
         if token.text == "=" and expected != "a value":
             return "compare with `==`; a field is `name = value`"
-        if token.type == "FIELD" and stack[-1].symbol == "NAME":
-            return f"a `let` binds a value: `let {token.text} = …`"
+        if token.type == "NAME" and last.symbol in {"path", "NAME"}:
+            return did_you_mean(self.source.text[last.start : last.end], lexer.ENTRY_WORDS)
         if token.type == "NAME" and expected.startswith("`name"):
             return f"a field is written `{token.text} = …`"
-        if token.text in {"&", "&&"}:
-            return "write `and`"
         return ""
 
     def _recover(self, stack: list[_Part], tokens: list[Token], position: int) -> int | None:
         """Drop the broken item; the position of the token at which reading goes on, None at the end."""
         token = tokens[position]
         at_entry = token.depth > 0 and self._begins_entry(token)
+        dropped = stack[max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0) + 1 :]
+        self.broken.update(p.value.text for p in dropped[:4] if p.symbol in {"NAME", "FIELD"})
         while len(stack) > 1 and (stack[-1].symbol not in _LISTS or (at_entry and stack[-1].symbol != "lines")):
             stack.pop()
         if at_entry:
