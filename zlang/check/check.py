@@ -17,17 +17,20 @@ from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind,
 from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver, unknown
 from zlang.check.types import COUNT, NOTHING, Type, Variant
-from zlang.diagnostics import Code, Diagnostic, Severity
+from zlang.diagnostics import MOST, Code, Diagnostic, Severity
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import parse, tree
+from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
 CACHES = ("cold", "hot", "as_is")
 """Cache protocols: flushed and verified; filled and verified; left as it is."""
 _FIELDS = ("on", "before", "run", "cache", "repeat", "collect")
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
+MOST_PENDING = 40
+"""How many names may be followed to what they use before the first of them is known."""
 Read = Callable[[str], str]
 
 
@@ -59,7 +62,7 @@ def program(source: Source, read: Read, overrides: Overrides | None = None) -> C
 class _Module:
     """A file: its entries by name, its kinds, and the modules it imports under a name."""
 
-    tree: tree.Tree
+    written: tree.Tree
     prefix: tuple[str, ...]
     entries: dict[str, tree.Let | tree.Param | tree.Declaration] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -68,6 +71,13 @@ class _Module:
     named: dict[str, _Module] = field(default_factory=dict)
     resolved: dict[str, Expr] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
+    broken: frozenset[str] = frozenset()
+    is_broken: bool = False
+    lacks_import: bool = False
+
+
+class _Enough(Exception):
+    """There are more findings than anyone reads at once."""
 
 
 class _Checker:
@@ -81,7 +91,41 @@ class _Checker:
         self.library = library.load()
 
     def run(self) -> Checked:
-        root = self._module(self.source, (), ())
+        """Check everything; stop early where there is enough to say, or where names go too deep to be followed."""
+        self.root = _Module(tree.Tree(self.source, (), ()), ())
+        self.experiments: dict[str, Experiment] = {}
+        try:
+            self._check()
+        except _Enough:
+            pass
+        except RecursionError:
+            self.findings.append(self._too_deep(Span(self.source, 0, 0)))
+        params = tuple(name for name, entry in self.root.entries.items() if isinstance(entry, tree.Param))
+        checked = Program(self.source, tuple(self.sources), self.experiments, self.root.kinds, params)
+        return Checked(checked, self._in_order())
+
+    def _in_order(self) -> tuple[Diagnostic, ...]:
+        unique = {(f.code, f.span.source.name, f.span.start, f.message): f for f in self.findings}
+        order = {source.name: i for i, source in enumerate(self.sources)}
+        findings = sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start))
+        if len(findings) > MOST:
+            findings[MOST:] = [Code.TOO_MANY.at(findings[MOST].span, limit=MOST)]
+        return tuple(findings)
+
+    def _too_deep(self, span: Span) -> Diagnostic:
+        hint = "declare names before they are used, and give parts of what is long names of their own"
+        return Code.TOO_DEEP.at(span, limit=DEEPEST, hint=hint)
+
+    def follow(self, span: Span) -> bool:
+        """Whether another name may be followed; there is one finding where names use each other without end."""
+        if sum(len(module.pending) for module in self.modules.values()) < MOST_PENDING:
+            return True
+        if not any(finding.code is Code.TOO_DEEP for finding in self.findings):
+            self.report(self._too_deep(span))
+        return False
+
+    def _check(self) -> None:
+        root = self.root = self._module(self.source, (), ())
         scope = ModuleScope(self, root)
         self._settings(root)
         for name in root.entries:
@@ -90,9 +134,8 @@ class _Checker:
             inner = ModuleScope(self, module)
             for name in module.entries:
                 inner.lookup(name, module.entries[name].span)
-        experiments: dict[str, Experiment] = {}
         places: dict[str, Span] = {}
-        for entry in root.tree.entries:
+        for entry in root.written.entries:
             if isinstance(entry, tree.Experiment):
                 if entry.name.text in places:
                     finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
@@ -100,16 +143,23 @@ class _Checker:
                 places[entry.name.text] = entry.name.span
                 checked = self._experiment(entry, scope)
                 if checked is not None:
-                    experiments[entry.name.text] = checked
-        params = tuple(name for name, entry in root.entries.items() if isinstance(entry, tree.Param))
-        checked_program = Program(self.source, tuple(self.sources), experiments, root.kinds, params)
-        unique = {(f.code, f.span.source.name, f.span.start, f.message): f for f in self.findings}
-        order = {source.name: i for i, source in enumerate(self.sources)}
-        findings = sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start))
-        return Checked(checked_program, tuple(findings))
+                    self.experiments[entry.name.text] = checked
 
     def report(self, finding: Diagnostic) -> None:
-        self.findings.append(finding)
+        """Collect a finding, unless it only follows from what could not be read or imported."""
+        if not self._follows(finding):
+            self.findings.append(finding)
+        if len(self.findings) > 2 * MOST:
+            raise _Enough
+
+    def _follows(self, finding: Diagnostic) -> bool:
+        module = self.modules.get(finding.span.source.name)
+        if module is None or finding.code not in {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.MISSING_PROPERTY}:
+            return False
+        if finding.code is Code.MISSING_PROPERTY:
+            return module.is_broken
+        word = finding.span.source.text[finding.span.start : finding.span.end].split(".")[0]
+        return module.lacks_import or word in module.broken
 
     # -- modules
 
@@ -117,7 +167,7 @@ class _Checker:
         parsed = parse.program(source)
         self.findings += parsed.findings
         self.sources.append(source)
-        module = _Module(parsed.tree, prefix)
+        module = _Module(parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings))
         self.modules[source.name] = module
         places: dict[str, Span] = {}
         for entry in parsed.tree.entries:
@@ -134,11 +184,11 @@ class _Checker:
                     module.entries[name.text] = entry
             elif isinstance(entry, tree.Import):
                 self._import(entry, module, (*chain, source.name))
-        for name, place in places.items():
-            kind = self._library_kind(module, name)
-            if kind is not None and name not in module.kinds:
+        for declared, place in places.items():
+            kind = self._library_kind(module, declared)
+            if kind is not None and declared not in module.kinds:
                 hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or choose another name"
-                self.report(Code.DUPLICATE.at(place, name=name, label="this is also a kind", hint=hint))
+                self.report(Code.DUPLICATE.at(place, name=declared, label="this is also a kind", hint=hint))
         return module
 
     def _import(self, node: tree.Import, module: _Module, chain: tuple[str, ...]) -> None:
@@ -146,6 +196,7 @@ class _Checker:
             if node.target not in self.library.modules:
                 hint = did_you_mean(node.target, self.library.modules) or "it has " + ", ".join(self.library.modules)
                 self.report(Code.UNKNOWN_LIBRARY.at(node.span, name=node.target, hint=hint))
+                module.lacks_import = True
                 return
             module.libraries[node.target] = node.alias.text if node.alias else ""
             return
@@ -153,17 +204,18 @@ class _Checker:
         target = f'"{node.target}"'
         if path in chain:
             circle = " → ".join([*chain[chain.index(path) :], path])
+            module.lacks_import = True
             self.report(Code.IMPORT_CIRCLE.at(node.span, target=target, circle=circle))
             return
         found = self.modules.get(path)
         if found is None:
             try:
                 text = self.read(path)
-            except OSError as error:
-                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=(error.strerror or "").lower()))
-                return
-            except UnicodeDecodeError:
-                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why="it is no UTF-8 text"))
+            except (OSError, ValueError) as error:
+                why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is no name of a file"
+                why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
+                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why))
+                module.lacks_import = True
                 return
             prefix = (node.alias.text,) if node.alias else ()
             found = self._module(Source(path, text), prefix, chain)
@@ -196,7 +248,7 @@ class _Checker:
         params = {name: entry for name, entry in root.entries.items() if isinstance(entry, tree.Param)}
         for merged in root.merged:
             params |= {name: entry for name, entry in merged.entries.items() if isinstance(entry, tree.Param)}
-        profiles = {e.name.text: e for e in root.tree.entries if isinstance(e, tree.Profile)}
+        profiles = {e.name.text: e for e in root.written.entries if isinstance(e, tree.Profile)}
         for profile in profiles.values():
             for item in profile.items:
                 if not isinstance(item, tree.Field):
@@ -243,12 +295,17 @@ class _Checker:
                 if self._known_field(item.name):
                     fields[name] = self._field(resolver, node, item)
         if "run" not in fields:
+            if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
+                return None
             hint = "say what is run: `run = …`"
             self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
             return None
         scope = ExperimentScope(module_scope, fields)
         where_resolver = Resolver(scope, self.report, self.factors)
         wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
+        for where in wheres:
+            if where.is_constant and where.value({}) is not False:
+                self.report(Code.UNUSED_WHERE.at(where.span))
         self._join(node, fields, wheres)
         cache = fields.get("cache") or Resolver(module_scope, self.report).typed(
             tree.Name(node.name.span, ("as_is",)), (), "cache", self._field_type("cache")
@@ -388,6 +445,7 @@ class ModuleScope:
         self.checker, self.module = checker, module
 
     def lookup(self, name: str, span: Span) -> Expr | None:
+        """What the name stands for."""
         module = self.module
         if name in module.resolved:
             return module.resolved[name]
@@ -401,6 +459,8 @@ class ModuleScope:
             return unknown(span)
         entry = module.entries.get(name)
         if entry is not None:
+            if not self.checker.follow(span):
+                return unknown(span)
             module.pending.append(name)
             module.resolved[name] = self._resolve(entry)
             module.pending.remove(name)
@@ -429,7 +489,9 @@ class ModuleScope:
         if entry.type is None:
             expected = resolver.resolve(entry.value, path).type
             kinds_of_number = expected.scalars and not expected.words
-            return resolver.typed(value, path, entry.name.text, expected) if kinds_of_number else resolver.resolve(value, path)
+            if kinds_of_number:
+                return resolver.typed(value, path, entry.name.text, expected)
+            return resolver.resolve(value, path)
         declared = self._param_type(entry.type)
         return resolver.typed(value, path, entry.name.text, declared)
 
@@ -447,25 +509,30 @@ class ModuleScope:
         return whole
 
     def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
         merged = [name for module in self.module.merged for name in module.entries]
         return [*self.module.entries, *self.module.named, *merged]
 
     def kind(self, name: tree.Name) -> Kind | None:
+        """The kind of that name."""
         return self.checker.find_kind(self.module, name.path)
 
     def kind_called(self, name: str) -> Kind | None:
         return self.checker.kind_by_name(name)
 
     def kind_names(self) -> Iterable[str]:
+        """All kinds, for suggestions."""
         imported = [library.PRELUDE, *(t for t, alias in self.module.libraries.items() if not alias)]
         shipped = [kind for module in imported for kind in self.checker.library.modules.get(module, ())]
         return [*self.module.kinds, *shipped, *(kind for m in self.module.merged for kind in m.kinds)]
 
     def kind_hint(self, name: str) -> str:
+        """What to do about a kind that is not there."""
         home = self.checker.library.module_of(name)
         return f"the standard library has it: add `import {home}`" if home else ""
 
     def is_given(self, _name: str) -> None:
+        """Outside of templates nothing asks this."""
         return None
 
 
@@ -476,24 +543,30 @@ class ExperimentScope:
         self.outer, self.fields = outer, fields
 
     def lookup(self, name: str, span: Span) -> Expr | None:
+        """What the name stands for."""
         return self.fields.get(name) or self.outer.lookup(name, span)
 
     def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
         return [*self.fields, *self.outer.names()]
 
     def kind(self, name: tree.Name) -> Kind | None:
+        """The kind of that name."""
         return self.outer.kind(name)
 
     def kind_called(self, name: str) -> Kind | None:
         return self.outer.kind_called(name)
 
     def kind_names(self) -> Iterable[str]:
+        """All kinds, for suggestions."""
         return self.outer.kind_names()
 
     def kind_hint(self, name: str) -> str:
+        """What to do about a kind that is not there."""
         return self.outer.kind_hint(name)
 
     def is_given(self, _name: str) -> None:
+        """Outside of templates nothing asks this."""
         return None
 
 

@@ -1,7 +1,7 @@
 """From the declaration of a kind to the kind: typed properties, templates, what it offers and needs.
 
-Rule: the names in a template are the kind's own properties and offers, `on` (what it stands on), the name under which it
-takes its target, and what every frame knows: `name`, `out`, `run`, `seed`, `options`. Nothing else.
+Rule: the names in a template are the kind's own properties and offers, `on` (what it stands on), the name under which
+it takes its target, and what every frame knows: `name`, `out`, `run`, `seed`, `options`. Nothing else.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from zlang.units import Quantity
 ROLES = ("machine", "resource", "workload", "collector", "treatment")
 COSTS = ("live", "rewrite", "create", "manual")
 FORMS = ("option", "job", "job_head", "job_line")
+MOST_PENDING = 40
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
@@ -92,6 +93,7 @@ class _KindBuilder:
         self.properties = _Properties(self.nodes, self._property)
         self.offers: dict[str, Expr] = {}
         self.option: tuple[str | Expr, ...] = ()
+        self.pending: list[str] = []
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.scope = _KindScope(self)
         self.resolver = Resolver(self.scope, report)
@@ -305,7 +307,13 @@ class _KindScope:
         return (lambda frame: name in frame.instance.values) if name in self.builder.nodes else None
 
     def _own(self, name: str, span: Span) -> Expr:
-        definition = self.builder.properties[name]
+        builder = self.builder
+        if name in builder.pending or len(builder.pending) > MOST_PENDING:
+            builder.report(Code.CIRCLE.at(span, name=name).also(builder.nodes[name].name.span, "defined here"))
+            return Expr(span, UNKNOWN, lambda _: ABSENT)
+        builder.pending.append(name)
+        definition = builder.properties[name]
+        builder.pending.remove(name)
         default, unit = definition.default, definition.unit
         in_unit = values.Memory(lambda _, known: values.in_unit(known, unit))
 
