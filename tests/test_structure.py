@@ -25,13 +25,6 @@ TOOLS = {
     "arcstat", "blktrace", "btrfs", "dmsetup", "ext4", "fallocate", "fincore", "fio", "fstrim", "iostat", "lvm",
     "mdadm", "mkfs", "mpstat", "nvme", "sar", "smartctl", "vmstat", "vmtouch", "xfs", "zdb", "zfs", "zpool",
 }  # fmt: skip
-NAMED_BY_THE_COMMAND_LINE = {
-    ("zlang/cli/app.py", "fio"),
-    ("zlang/cli/planning.py", "fio"),
-    ("zlang/cli/teaching.py", "fio"),
-}
-"""`plan --emit fio` and the help that says so; the first program, which `init` writes."""
-
 PURE = ("syntax", "check", "space", "plan", "emit")
 IMPURE = {
     "asyncio", "datetime", "http", "multiprocessing", "os", "random", "secrets", "select", "shutil", "signal", "socket",
@@ -99,7 +92,6 @@ def test_storage_tools_are_named_only_in_the_readers_of_their_output() -> None:
         if not path.is_relative_to(PACKAGE / "readers")
         for line, text in spoken(path)
         for tool in sorted(TOOLS & words(text))
-        if (name(path), tool) not in NAMED_BY_THE_COMMAND_LINE
     ]
     assert named == []
 

@@ -6,7 +6,6 @@ below them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.diagnostics import Code, ProgramError
 from zlang.errors import RunError
+from zlang.files import replace_file
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from zlang.run.runner import Selection
     from zlang.store.ingest import Ingested, Progress
     from zlang.store.query import Result
+    from zlang.syntax.format import Formatted
 
 DEFAULT_SEED = 1
 RUN_LIMIT = 10_000
@@ -37,14 +38,40 @@ RUN_LIMIT = 10_000
 
 
 def read(path: str) -> Source:
-    """A program's text. Raises RunError where there is none."""
+    """A program's text, its lines ended by newlines. Raises RunError where there is none."""
+    return Source(path, _text(path, None))
+
+
+def _text(path: str, newline: str | None) -> str:
     try:
-        return Source(path, Path(path).read_text("utf-8"))
+        with Path(path).open(encoding="utf-8", newline=newline) as file:
+            return file.read()
     except UnicodeDecodeError:
         raise RunError(f"{path} is no UTF-8 text") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise RunError(f"cannot read {path}: {why.lower()}") from None
+
+
+def read_exactly(path: str) -> Source:
+    """A program's text with the line ends that it has. Raises RunError where there is none."""
+    return Source(path, _text(path, ""))
+
+
+def format_source(source: Source) -> Formatted:
+    """A program's text in the one style, or why it was left alone."""
+    from zlang.syntax import format as formatting
+
+    return formatting.program(source)
+
+
+def rewrite(path: str, text: str) -> None:
+    """Replace a program's text; a link stays one, and the file keeps its mode. Raises RunError."""
+    try:
+        real = Path(path).resolve(strict=True)
+        replace_file(real, text.encode(), stat.S_IMODE(real.stat().st_mode))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
 
 def check(source: Source, overrides: Overrides) -> Checked:
@@ -135,7 +162,7 @@ def begin(planned: Planned, runs: Path) -> Folder:
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
         for name, text in planned.plan.header.sources.items():
-            (folder.sources / os.path.basename(name)).write_text(text, "utf-8")
+            (folder.sources / Path(name).name).write_text(text, "utf-8")
         with folder.script.open("w", encoding="utf-8") as file:
             file.writelines(emit(planned, "sh"))
     except OSError as error:

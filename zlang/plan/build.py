@@ -75,15 +75,8 @@ class Schedule:
         row: dict[str, Scalar] = {}
         for path, columns, cell in self._cells:
             index = point.get(path)
-            for name, value in zip(columns, _NONE if index is None else cell(index), strict=False):
-                row[name] = value
-            if index is None:
-                for name in columns:
-                    row[name] = None
+            row.update(zip(columns, (None,) * len(columns) if index is None else cell(index), strict=True))
         return row
-
-
-_NONE: tuple[Scalar, ...] = ()
 
 
 def _cells(factor: FactorDef) -> tuple[str, tuple[str, ...], Callable[[int], tuple[Scalar, ...]]]:
@@ -320,16 +313,15 @@ class _Builder:
         make = instance.kind.action("present" if instance.is_given else "create")
         unmake = None if instance.is_given else instance.kind.action("destroy")
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
-        offered = [kind_offer.value(frame) for kind_offer in instance.kind.offers.values()]
+        offers = [offer.value(frame) for offer in instance.kind.offers.values()]
+        offered = [offer if isinstance(offer, str) else values.show(offer) for offer in offers]
         setup = Setup(
             signature=values.digest(instance.digest, instance.key)[:12],
             key=instance.key,
             parent=parent.key if parent else None,
-            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(o if isinstance(o, str) else values.show(o) for o in offered)})",
+            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
             make=tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else (),
-            unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
-            if unmake
-            else (),
+            unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame)) if unmake else (),
         )
         if len(self.setups) >= _KEPT:
             self.setups.clear()
@@ -343,6 +335,7 @@ class _Builder:
                 yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance))
 
     def _measure(self, frame: Frame) -> list[Step]:
+        assert frame.instance is not None, "BUG: a measurement without a workload"
         action = frame.instance.kind.action("run")
         assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
         return self._steps(action, Action.MEASURE, "measure", frame)

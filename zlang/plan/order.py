@@ -7,6 +7,7 @@ Rule: the same numbers and seed give the same order; nothing is listed that is t
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ def order(plots: int, points: int, repeat: int, seed: int) -> Iterator[Place]:
 def permutation(count: int, seed: str) -> Iterator[int]:
     """0 … count - 1 in an order drawn by the seed."""
     if count <= LONGEST_SHUFFLE:
-        numbers = list(range(count))
+        numbers = array("L", range(count))
         random.Random(seed).shuffle(numbers)
         return iter(numbers)
     return _streamed(count, seed)
