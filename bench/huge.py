@@ -21,8 +21,9 @@ fio random {{ rw = randread  {fields} }}
 experiment many {{ on = data  run = random  cache = cold }}
 """
 OPTIONS = (
-    "fdatasync iodepth iodepth_batch iodepth_low loops fsync nice nrfiles number_ios numjobs openfiles thinktime_blocks"
-).split()
+    *("fdatasync", "fsync", "iodepth", "iodepth_batch", "iodepth_low", "loops"),
+    *("nice", "nrfiles", "number_ios", "numjobs", "openfiles", "thinktime_blocks"),
+)
 
 
 def program(axes: int) -> str:

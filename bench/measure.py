@@ -96,14 +96,14 @@ def pip(python: Path, *words: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A figure, what it is compared with, and how many times that it may be."""
+    """A figure, what it is compared with, and how many times that it may be; None: it is only to be known."""
 
     what: str
     figure: float
     unit: str
     beside: str
     limit: float
-    most: float = 1.0
+    most: float | None = 1.0
 
     @property
     def ratio(self) -> float:
@@ -113,7 +113,7 @@ class Check:
     @property
     def is_met(self) -> bool:
         """Whether the target is met."""
-        return self.ratio <= self.most
+        return self.most is None or self.ratio <= self.most
 
 
 def verdict(checks: Sequence[Check]) -> int:
@@ -121,8 +121,8 @@ def verdict(checks: Sequence[Check]) -> int:
     rows = [("measured", "figure", "beside it", "", "ratio", "target", "")]
     for one in checks:
         figure, limit = f"{one.figure:.4g} {one.unit}", f"{one.limit:.4g} {one.unit}"
-        met = "met" if one.is_met else "MISSED"
-        rows.append((one.what, figure, one.beside, limit, f"{one.ratio:.2f}", f"≤ {one.most:g}", met))
+        target = ("", "") if one.most is None else (f"≤ {one.most:g}", "met" if one.is_met else "MISSED")
+        rows.append((one.what, figure, one.beside, limit, f"{one.ratio:.2f}", *target))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
