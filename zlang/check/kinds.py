@@ -35,6 +35,7 @@ ROLES = ("machine", "resource", "workload", "collector", "treatment")
 COSTS = ("live", "rewrite", "create", "manual")
 FORMS = ("option", "job", "job_head", "job_line")
 MOST_PENDING = 40
+_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only")
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
@@ -95,6 +96,7 @@ class _KindBuilder:
         self.option: tuple[str | Expr, ...] = ()
         self.pending: list[str] = []
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
+        self.lists = _listed(node)
         self.scope = _KindScope(self)
         self.resolver = Resolver(self.scope, report)
 
@@ -108,6 +110,7 @@ class _KindBuilder:
         needs: tuple[tuple[str, ...], str] | None = None
         requires: list[tuple[str, str]] = []
         writes: Expr | None = None
+        carries_one = False
         doc = ""
         for item in node.items:
             match item:
@@ -124,12 +127,16 @@ class _KindBuilder:
                     doc = self._plain(item.value)
                 case tree.Field() if item.name.text == "writes":
                     writes = self.resolver.condition(item.value)
+                case tree.Field() if item.name.text == "carries_one" and isinstance(item.value, tree.Name):
+                    carries_one = _is_on(item)
+                case tree.Field() if item.name.text == "lists" and self.lists:
+                    self._distinct(item.span)
                 case tree.Field() if item.name.text in FORMS and isinstance(item.value, tree.Text):
                     forms[item.name.text] = tuple(
                         part if isinstance(part, str) else self.resolver.single(part) for part in item.value.parts
                     )
                 case tree.Field():
-                    known = ("doc", "writes", *FORMS)
+                    known = ("doc", "writes", "carries_one", "lists", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case tree.Property():
@@ -150,7 +157,13 @@ class _KindBuilder:
             doc,
             self.module,
             self._said(),
+            carries_one,
         )
+
+    def _distinct(self, span: Span) -> None:
+        for name in self.lists:
+            if name in self.nodes or name in _CONTEXT or name in _ATTRIBUTES:
+                self.report(Code.DUPLICATE.at(span, name=name))
 
     def _said(self) -> str:
         text = self.node.span.source.text
@@ -159,7 +172,7 @@ class _KindBuilder:
 
     def _property(self, node: tree.Property) -> PropertyDef:
         attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
-        known = ("default", "allow", "unit", "cost", "since", "doc", "required", "only")
+        known = (*_ATTRIBUTES, *self.lists)
         for name, item in attributes.items():
             if name not in known:
                 hint = did_you_mean(name, known) or "a property has " + ", ".join(known)
@@ -183,6 +196,8 @@ class _KindBuilder:
             self._plain(attributes["since"].value) if "since" in attributes else "",
             self._plain(attributes["doc"].value) if "doc" in attributes else "",
             _source(only.value) if only else "",
+            tuple((name, self.resolver.single(attributes[name].value)) for name in self.lists if name in attributes),
+            "\n".join(_source(attributes[name].value) for name in self.lists if name in attributes),
         )
 
     def _allowed(self, node: tree.Expr) -> Expr | None:
@@ -284,12 +299,14 @@ class _KindScope:
             return Expr(span, STRING, lambda frame: frame.instance.key)
         if name == "options":
             return Expr(span, Type(element=STRING), self._options)
+        if name in builder.lists:
+            return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
         if name in _CONTEXT:
             return Expr(span, UNKNOWN, lambda frame: frame.context.get(name, ABSENT))
         return None
 
     def names(self) -> Iterable[str]:
-        return [*self.builder.nodes, *self.builder.offers, "on", self.builder.target, *_CONTEXT]
+        return [*self.builder.nodes, *self.builder.offers, "on", self.builder.target, *self.builder.lists, *_CONTEXT]
 
     def kind(self, _name: tree.Name) -> Kind | None:
         return None
@@ -333,6 +350,16 @@ class _KindScope:
 
     def _options(self, frame: Any) -> Value:
         return tuple([self.option(name, given) for name, given in frame.instance.values.items()])
+
+    def _list(self, list_name: str, frame: Any) -> Value:
+        """What the properties that were given add to a list, in the order in which they were given."""
+        found: list[Value] = []
+        for name in frame.instance.values:
+            for belongs, expr in self.builder.properties[name].lists:
+                if belongs == list_name:
+                    value = expr.value(frame)
+                    found += value if isinstance(value, tuple) else [value]
+        return tuple(found)
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.builder.option, self.builder.properties[name], given)
@@ -380,8 +407,20 @@ def _member(what: str, thing: Value) -> Value:
 def _says(node: tree.Property, attribute: str) -> bool:
     for item in node.attributes:
         if isinstance(item, tree.Field) and item.name.text == attribute:
-            return isinstance(item.value, tree.Name) and str(item.value) in {"on", "yes", "true"}
+            return _is_on(item)
     return False
+
+
+def _is_on(item: tree.Field) -> bool:
+    return isinstance(item.value, tree.Name) and str(item.value) in {"on", "yes", "true"}
+
+
+def _listed(node: tree.KindDef) -> tuple[str, ...]:
+    """The names of the lists that a kind says its properties add to."""
+    for item in node.items:
+        if isinstance(item, tree.Field) and item.name.text == "lists" and isinstance(item.value, tree.ListOf):
+            return tuple(str(name) for name in item.value.items if isinstance(name, tree.Name))
+    return ()
 
 
 def _source(node: tree.Expr) -> str:

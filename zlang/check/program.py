@@ -98,7 +98,10 @@ class Expr(Record):
 
 
 class PropertyDef(Record):
-    """A property of a kind, as its declaration says."""
+    """A property of a kind, as its declaration says.
+
+    `lists` is what it adds to its kind's lists where it is given, and `said` the text of that.
+    """
 
     name: str
     type: Type
@@ -111,6 +114,8 @@ class PropertyDef(Record):
     since: str = ""
     doc: str = ""
     only: str = ""
+    lists: tuple[tuple[str, Expr], ...] = ()
+    said: str = ""
 
 
 class Command(Record):
@@ -142,7 +147,10 @@ class ActionDef(Record):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A kind: role, properties, what it offers and needs, and what it does. `said` is the text of all but its properties."""
+    """A kind: role, properties, what it offers and needs, and what it does. `said` is the text of all but its properties.
+
+    One that `carries_one` is made anew for each state of what stands on it.
+    """
 
     name: str
     role: str
@@ -158,6 +166,7 @@ class Kind:
     doc: str
     module: str
     said: str
+    carries_one: bool = False
 
     def action(self, name: str, selector: str = "") -> ActionDef | None:
         """The action of that name, for that state or platform where there is one."""

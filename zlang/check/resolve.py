@@ -926,7 +926,7 @@ class _InstanceBuilder:
         self.order = tuple(sorted(reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
         self.kind_digest = ""
-        self.said = values.Memory(lambda name, value: f"{name}={values.canonical(value)}")
+        self.said = values.Memory(lambda name, value: f"{name}={values.canonical(value)}{kind.properties[name].said}")
 
     def __call__(self, point: Any) -> Instance:
         key = tuple([point.get(path) for path in self.order])

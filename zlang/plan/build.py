@@ -269,7 +269,8 @@ class _Builder:
             chain.insert(0, one)
             one = one.parent
         resources = [instance for instance in chain if instance.kind.role == "resource"]
-        setups = tuple(self._setup(instance) for instance in resources)
+        carried = (*resources[1:], None)
+        setups = tuple(self._setup(one, above) for one, above in zip(resources, carried, strict=True))
         if cast.before is not None:
             setups = (*setups[:-1], self._treated(setups[-1], cast.before, on))
         steps: list[Step] = []
@@ -305,9 +306,14 @@ class _Builder:
         said = [replace(step, why=f"before the measurement: {step.why}") for step in steps]
         return replace(setup, signature=signature, make=(*setup.make, *said))
 
-    def _setup(self, instance: Instance) -> Setup:
-        known = self.setups.get(instance.digest)
-        if known is not None and known.key == instance.key:
+    def _setup(self, instance: Instance, carried: Instance | None) -> Setup:
+        """A resource in its state; what carries one thing at a time is another for each state of that."""
+        decisive = [instance.digest, instance.key]
+        if instance.kind.carries_one and carried is not None:
+            decisive += [carried.digest, carried.key]
+        signature = values.digest(*decisive)[:12]
+        known = self.setups.get(signature)
+        if known is not None:
             return known
         frame = Frame(instance)
         make = instance.kind.action("present" if instance.is_given else "create")
@@ -316,7 +322,7 @@ class _Builder:
         offers = [offer.value(frame) for offer in instance.kind.offers.values()]
         offered = [offer if isinstance(offer, str) else values.show(offer) for offer in offers]
         setup = Setup(
-            signature=values.digest(instance.digest, instance.key)[:12],
+            signature=signature,
             key=instance.key,
             parent=parent.key if parent else None,
             creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
@@ -325,7 +331,7 @@ class _Builder:
         )
         if len(self.setups) >= _KEPT:
             self.setups.clear()
-        self.setups[instance.digest] = setup
+        self.setups[signature] = setup
         return setup
 
     def _watch(self, collectors: tuple[Instance, ...]) -> Iterator[Step]:
@@ -403,7 +409,12 @@ def _seconds(value: Value) -> int:
 
 
 def _filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
-    return "".join(part if isinstance(part, str) else values.plain(part.value(frame)) for part in parts)
+    return "".join(part if isinstance(part, str) else _lines(part.value(frame)) for part in parts)
+
+
+def _lines(value: Value) -> str:
+    """The text of a value; a list is a line for each."""
+    return "\n".join(map(_lines, value)) if isinstance(value, tuple) else values.plain(value)
 
 
 def _reader(definition: ReaderDef, frame: Frame) -> Reader:

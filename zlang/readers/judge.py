@@ -112,8 +112,18 @@ def _quoted(step: Step, out: Path) -> str:
     found = _output(step, out)
     if found is None:
         return f"{step.name}.out was not written"
-    said = _short(found) or _short(text_of(out / f"{step.name}.err") or "")
-    return f"`{said}`, not `{_short(step.expect or '')}`" if said else f"{step.name} printed nothing"
+    said, wanted = _differing(found, (step.expect or "").strip())
+    said = _short(said) or _short(text_of(out / f"{step.name}.err") or "")
+    return f"`{said}`, not `{_short(wanted)}`" if said else f"{step.name} printed nothing"
+
+
+def _differing(found: str, wanted: str) -> tuple[str, str]:
+    """Only the lines that are not alike, where each claim has a line of its own."""
+    pairs = list(zip(found.splitlines(), wanted.splitlines(), strict=False))
+    if len(found.splitlines()) != len(wanted.splitlines()):
+        return found, wanted
+    unlike = [(one, other) for one, other in pairs if one.strip() != other.strip()]
+    return ", ".join(one for one, _ in unlike), ", ".join(other for _, other in unlike)
 
 
 def _evidence(checks: Sequence[Step], out: Path) -> str:
