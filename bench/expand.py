@@ -1,8 +1,7 @@
 """How fast a matrix of four axes and 100,000 points is expanded, and in how much memory.
 
-In: `matrix.zexp` beside this file. Out: the table. What is printed goes to a file. The bare loop is five
-lines of Python;
-ReBench (https://rebench.readthedocs.io) is installed in a scratch environment and expands the same four axes.
+In: `matrix.zexp` beside this file. Out: the table. What is printed goes to a file. ReBench
+(https://rebench.readthedocs.io) is installed in a scratch environment and expands the same four axes.
 Usage: python bench/expand.py [ROUNDS]
 """
 
