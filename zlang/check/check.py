@@ -179,7 +179,8 @@ class _Checker:
                     continue
                 places[name.text] = name.span
                 if isinstance(entry, tree.KindDef):
-                    module.kinds[name.text] = kind_of(entry, source.name, self.report)
+                    declared_kind = module.kinds[name.text] = kind_of(entry, source.name, self.report)
+                    dict(declared_kind.properties)  # each is resolved, and checked, when it is asked for
                 else:
                     module.entries[name.text] = entry
             elif isinstance(entry, tree.Import):
@@ -529,6 +530,9 @@ class ModuleScope:
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""
         home = self.checker.library.module_of(name)
+        alias = self.module.libraries.get(home, "")
+        if alias:
+            return f"here it is `{alias}.{name}`"
         return f"the standard library has it: add `import {home}`" if home else ""
 
     def is_given(self, _name: str) -> None:

@@ -124,7 +124,7 @@ class _KindBuilder:
                     action = self._action(item)
                     actions[action.name, action.selector] = action
                 case tree.Field() if item.name.text == "doc":
-                    doc = self._plain(item.value)
+                    doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self.resolver.condition(item.value)
                 case tree.Field() if item.name.text == "carries_one" and isinstance(item.value, tree.Name):
@@ -193,8 +193,8 @@ class _KindBuilder:
             _source(allow.value) if allow else "",
             unit_value if isinstance(unit_value, Quantity) else None,
             cost,
-            self._plain(attributes["since"].value) if "since" in attributes else "",
-            self._plain(attributes["doc"].value) if "doc" in attributes else "",
+            self._plain(attributes["since"].value, "since") if "since" in attributes else "",
+            self._plain(attributes["doc"].value, "doc") if "doc" in attributes else "",
             _source(only.value) if only else "",
             tuple((name, self.resolver.single(attributes[name].value)) for name in self.lists if name in attributes),
             "\n".join(_source(attributes[name].value) for name in self.lists if name in attributes),
@@ -248,7 +248,7 @@ class _KindBuilder:
                     self.resolver.template(command.text),
                     self._parts(command.expect) if command.expect else None,
                     self.resolver.single(timeout.value) if timeout else None,
-                    self._plain(attributes["why"].value) if "why" in attributes else "",
+                    self._plain(attributes["why"].value, "why") if "why" in attributes else "",
                     command.span,
                 )
             )
@@ -258,11 +258,11 @@ class _KindBuilder:
     def _parts(self, text: tree.Text) -> tuple[str | Expr, ...]:
         return tuple(part if isinstance(part, str) else self.resolver.single(part) for part in text.parts)
 
-    def _plain(self, node: tree.Expr) -> str:
+    def _plain(self, node: tree.Expr, name: str) -> str:
         resolved = self.resolver.single(node)
         known = resolved.value(None) if resolved.is_constant else None
         if not isinstance(known, str):
-            self.report(Code.WRONG_TYPE.at(node.span, name="this", expected="a plain text", found=resolved.type))
+            self.report(Code.WRONG_TYPE.at(node.span, name=name, expected="a plain text", found=resolved.type))
             return ""
         return known
 

@@ -278,7 +278,7 @@ class Resolver:
                 self.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range"))
                 return None
             if not end.type.scalars <= types.NUMERIC or not end.type.scalars:
-                self.report(Code.WRONG_TYPE.at(end.span, name="a range", expected="of numbers", found=end.type))
+                self.report(Code.WRONG_TYPE.at(end.span, name="..", expected="for numbers", found=end.type))
                 return None
         low, high, *steps = (end.value({}) for end in ends)
         assert isinstance(low, Quantity)
@@ -288,12 +288,12 @@ class Resolver:
         if low.dimension != high.dimension or (not node.times and step.dimension != low.dimension):
             other = ends[1] if low.dimension != high.dimension else ends[2]
             found = units.name_of(low.dimension)
-            self.report(Code.MIXED_UNITS.at(other.span, verb="go from", left=found, right=str(other.type)))
+            self.report(Code.MIXED_UNITS.at(other.span, verb="make a range of", left=found, right=str(other.type)))
             return None
         if not steps and low.dimension not in (units.NUMBER, units.SHARE):
             hint = f"say the step: `{units.show(low)}..{units.show(high)} by *2`"
             found_type = ends[0].type
-            self.report(Code.WRONG_TYPE.at(node.span, name="a range", expected="of counts", found=found_type, hint=hint))
+            self.report(Code.WRONG_TYPE.at(node.span, name="..", expected="for counts", found=found_type, hint=hint))
             return None
         if node.times:
             return self._geometric(node, low, high, step)
@@ -333,7 +333,7 @@ class Resolver:
             self.report(Code.BAD_NUMBER.at(node.span, message=message))
             return None
         if not amounts:
-            hint = f"it goes from {units.show(low)} to {units.show(high)} by times {units.show(step)}"
+            hint = f"it goes from {units.show(low)} to {units.show(high)} by *{units.show(step)}"
             self.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
             return None
         whole = all(a.denominator == 1 for a in amounts)
@@ -442,7 +442,7 @@ class Resolver:
             got = found.member(name, node.span) if found.member else None
             if got is None:
                 subject = f"`{'.'.join(node.path[:i])}`"
-                self.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name))
+                self.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name, hint=self._members(found, name)))
                 return unknown(node.span)
             found = got
         return Expr(
@@ -457,6 +457,11 @@ class Resolver:
             found.depth,
             found.work,
         )
+
+    def _members(self, of: Expr, name: str) -> str:
+        """What a declared thing has whose name is near."""
+        kinds = [self.scope.kind(tree.Name(of.span, (kind,))) for kind in sorted(of.type.kinds)]
+        return did_you_mean(name, [word for kind in kinds if kind for word in (*kind.properties, *kind.offers)])
 
     def _as_word(self, node: tree.Name, name: str, expected: Type) -> Expr | None:
         if expected.unknown:
@@ -595,7 +600,8 @@ class Resolver:
         elif operator not in {"==", "!="} and (one is None or other is None):
             odd = left if one is None else right
             self.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="for numbers", found=odd.type))
-        elif one is None and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
+            return unknown(span)
+        elif (one is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
             self.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type))
         return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
 
@@ -608,6 +614,9 @@ class Resolver:
         if left.type.unknown or right.type.unknown:
             return unknown(node.span)
         one, other = self._dimension(left), self._dimension(right)
+        if operator == "of" and one != units.SHARE:
+            self.report(Code.WRONG_TYPE.at(left.span, name="of", expected="for shares such as `50%`", found=left.type))
+            return unknown(node.span)
         verb = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "of": "take a share of"}[operator]
         if one is None or other is None or (operator in {"+", "-"} and one != other):
             shown = [units.name_of(d) if d else str(e.type) for d, e in ((one, left), (other, right))]
@@ -770,7 +779,8 @@ class Resolver:
                 return Expr(where, STRING, offered, reads=reads, depth=1 + max((e.depth for e in exprs), default=0))
             return None
 
-        made = Expr(span, Type(kinds=frozenset({kind.name})), builder, axes, reads, member)
+        beneath = stands_on.type.kinds | stands_on.type.beneath if stands_on else frozenset[str]()
+        made = Expr(span, Type(kinds=frozenset({kind.name}), beneath=beneath), builder, axes, reads, member)
         return self._sized(made, [*exprs, *([stands_on] if stands_on else [])])
 
     def _default(

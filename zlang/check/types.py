@@ -40,19 +40,28 @@ class Variant(Record):
 
 
 class Type(Record):
-    """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows."""
+    """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
+
+    `beneath` are the kinds of all that declared things stand on.
+    """
 
     scalars: frozenset[str] = frozenset()
     words: tuple[Variant, ...] = ()
     kinds: frozenset[str] = frozenset()
     element: Type | None = None
     unknown: bool = False
+    beneath: frozenset[str] = frozenset()
 
     def __or__(self, other: Type) -> Type:
         element = self.element | other.element if self.element and other.element else self.element or other.element
         words = self.words + tuple(word for word in other.words if word not in self.words)
         return Type(
-            self.scalars | other.scalars, words, self.kinds | other.kinds, element, self.unknown or other.unknown
+            self.scalars | other.scalars,
+            words,
+            self.kinds | other.kinds,
+            element,
+            self.unknown or other.unknown,
+            self.beneath | other.beneath,
         )
 
     def variant(self, name: str) -> Variant | None:

@@ -7,6 +7,7 @@ of layout; every character is in a token, a comment, a blank or a finding.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from zlang.diagnostics import MOST, Code, Diagnostic
@@ -152,18 +153,29 @@ class _Lexer:
             )
             self._add("STRING", '""', begin)
             return
+        if text[begin] == "'" and (ends := _SINGLE_QUOTED.match(text, begin, self.limit)):
+            self.position = ends.end()
+            self._report(Code.BAD_CHARACTER.at(Span(self.source, begin, self.position), character="'", hint=_INSTEAD["'"]))
+            self._add("STRING", '""', begin)
+            return
         self.position = begin + 1
         while self.position < self.limit and text[self.position] == text[begin]:
             self.position += 1
-        hint = _INSTEAD.get(text[begin], "remove it")
+        letter = "names begin with one of the letters a to z" if text[begin].isalpha() else "remove it"
+        hint = _INSTEAD.get(text[begin], letter)
         span = Span(self.source, begin, self.position)
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
 
     def _report(self, finding: Diagnostic) -> None:
+        """One finding for a line: after the first, what follows is a guess."""
+        last = self.findings[-1].span.end if self.findings else -1
+        if last >= 0 and "\n" not in self.source.text[last : finding.span.start]:
+            return
         if len(self.findings) <= MOST:
             self.findings.append(finding)
 
 
+_SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
 _INSTEAD = {
     ";": "fields are separated by spaces or stand on lines of their own",
     "'": 'texts are written in `"`',

@@ -155,11 +155,14 @@ class Driver:
         here = Span(self.source, token.start, max(token.end, token.start + (token.type != END)))
         unclosed = self._unclosed(stack, token)
         if unclosed is not None:
+            texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
+            if any(unclosed.span.start < start for start in texts):
+                return  # what closes it may be in that text
             self.report(unclosed.also(here, "here it should have been closed"))
             return
         expected = self._expected(stack)
         self.report(
-            Code.UNEXPECTED.at(here, expected=expected, found=_found(token), hint=self._hint(stack, token, expected))
+            Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=self._hint(stack, token, expected))
         )
 
     def _unclosed(self, stack: list[_Part], token: Token) -> Diagnostic | None:
@@ -183,6 +186,8 @@ class Driver:
         possible = {terminal for terminal in self.tables.actions[states[-1]] if self._accepts(states, terminal)}
         if {"NUMBER", "STRING"} <= possible:
             return "a value"
+        if {"NAME", "STRING"} <= possible:
+            return "a name or a text"
         if "FIELD" in possible and "RBRACE" in possible and "PROPERTY" not in possible:
             return "`name = value` or `}`"
         if "PROPERTY" in possible:
@@ -192,7 +197,16 @@ class Driver:
         for terminal, words in _SINGLE.items():
             if terminal in possible:
                 return words
-        return "the end of this line" if "NEWLINE" in possible else "something else"
+        return "nothing more"
+
+    def _found(self, token: Token) -> str:
+        if token.type == END and token.end < len(self.source.text):
+            return "`}`"
+        if token.type == END or (token.type == "NEWLINE" and not token.text):
+            return "nothing" if self.source.name.startswith("--") else "the end of the file"
+        if token.type == "NEWLINE":
+            return "the end of the line"
+        return f"`{token.text}`" if token.type != "STRING" else "a text"
 
     def _accepts(self, states: list[int], terminal: str) -> bool:
         """Whether a terminal could stand here: an LALR table's reductions alone promise too much."""
@@ -215,6 +229,8 @@ class Driver:
         last = stack[-1]
         if last.symbol == "LET" and token.type == "NAME":
             return f"it is written `let {token.text} = …`; what has a type is a `param`"
+        if token.type == "FIELD" and token.text in lexer.ENTRY_WORDS:
+            return f"`{token.text}` is a word of the language, which a name follows"
         if token.type == "FIELD" and last.symbol in {"NAME", "path", "lines", ""}:
             near = did_you_mean(self.source.text[last.start : last.end], lexer.ENTRY_WORDS)
             return near or f"a name is bound with `let {token.text} = …`"
@@ -275,11 +291,3 @@ _SINGLE = {
     "FIELD": "`name = value`",
     "NEWLINE": "the end of the line",
 }
-
-
-def _found(token: Token) -> str:
-    if token.type == END or (token.type == "NEWLINE" and not token.text):
-        return "the end of the file"
-    if token.type == "NEWLINE":
-        return "the end of the line"
-    return f"`{token.text}`" if token.type != "STRING" else "a text"
