@@ -242,7 +242,7 @@ def _range(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr) -> tree
     return tree.Range(span, low, high, None, times=False)
 
 
-def _range_open(_driver: Driver, span: Span, low: tree.Expr) -> tree.Range:
+def _range_open(_driver: Driver, span: Span, low: tree.Expr, _end: Token) -> tree.Range:
     return tree.Range(span, low, None, None, times=False)
 
 

@@ -86,8 +86,8 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
             (keywords if text.isidentifier() else literals)[text] = terminal.name
         else:
             patterns.append((terminal.name, terminal.pattern.to_regexp()))
-    order = ["STRING", "ZIP_OPEN", "FIELD", "NAME", "NUMBER", "COMPARE", "NEWLINE"]
-    patterns.sort(key=lambda p: order.index(p[0]))
+    tried = ["STRING", "OPEN_END", "ZIP_OPEN", "FIELD", "NAME", "NUMBER", "COMPARE", "NEWLINE"]
+    patterns.sort(key=lambda p: tried.index(p[0]))
     longest_first = sorted(literals, key=len, reverse=True)
     named = [f"(?P<{name}>{regex})" for name, regex in patterns if name != "COMPARE"]
     compare = next(f"(?P<COMPARE>{regex})" for name, regex in patterns if name == "COMPARE")
@@ -95,26 +95,42 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
     pattern = "|".join([*named, compare, marks, r"(?P<COMMENT>#[^\n]*)", r"(?P<BLANK>(?:[ \t\r]|\\\n)+)"])
 
     table = lark.parser.parser._parse_table  # noqa: SLF001 - lark has no public way to the table
+    order = _in_order(table)
+    new = {state: number for number, state in enumerate(order)}
     numbers: dict[Any, int] = {}
     rules: list[tuple[str, int, tuple[int, ...], str]] = []
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
-    for state in range(len(table.states)):
+    for state in order:
         acts: dict[str, int] = {}
         goes: dict[str, int] = {}
-        for symbol, (kind, argument) in table.states[state].items():
+        for symbol, (kind, argument) in sorted(table.states[state].items(), key=lambda item: str(item[0])):
             if kind.name == "Reduce":
                 if argument not in numbers:
                     numbers[argument] = len(rules)
                     rules.append(_rule(argument))
                 acts[symbol] = -1 - numbers[argument]
             elif _is_terminal(symbol):
-                acts[symbol] = argument
+                acts[symbol] = new[argument]
             else:
-                goes[symbol] = argument
+                goes[symbol] = new[argument]
         actions.append(acts)
         gotos.append(goes)
-    return pattern, keywords, literals, actions, gotos, rules, dict(table.start_states), dict(table.end_states)
+    starts = {start: new[state] for start, state in sorted(table.start_states.items())}
+    ends = {start: new[state] for start, state in sorted(table.end_states.items())}
+    return pattern, keywords, literals, actions, gotos, rules, starts, ends
+
+
+def _in_order(table: Any) -> list[Any]:
+    """The states as they are reached: lark numbers them in the order of a set, which is another in each process."""
+    found = [state for _, state in sorted(table.start_states.items())]
+    known = set(found)
+    for state in found:
+        for _, (kind, argument) in sorted(table.states[state].items(), key=lambda item: str(item[0])):
+            if kind.name != "Reduce" and argument not in known:
+                known.add(argument)
+                found.append(argument)
+    return found
 
 
 def _is_terminal(symbol: str) -> bool:
