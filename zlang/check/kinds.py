@@ -95,6 +95,7 @@ class _KindBuilder:
         self.offers: dict[str, Expr] = {}
         self.option: tuple[str | Expr, ...] = ()
         self.pending: list[str] = []
+        self.is_listing = False
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = _listed(node)
         self.scope = _KindScope(self)
@@ -177,7 +178,7 @@ class _KindBuilder:
             if name not in known:
                 hint = did_you_mean(name, known) or "a property has " + ", ".join(known)
                 self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
-        type_ = self._type(node.type)
+        type_ = self.type_of(node.type)
         unit = attributes.get("unit")
         unit_value = self.resolver.single(unit.value).value(None) if unit else None
         default = attributes.get("default")
@@ -196,9 +197,16 @@ class _KindBuilder:
             self._plain(attributes["since"].value, "since") if "since" in attributes else "",
             self._plain(attributes["doc"].value, "doc") if "doc" in attributes else "",
             _source(only.value) if only else "",
-            tuple((name, self.resolver.single(attributes[name].value)) for name in self.lists if name in attributes),
+            self._added(attributes),
             "\n".join(_source(attributes[name].value) for name in self.lists if name in attributes),
         )
+
+    def _added(self, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
+        """What the property adds to the lists of its kind."""
+        self.is_listing = True
+        added = tuple([(name, self.resolver.single(attributes[name].value)) for name in self.lists if name in attributes])
+        self.is_listing = False
+        return added
 
     def _allowed(self, node: tree.Expr) -> Expr | None:
         if not isinstance(node, tree.Range):
@@ -207,11 +215,12 @@ class _KindBuilder:
         ends = [self.resolver.single(end).value(None) if end else ABSENT for end in (node.low, node.high)]
         return constant(node.span, UNKNOWN, tuple(ends))
 
-    def _type(self, node: tree.TypeExpr) -> Type:
+    def type_of(self, node: tree.TypeExpr) -> Type:
+        """The type that a declaration says."""
         whole = Type()
         for atom in node.atoms:
             if atom.element is not None:
-                whole = whole | Type(element=self._type(atom.element))
+                whole = whole | Type(element=self.type_of(atom.element))
             elif atom.name in types.SCALARS and atom.field is None:
                 whole = whole | Type(frozenset({atom.name}))
             else:
@@ -323,8 +332,15 @@ class _KindScope:
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
         return (lambda frame: name in frame.instance.values) if name in self.builder.nodes else None
 
+    def _own_later(self, name: str, span: Span) -> Expr:
+        """The property whose own attribute this is: what it is declared to be is only known when the frame is."""
+        type_ = self.builder.type_of(self.builder.nodes[name].type)
+        return Expr(span, type_, lambda frame: self._own(name, span).value(frame))
+
     def _own(self, name: str, span: Span) -> Expr:
         builder = self.builder
+        if name in builder.pending and builder.is_listing:
+            return self._own_later(name, span)
         if name in builder.pending or len(builder.pending) > MOST_PENDING:
             builder.report(Code.CIRCLE.at(span, name=name).also(builder.nodes[name].name.span, "defined here"))
             return Expr(span, UNKNOWN, lambda _: ABSENT)
