@@ -1,0 +1,187 @@
+"""Every wrong program has exactly the findings that are written on its lines; every code has a program."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from zlang import pipeline
+from zlang.check import check
+from zlang.check.check import Overrides
+from zlang.cli import render
+from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError
+from zlang.plan import build
+from zlang.source import Source
+from zlang.space import points
+
+HERE = Path(__file__).parent
+NAME = "program.zexp"
+_EXPECTED = re.compile(r"#! (?=[EW]\d)")
+
+
+@dataclass
+class Case:
+    """A program, what the command line says, and its findings: line, code and sentence."""
+
+    name: str
+    text: str
+    settings: dict[str, str] = field(default_factory=dict)
+    profile: str | None = None
+    expected: list[tuple[int, str]] = field(default_factory=list)
+
+
+def cases() -> Iterator[Case]:
+    """Every program of every file, which are split by lines of `---`."""
+    for path in sorted(HERE.glob("*.zexp")):
+        for number, text in enumerate(path.read_text("utf-8").split("\n---\n"), start=1):
+            case = Case(f"{path.stem}-{number}", text)
+            for line_number, line in enumerate(text.split("\n"), start=1):
+                said, *findings = _EXPECTED.split(line)
+                case.expected += [(line_number, finding.strip()) for finding in findings]
+                if said.startswith("#: set "):
+                    name, _, value = said.removeprefix("#: set ").partition("=")
+                    case.settings[name] = value.strip()
+                elif said.startswith("#: profile "):
+                    case.profile = said.removeprefix("#: profile ").strip()
+            yield case
+
+
+def read(path: str) -> str:
+    """The text of an imported file."""
+    return (HERE / "imports" / path).read_text("utf-8")
+
+
+def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnostic]:
+    """All findings, as `zlang check` has them."""
+    checked = check.program(Source(NAME, text), read, overrides)
+    findings = list(checked.findings)
+    if checked.is_sound:
+        for experiment in checked.program.experiments.values():
+            try:
+                points.of(experiment)
+            except ProgramError as error:
+                findings.append(error.diagnostic)
+    return findings
+
+
+def places_of(case: Case) -> list[tuple[int, str]]:
+    """The findings of a case, each at its line; what is beside it, at the line that brings it in."""
+    command_line = next((i for i, line in enumerate(case.text.split("\n"), 1) if line.startswith("#:")), 0)
+    found = []
+    for finding in findings_of(case.text, Overrides(case.settings, case.profile)):
+        line, _ = finding.span.source.position(finding.span.start)
+        if finding.span.source.name != NAME:
+            line = command_line or 1
+        found.append((line, f"{finding.code.id} {finding.message}"))
+    return sorted(found)
+
+
+ALL = list(cases())
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+def test_findings_are_those_on_their_lines(case: Case) -> None:
+    assert places_of(case) == sorted(case.expected)
+
+
+def ids(text: str) -> list[str]:
+    return [finding.code.id for finding in findings_of(text)]
+
+
+def test_nested_too_deep() -> None:
+    assert ids("let a = " + "not " * 200 + "on\nlet b = 4KB\n") == ["E106", "E105"]
+
+
+def test_names_that_use_names_too_deep() -> None:
+    chain = "\n".join(f"let a{i} = a{i + 1}" for i in range(2000))
+    assert ids(f"{chain}\nlet a2000 = 1\n") == ["E106"]
+
+
+def test_names_declared_before_they_are_used_may_be_many() -> None:
+    chain = "\n".join(f"let a{i + 1} = a{i} + 1" for i in range(2000))
+    assert ids(f"let a0 = 1\n{chain}\n") == []
+
+
+def test_values_that_are_worked_out_in_too_many_steps() -> None:
+    chain = "\n".join(f'let a{i + 1} = "{{a{i}}}{{a{i}}}"' for i in range(30))
+    assert ids(f'let a0 = "x"\n{chain}\n') == ["E110"]
+
+
+def test_programs_that_are_too_long() -> None:
+    assert ids("#" * (1 << 20) + "#") == ["E108"]
+
+
+def test_more_findings_than_anyone_reads() -> None:
+    found = ids("foo x { }\n" * (MOST + 1))
+    assert len(found) == MOST + 1
+    assert found[-1] == "E109"
+
+
+def test_a_program_without_an_experiment() -> None:
+    checked = check.program(Source(NAME, "let a = 1\n"), str)
+    with pytest.raises(ProgramError) as raised:
+        pipeline.choose(checked, None)
+    assert raised.value.diagnostic.code is Code.NO_EXPERIMENT
+
+
+def test_a_value_that_a_job_file_cannot_hold() -> None:
+    workload = 'fio w { rw = read  ignore_error = "a\\nb" }'
+    text = f'import "./lab.zexp"\nimport fio\n{workload}\nexperiment e {{ on = data  run = w }}\n'
+    checked = check.program(Source(NAME, text), read)
+    experiment = checked.program.experiments["e"]
+    slot = next(build.Schedule(experiment, 1).slots())
+    with pytest.raises(ProgramError) as raised:
+        build.job(slot, experiment, 1)
+    assert raised.value.diagnostic.code is Code.NOT_IN_JOBFILE
+
+
+TESTED_HERE = {
+    Code.TOO_DEEP: "a long program, made by the test",
+    Code.TOO_LONG: "a long program, made by the test",
+    Code.TOO_MANY: "a long program, made by the test",
+    Code.TOO_MUCH: "a long program, made by the test",
+    Code.NO_EXPERIMENT: "only what plans needs an experiment",
+    Code.NOT_IN_JOBFILE: "only what writes job files finds it",
+}
+
+
+@pytest.mark.parametrize("code", Code, ids=lambda code: code.name)
+def test_every_code_has_a_case(code: Code) -> None:
+    found = {text.split()[0] for case in ALL for _, text in case.expected}
+    assert (code.id in found) != (code in TESTED_HERE)
+
+
+RENDERED = {
+    "misspelt_property": "import fio\nfio reads { rw = randread  iodpeth = 4 }\n",
+    "missing_import": "fio reads { rw = randread }\n",
+    "wrong_unit": "import fio\nfio reads { rw = randread  runtime = 4KiB }\n",
+    "two_readings": "let size = 4KB\n",
+    "not_allowed": 'import "./lab.zexp"\nexperiment e { on = data  run = reads  cache = warm }\n',
+    "never_closed": 'dir here { path = "."\nlet a = 1\nfile f on here { size = 1MiB }\n',
+    "unknown_name": 'import "./lab.zexp"\n\nexperiment e {\n  on  = dta\n  run = reads\n}\n',
+    "defined_twice": "let size = 4KiB\nlet other = 5\nlet size = 8KiB\n",
+    "not_a_field": 'dir here { path: "." }\n',
+    "three_at_once": "import fio\nfio a { bss = 4KiB  rw = read }\nlet x = 4mb\nlet y = 5..1\n",
+    "no_points": 'import "./lab.zexp"\nexperiment e { on = data  run = reads  where reads.bs > 1MiB }\n',
+    "wrong_role": 'import "./lab.zexp"\nexperiment e { on = reads  run = data }\n',
+    "text_never_closed": 'dir here { path = "/data }\nlet x = 1\n',
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_what_people_read(name: str) -> None:
+    shown = "\n".join(render.diagnostic(finding, colour=False) for finding in findings_of(RENDERED[name]))
+    golden = HERE / "rendered" / f"{name}.txt"
+    if os.environ.get("BLESS"):
+        golden.write_text(shown, "utf-8")
+    assert shown == golden.read_text("utf-8")
+
+
+def test_a_setting_is_quoted_as_it_was_typed() -> None:
+    checked = check.program(Source(NAME, "param time: duration = 1s\n"), str, Overrides({"time": "5KB"}))
+    assert [finding.span.source.name for finding in checked.findings] == ["--set time"]
