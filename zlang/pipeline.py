@@ -145,20 +145,28 @@ def job_files(planned: Planned) -> Iterator[tuple[str, str]]:
 
 
 def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
-    """The tools that are not on this machine, and how to get them."""
-    import shutil
+    """The tools that are not on this machine (root is one, for who is not root), and how to get them."""
+    from zlang.run import machine
 
-    return {tool: hint for tool, hint in tools.items() if shutil.which(tool) is None}
+    return {tool: hint for tool, hint in tools.items() if not machine.has(tool)}
+
+
+def _require(tools: Mapping[str, str]) -> None:
+    """Raise RunError where something that a plan needs is missing."""
+    from zlang.plan.plan import ROOT
+
+    missing = missing_tools(tools)
+    if ROOT in missing:
+        raise RunError("this plan has to be carried out by root", missing[ROOT])
+    for tool, hint in missing.items():
+        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` shows all that is missing")
 
 
 def begin(planned: Planned, runs: Path) -> Folder:
     """A new run folder that holds the plan. Raises RunError."""
     from zlang.run import folder as folders
 
-    missing = missing_tools(planned.plan.header.tools)
-    if missing:
-        tool, hint = next(iter(missing.items()))
-        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` shows all that is missing")
+    _require(planned.plan.header.tools)
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
         for name, text in planned.plan.header.sources.items():
@@ -226,7 +234,9 @@ def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     from zlang.run.executor import LocalExecutor
 
     executor = LocalExecutor(folder.name, folder.directory)
-    return runner.run(folder.read_plan(), folder, executor, judge, selection=selection)
+    plan = folder.read_plan()
+    _require(plan.header.tools)
+    return runner.run(plan, folder, executor, judge, selection=selection)
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:

@@ -13,6 +13,7 @@ from zlang.check.program import Kind, PropertyDef
 from zlang.check.values import show
 from zlang.cli import checking, render, words
 from zlang.errors import RunError
+from zlang.plan.plan import ROOT
 from zlang.suggest import did_you_mean
 
 _HERE = Path(__file__).resolve()
@@ -149,7 +150,8 @@ def doctor(file: str | None, *, as_json: bool) -> int:
 def _wanted(file: str | None) -> dict[str, str]:
     if file is None:
         shipped = library.load()
-        return {tool: hint for name in shipped.names() for tool, hint in shipped.kind(name).requires}
+        every = {tool: hint for name in shipped.names() for tool, hint in shipped.kind(name).requires}
+        return {tool: hint for tool, hint in every.items() if tool != ROOT}
     said = Overrides()
     checked = checking.sound(file, said)
     found: dict[str, str] = {}

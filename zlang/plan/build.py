@@ -190,7 +190,8 @@ class _Builder:
         every = (experiment.on, experiment.before, experiment.run, experiment.collect)
         exprs = [expr for expr in every if expr is not None]
         for expr in exprs:
-            names |= expr.type.kinds | (expr.type.element.kinds if expr.type.element else frozenset())
+            element = expr.type.element
+            names |= expr.type.kinds | expr.type.beneath | (element.kinds if element else frozenset())
         found: dict[str, Kind] = {}
         pending = sorted(names)
         shipped = library.load()

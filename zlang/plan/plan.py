@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+ROOT = "root"
+"""Stands among the tools of a plan that has to be carried out by root."""
+
 Scalar = str | int | float | bool | None
 """A factor's level as it is stored: sizes in bytes, durations in seconds, rates per second, shares in percent."""
 

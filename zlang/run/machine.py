@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from zlang.plan.plan import ROOT
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -26,9 +28,17 @@ def tools(wanted: Mapping[str, str]) -> list[Tool]:
     """Look for each tool."""
     found = []
     for name, hint in sorted(wanted.items()):
+        if name == ROOT:
+            found.append(Tool(name, "yes" if is_root() else None, "", hint))
+            continue
         path = shutil.which(name)
         found.append(Tool(name, path, _version(path) if path else "", hint))
     return found
+
+
+def has(tool: str) -> bool:
+    """Whether a tool is there, or the privileges are if it is root."""
+    return is_root() if tool == ROOT else shutil.which(tool) is not None
 
 
 def is_root() -> bool:
