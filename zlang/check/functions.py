@@ -77,14 +77,18 @@ def _same(types: list[Type]) -> Type:
     return (types[0].element or types[0]) if types else COUNT
 
 
+def _whole(types: list[Type]) -> Type:
+    return COUNT if types[0].scalars <= {"count", "number"} and types[0].scalars else _same(types)
+
+
 _MANY = 1000
 FUNCTIONS: dict[str, Function] = {
     "min": Function(1, _MANY, "numbers", _same, _pick(min)),
     "max": Function(1, _MANY, "numbers", _same, _pick(max)),
     "sum": Function(1, _MANY, "numbers", _same, _sum),
-    "round": Function(1, 1, "a number", _same, _rounding(round)),
-    "floor": Function(1, 1, "a number", _same, _rounding(math.floor)),
-    "ceil": Function(1, 1, "a number", _same, _rounding(math.ceil)),
+    "round": Function(1, 1, "a number", _whole, _rounding(round)),
+    "floor": Function(1, 1, "a number", _whole, _rounding(math.floor)),
+    "ceil": Function(1, 1, "a number", _whole, _rounding(math.ceil)),
     "log2": Function(1, 1, "a number", lambda _: Type(frozenset({"number"})), _log2),
     "len": Function(1, 1, "a text or a list", lambda _: COUNT, _len),
 }
