@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,11 +22,14 @@ FIELDS = ("iodepth", "numjobs", "loops", "nrfiles")
 HEAD = 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\n'
 
 
+Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[int, str, int]]]
+
+
 class Undecided(Exception):
     """A choice that has not been made: which, and of how many."""
 
 
-def value(expr, path, lets, chosen):  # type: ignore[no-untyped-def]
+def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
     """The value where everything that is asked for has been chosen. Raises Undecided."""
     if isinstance(expr, int):
         return expr
@@ -40,13 +44,13 @@ def value(expr, path, lets, chosen):  # type: ignore[no-untyped-def]
     return value(option, f"{path}.{chosen[path]}", lets, chosen)
 
 
-def trials(program, chosen) -> Iterator[tuple[int, ...]]:  # type: ignore[no-untyped-def]
+def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]]:
     lets, fields, zipped, wheres = program
     try:
         row = [value(expr, f"w.{i}", lets, chosen) for i, expr in enumerate(fields)]
         if zipped:
             if "zip" not in chosen:
-                raise Undecided("zip", len(zipped))
+                raise Undecided("zip", len(zipped))  # noqa: TRY301 - the same as of any other choice
             row += zipped[chosen["zip"]]
     except Undecided as undecided:
         path, size = undecided.args
@@ -63,7 +67,7 @@ def trials(program, chosen) -> Iterator[tuple[int, ...]]:  # type: ignore[no-unt
     yield tuple(row)
 
 
-def written(expr) -> str:  # type: ignore[no-untyped-def]
+def written(expr: Any) -> str:
     if isinstance(expr, int):
         return str(expr)
     kind, *parts = expr
@@ -73,9 +77,9 @@ def written(expr) -> str:  # type: ignore[no-untyped-def]
 
 
 @st.composite
-def programs(draw: st.DrawFn):  # type: ignore[no-untyped-def]
+def programs(draw: st.DrawFn) -> Program:
     numbers = st.integers(1, 4)
-    lets: list[object] = []
+    lets: list[Any] = []
 
     def single() -> object:
         return ("name", draw(st.integers(0, len(lets) - 1))) if lets and draw(st.booleans()) else draw(numbers)
@@ -87,17 +91,18 @@ def programs(draw: st.DrawFn):  # type: ignore[no-untyped-def]
         return ("sum", single(), single()) if how == "sum" else single()
 
     for _ in range(draw(st.integers(0, 4))):
-        lets.append(expr())
+        lets.append(expr())  # noqa: PERF401 - an expression uses the lets before it
     fields = [expr() for _ in range(draw(st.integers(1, 3)))]
-    zipped = draw(st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3)) if draw(st.booleans()) else []
-    wheres = []
+    pairs = st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3)
+    zipped = draw(st.one_of(st.just([]), pairs))
+    wheres: list[tuple[int, str, int]] = []
     if lets:
         names = st.integers(0, len(lets) - 1)
         wheres = draw(st.lists(st.tuples(names, st.sampled_from(("<=", "!=")), st.integers(1, 8)), max_size=2))
     return lets, fields, zipped, wheres
 
 
-def text_of(program) -> str:  # type: ignore[no-untyped-def]
+def text_of(program: Program) -> str:
     lets, fields, zipped, wheres = program
     lines = [HEAD, *(f"let x{i} = {written(expr)}" for i, expr in enumerate(lets)), "fio w {", "  rw = read"]
     lines += [f"  {FIELDS[i]} = {written(expr)}" for i, expr in enumerate(fields)]
@@ -110,7 +115,7 @@ def text_of(program) -> str:  # type: ignore[no-untyped-def]
 
 @settings(max_examples=250, deadline=None)
 @given(programs())
-def test_points_agree_with_brute_force(program) -> None:  # type: ignore[no-untyped-def]
+def test_points_agree_with_brute_force(program: Program) -> None:
     expected = Counter(trials(program, {}))
     text = text_of(program)
     checked = check.program(Source("program.zexp", text), str)

@@ -204,7 +204,8 @@ class _KindBuilder:
     def _added(self, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
         """What the property adds to the lists of its kind."""
         self.is_listing = True
-        added = tuple([(name, self.resolver.single(attributes[name].value)) for name in self.lists if name in attributes])
+        given = [name for name in self.lists if name in attributes]
+        added = tuple([(name, self.resolver.single(attributes[name].value)) for name in given])
         self.is_listing = False
         return added
 

@@ -214,6 +214,7 @@ class Memory(Generic[T]):
         self._known: dict[tuple[str, int], tuple[Value, T]] = {}
 
     def __call__(self, name: str, value: Value) -> T:
+        """What was made of the value."""
         key = (name, id(value))
         known = self._known.get(key)
         if known is None or known[0] is not value:

@@ -155,7 +155,8 @@ class _Lexer:
             return
         if text[begin] == "'" and (ends := _SINGLE_QUOTED.match(text, begin, self.limit)):
             self.position = ends.end()
-            self._report(Code.BAD_CHARACTER.at(Span(self.source, begin, self.position), character="'", hint=_INSTEAD["'"]))
+            quoted = Span(self.source, begin, self.position)
+            self._report(Code.BAD_CHARACTER.at(quoted, character="'", hint=_INSTEAD["'"]))
             self._add("STRING", '""', begin)
             return
         self.position = begin + 1

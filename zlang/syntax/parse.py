@@ -161,9 +161,8 @@ class Driver:
             self.report(unclosed.also(here, "here it should have been closed"))
             return
         expected = self._expected(stack)
-        self.report(
-            Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=self._hint(stack, token, expected))
-        )
+        hint = self._hint(stack, token, expected)
+        self.report(Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint))
 
     def _unclosed(self, stack: list[_Part], token: Token) -> Diagnostic | None:
         """The bracket that is to blame where a block runs into the end, or into what can only begin a line."""
