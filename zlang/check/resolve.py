@@ -442,7 +442,8 @@ class Resolver:
             got = found.member(name, node.span) if found.member else None
             if got is None:
                 subject = f"`{'.'.join(node.path[:i])}`"
-                self.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name, hint=self._members(found, name)))
+                hint = self._members(found, name)
+                self.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name, hint=hint))
                 return unknown(node.span)
             found = got
         return Expr(
@@ -560,7 +561,8 @@ class Resolver:
         if node.operator in {"and", "or"}:
             sides = [self.condition(node.left), self.condition(node.right)]
             combine = _both if node.operator == "and" else _either
-            return self._combined(node.span, types.BOOL, lambda at: combine(sides[0].value(at), sides[1].value(at)), sides)
+            left, right = sides
+            return self._combined(node.span, types.BOOL, lambda at: combine(left.value(at), right.value(at)), sides)
         if node.operator == "in":
             return self._contains(node)
         if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
