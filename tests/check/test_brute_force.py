@@ -82,7 +82,7 @@ def programs(draw: st.DrawFn) -> Program:
     lets: list[Any] = []
 
     def single() -> object:
-        return ("name", draw(st.integers(0, len(lets) - 1))) if lets and draw(st.booleans()) else draw(numbers)
+        return ("name", draw(st.integers(0, len(lets) - 1))) if len(lets) > 0 and draw(st.booleans()) else draw(numbers)
 
     def expr() -> object:
         how = draw(st.sampled_from(("choice", "choice", "sum", "single")))
@@ -93,8 +93,8 @@ def programs(draw: st.DrawFn) -> Program:
     for _ in range(draw(st.integers(0, 4))):
         lets.append(expr())  # noqa: PERF401 - an expression uses the lets before it
     fields = [expr() for _ in range(draw(st.integers(1, 3)))]
-    pairs = st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3)
-    zipped = draw(st.one_of(st.just([]), pairs))
+    pairs: st.SearchStrategy[list[tuple[int, int]]] = st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3)
+    zipped = draw(pairs | st.builds(list))
     wheres: list[tuple[int, str, int]] = []
     if lets:
         names = st.integers(0, len(lets) - 1)

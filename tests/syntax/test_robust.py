@@ -133,11 +133,11 @@ def test_any_text(text: str) -> None:
     findings(text)
 
 
-WORDS = (
+WORDS = (  # noqa: SIM905 - a list of texts would be longer
     "let param profile import given experiment kind on if then else is in not and or by of as where property offers "
     'needs sh run collect repeat cache reads a b c d dir file fio shell size path 1 2 4KiB 5s 50% 0 "x" "{a}" """y""" '
     "( ) [ ] { } = == < <= + - * / | .. , . : # \n \n \n"
-).split(" ")  # noqa: SIM905 - a list of texts would be longer
+).split(" ")
 
 
 @settings(max_examples=300, deadline=None)
