@@ -336,7 +336,11 @@ class _KindScope:
     def _own_later(self, name: str, span: Span) -> Expr:
         """The property whose own attribute this is: what it is declared to be is only known when the frame is."""
         type_ = self.builder.type_of(self.builder.nodes[name].type)
-        return Expr(span, type_, lambda frame: self._own(name, span).value(frame))
+
+        def value(frame: Any) -> Value:
+            return self._own(name, span).value(frame)
+
+        return Expr(span, type_, value, member=_argument_of(type_, value))
 
     def _own(self, name: str, span: Span) -> Expr:
         builder = self.builder
@@ -357,13 +361,7 @@ class _KindScope:
                 known = default.value(frame) if default else ABSENT
             return known if unit is None else in_unit(name, known)
 
-        def member(what: str, where: Span) -> Expr | None:
-            field = next((w.field for w in definition.type.words if w.field and w.field[0] == what), None)
-            if field is None:
-                return None
-            return Expr(where, Type(frozenset({field[1]})), lambda frame: getattr(value(frame), "argument", ABSENT))
-
-        return Expr(span, definition.type, value, member=member)
+        return Expr(span, definition.type, value, member=_argument_of(definition.type, value))
 
     def _options(self, frame: Any) -> Value:
         return tuple([self.option(name, given) for name, given in frame.instance.values.items()])
@@ -380,6 +378,18 @@ class _KindScope:
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.builder.option, self.builder.properties[name], given)
+
+
+def _argument_of(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, Span], Expr | None]:
+    """The value that a word of a property carries, by the name that its type gives it."""
+
+    def member(what: str, where: Span) -> Expr | None:
+        field = next((word.field for word in type_.words if word.field and word.field[0] == what), None)
+        if field is None:
+            return None
+        return Expr(where, Type(frozenset({field[1]})), lambda frame: getattr(value(frame), "argument", ABSENT))
+
+    return member
 
 
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
@@ -442,5 +452,3 @@ def _listed(node: tree.KindDef) -> tuple[str, ...]:
 
 def _source(node: tree.Expr) -> str:
     return node.span.source.text[node.span.start : node.span.end]
-
-

@@ -277,7 +277,8 @@ class _Builder:
         steps: list[Step] = []
         verbs = {"cold": (Action.FLUSH,), "hot": (Action.WARM,), "as_is": ()}[cache]
         for verb in (*verbs, *((Action.VERIFY,) if verbs else ())):
-            for instance in reversed(resources):
+            # To look at a file is to read its inode, so what is beneath is looked at first.
+            for instance in resources if verb is Action.VERIFY else reversed(resources):
                 selector = cache if verb is Action.VERIFY else ""
                 action = instance.kind.actions.get((verb.value, selector))
                 if action is not None:
