@@ -4,7 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SCRIPTS := .ci/need .ci/run
-TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps time
+TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps time \
+	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount
 
 SHELL  := /bin/sh
 

@@ -1,0 +1,254 @@
+"""ext4, xfs and btrfs for real, on loop devices: made, set, read back, measured, removed. Needs root."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from zlang.plan.plan import ROOT
+
+REPOSITORY = Path(__file__).parents[2]
+SIZES = {"ext4": "16MiB", "xfs": "320MiB", "btrfs": "256MiB"}
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and mounting need root")
+
+SWEEP = """
+import fio
+import filesystems
+
+dir here { path = "." }
+loop small on here { size = 16MiB }
+loop large on here { size = 320MiB  allocation = sparse }
+loop middle on here { size = 120MiB  allocation = sparse }
+let volume = ext4 on small {} | xfs on large {} | btrfs on middle {}
+file data on volume { size = 4MiB }
+fio writes { rw = randwrite  bs = 4KiB  direct = on  io_size = 256KiB }
+experiment sweep { on = data  run = writes  cache = cold }
+"""
+
+ONE = """
+import fio
+import filesystems
+
+dir here {{ path = "." }}
+loop disk on here {{ size = {size}  {loop} }}
+{kind} volume on disk {{ {properties} }}
+file data on volume {{ size = 1MiB }}
+fio reads {{ rw = read  bs = 64KiB }}
+experiment one {{ on = data  run = reads  cache = cold }}
+"""
+
+# What is measured stands still in `sleep`, so that the run can be stopped in the midst of it.
+SLOW = """
+import filesystems
+
+dir here { path = "." }
+loop disk on here { size = 16MiB }
+ext4 volume on disk
+shell waits { command = "touch running; sleep 60"  writes = off }
+experiment slow { on = volume  run = waits }
+"""
+
+EVERY: dict[str, list[str]] = {
+    "ext4": [
+        "blocksize = 1KiB  inode_size = 256B  inode_ratio = 8KiB  reserved = 2%  journal_size = 4MiB  stride = 4"
+        "  stripe_width = 16  metadata_csum = off  inline_data = on  wide = on  flex_bg = off  data = writeback"
+        "  commit = 30s  barrier = off  delalloc = off  auto_da_alloc = off  discard = on  dioread_nolock = off"
+        "  journal_async_commit = on  atime = noatime  lazytime = on  stripe = 16  max_batch_time = 1ms"
+        "  min_batch_time = 10us  journal_ioprio = 5  inode_readahead_blks = 64",
+        "cluster_size = 16KiB  fast_commit = on  extents = on  journal = on  metadata_csum = on  data = ordered"
+        "  commit = 5s  barrier = on  delalloc = on  auto_da_alloc = on  discard = off  dioread_nolock = on"
+        "  journal_async_commit = off  atime = strictatime  lazytime = off  dax = off  mkfs_discard = on",
+        "journal = off  extents = off  wide = off  atime = relatime  inline_data = off  fast_commit = off",
+    ],
+    "xfs": [
+        "blocksize = 1KiB  sector_size = 512B  inode_size = 512B  agcount = 2  su = 64KiB  sw = 2  directory_block = 8KiB"
+        "  crc = on  finobt = off  rmapbt = on  reflink = off  bigtime = off  inobtcount = off  sparse_inodes = off"
+        "  nrext64 = on  allocsize = 64KiB  logbufs = 4  logbsize = 64KiB  largeio = on  inodes = inode32"
+        "  discard = on  swalloc = on  wsync = on  filestreams = on  atime = noatime  lazytime = on",
+        "log_size = 64MiB  extent_hint = 16  cow_hint = 32  reflink = on  finobt = on  rmapbt = off  noalign = on"
+        "  largeio = off  inodes = inode64  discard = off  swalloc = off  wsync = off  filestreams = off"
+        "  atime = strictatime  lazytime = off  mkfs_discard = on",
+    ],
+    "btrfs": [
+        "nodesize = 4KiB  sectorsize = 4KiB  csum = xxhash  data = single  metadata = single  no_holes = off"
+        "  compress_force = zlib(9)  autodefrag = on  discard = none  ssd = ssd_spread  commit = 10s"
+        "  flushoncommit = on  max_inline = 1000B  thread_pool = 3  metadata_ratio = 4  treelog = off  barrier = off"
+        "  atime = noatime  lazytime = on",
+        "csum = blake2  data = dup  metadata = dup  no_holes = on  free_space_tree = on  mixed = off  datacow = off"
+        "  datasum = off  autodefrag = off  discard = sync  ssd = nossd  commit = 30s  flushoncommit = off"
+        "  max_inline = 2KiB  metadata_ratio = 0  treelog = on  barrier = on  space_cache = v2  atime = strictatime"
+        "  lazytime = off  mkfs_discard = on",
+        "csum = sha256  mixed = on  nodesize = 4KiB  free_space_tree = off  space_cache = v1  compress = zstd(-5)  datacow = on"
+        "  datasum = on  discard = async  ssd = ssd  atime = relatime",
+        "csum = crc32c  compress = lzo  space_cache = v2",
+        "compress = none  compress_force = lzo",
+    ],
+}
+
+
+def machine() -> tuple[set[str], set[str]]:
+    """The mounts and the loop devices."""
+    mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()}
+    loops = subprocess.run(["losetup", "--noheadings", "--output", "NAME,BACK-FILE"], capture_output=True, text=True)
+    return mounts, set(loops.stdout.splitlines())
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory on a disk, in which nothing is left, as nothing is anywhere else."""
+    monkeypatch.chdir(tmp_path)
+    before = machine()
+    yield tmp_path
+    after = machine()
+    mine = [sorted(x for x in new - old if str(tmp_path) in x) for old, new in zip(before, after, strict=True)]
+    assert mine == [[], []]
+    assert list(tmp_path.glob("zlang-*")) == []
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from zlang.cli.app import main; main()", *arguments]
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+
+def zlang(*arguments: str, code: int | None = 0) -> str:
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, env=ENVIRONMENT, timeout=300)
+    assert code is None or done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def failed() -> list[str]:
+    return [one["why"] for one in json.loads(zlang("status", last_run(), "--json"))["failed"]]
+
+
+def last_run() -> str:
+    return max(Path("runs").iterdir(), key=lambda path: path.stat().st_mtime).name
+
+
+def program(kind: str, properties: str = "", loop: str = "allocation = sparse") -> str:
+    Path("one.zexp").write_text(ONE.format(size=SIZES[kind], kind=kind, properties=properties, loop=loop), "utf-8")
+    return "one.zexp"
+
+
+def answers(sql: str) -> list[list[object]]:
+    said = zlang("sql", sql, "--format", "json")
+    return [list(row.values()) for row in json.loads(said[said.index("[") :])]
+
+
+def test_a_sweep_over_three_file_systems() -> None:
+    Path("sweep.zexp").write_text(SWEEP, "utf-8")
+    zlang("run", "sweep.zexp", "--yes")
+    assert failed() == []
+    found = answers("select volume, write_iops > 0, cache_state, cache_evidence from trials order by volume")
+    evidence = "0 bytes resident, no superblock in memory"
+    assert found == [[kind, True, "cold", evidence] for kind in ("btrfs", "ext4", "xfs")]
+
+
+def test_the_script_of_the_sweep() -> None:
+    Path("sweep.zexp").write_text(SWEEP, "utf-8")
+    Path("plan.sh").write_text(zlang("plan", "sweep.zexp", "--emit", "sh"), "utf-8")
+    done = subprocess.run(["dash", "plan.sh"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    zlang("ingest", "runs")
+    found = answers("select volume, cache_state from trials order by volume")
+    assert found == [[kind, "cold"] for kind in ("btrfs", "ext4", "xfs")]
+
+
+@pytest.mark.parametrize(("kind", "properties"), [(kind, one) for kind, many in EVERY.items() for one in many])
+def test_every_property_is_read_back(kind: str, properties: str) -> None:
+    said = zlang("run", program(kind, properties, "allocation = sparse  offset = 4KiB"), "--yes", code=None)
+    assert failed() == [], said
+
+
+def test_no_property_is_left_out() -> None:
+    from zlang.check import library
+
+    for kind, many in EVERY.items():
+        given = {words.split("=")[0].strip() for one in many for words in one.split("  ")}
+        assert set(library.load().kind(kind).properties) - given - {"dax"} == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "in_force", "asked"),
+    [
+        ("xfs", "allocsize = 100KiB", "allocsize=4k", "allocsize=100k"),
+        ("ext4", "blocksize = 1025B", "Block size=1024", "Block size=1025"),
+        ("btrfs", "compress = zstd(16)", "compress=zstd:15", "compress=zstd:16"),
+    ],
+)
+def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, asked: str) -> None:
+    zlang("run", program(kind, f"{properties}  atime = noatime"), "--yes", code=1)
+    assert failed() == [f"property-volume: `{in_force}`, not `{asked}`"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "said"),
+    [
+        ("ext4", "blocksize = 1000B", "not allowed"),
+        ("ext4", "inode_size = 1000B", "invalid inode size 1000"),
+        ("ext4", "dax = on", "wrong fs type, bad option"),
+        ("xfs", "agcount = 9999", "too small, need at least"),
+        ("btrfs", "nodesize = 5000B", "nodesize"),
+    ],
+)
+def test_what_the_tool_says_against_it(kind: str, properties: str, said: str) -> None:
+    if said == "not allowed":
+        assert "cannot be" in zlang("check", program(kind, properties), code=1)
+        return
+    zlang("run", program(kind, properties), "--yes", code=1)
+    assert said in failed()[0]
+
+
+@pytest.mark.parametrize("loop", ["sector_size = 4KiB", "direct_io = off", "allocation = full"])
+def test_the_loop_device(loop: str) -> None:
+    said = zlang("run", program("ext4", "", loop), "--yes", code=None)
+    assert failed() == [], said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_when_a_run_is_stopped(number: signal.Signals, place: Path) -> None:
+    Path("slow.zexp").write_text(SLOW, "utf-8")
+    run = subprocess.Popen(command("run", "slow.zexp", "--yes"), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(place.glob("zlang-*/*/running")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert list(place.glob("zlang-*/*/running"))
+    run.send_signal(number)
+    run.communicate(timeout=60)
+    if number is signal.SIGKILL:
+        assert list(place.glob("zlang-*"))
+        resumed = subprocess.Popen(command("resume", last_run()), env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        resumed.send_signal(signal.SIGINT)
+        resumed.communicate(timeout=60)
+
+
+def test_what_is_not_of_the_run_is_left_alone(place: Path) -> None:
+    """Somebody else mounts over the run's own directory: it is not unmounted, and said so."""
+    Path("slow.zexp").write_text(SLOW.replace("sleep 60", "mount -t tmpfs foreign ."), "utf-8")
+    said = zlang("run", "slow.zexp", "--yes", code=None)
+    assert "foreign is mounted there, and that is not of this run" in said.replace("\n", " ")
+    at = next(place.glob("zlang-*/disk-volume"))
+    subprocess.run(["umount", str(at)], check=True)
+    zlang("resume", last_run(), code=None)
+
+
+def test_who_is_not_root_is_told_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    from zlang import pipeline
+    from zlang.errors import RunError
+    from zlang.run import machine as here
+
+    monkeypatch.setattr(here, "is_root", lambda: False)
+    assert pipeline.missing_tools({ROOT: "why", "sh": ""}) == {ROOT: "why"}
+    with pytest.raises(RunError, match="carried out by root"):
+        pipeline._require({ROOT: "why"})
