@@ -115,3 +115,12 @@ def test_more_connections_than_can_be_listed_are_refused() -> None:
     with pytest.raises(space.TooConnected) as error:
         space.build(some, [Condition(frozenset({"f0", "f1", "f2"}), lambda _: True)])
     assert error.value.paths == ("f0", "f1", "f2")
+
+
+def test_names_that_many_branches_share_are_worked_out_once() -> None:
+    axis = Axis("f0", 2)
+    for i in range(1, 200):
+        axis = Axis(f"f{i}", 2, ((axis,), (axis,)))
+    built = space.build((axis, Axis("other", 3)))
+    assert built.count == 2**200 * 3
+    assert len(built[built.count - 1]) == 201

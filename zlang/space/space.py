@@ -9,7 +9,7 @@ and of those only the factors which the conditions mention, up to `LIMIT` combin
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from math import prod
 
@@ -83,10 +83,10 @@ class Part:
 class _Choice(Part):
     """An axis with what exists only under its levels."""
 
-    def __init__(self, axis: Axis) -> None:
+    def __init__(self, axis: Axis, known: _Known) -> None:
         self.path = axis.path
         self.paths = _paths((axis,))
-        self.branches = None if axis.branches is None else [_space(branch) for branch in axis.branches]
+        self.branches = None if axis.branches is None else [_shared(branch, known) for branch in axis.branches]
         if self.branches is None:
             self.count = axis.size
         else:
@@ -118,19 +118,30 @@ class _Listed(Part):
 
 def build(axes: Iterable[Axis], conditions: Iterable[Condition] = ()) -> Space:
     """The space of these axes under these conditions. Raises TooConnected."""
-    return _space(tuple(axes), tuple(conditions))
+    return _space(tuple(axes), tuple(conditions), {})
 
 
-def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...] = ()) -> Space:
+_Known = dict[tuple[int, ...], tuple[tuple[Axis, ...], Space]]
+"""The spaces of branches by the identity of their axes: names that many branches share are worked out once."""
+
+
+def _shared(axes: tuple[Axis, ...], known: _Known) -> Space:
+    key = tuple(map(id, axes))
+    if key not in known:
+        known[key] = axes, _space(axes, (), known)
+    return known[key][1]
+
+
+def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...], known: _Known) -> Space:
     top = _distinct(axes)
     parts: list[Part] = []
     for group in _connected(top, conditions):
         paths = _paths(group)
         own = tuple(condition for condition in conditions if condition.reads & paths)
         if len(group) == 1 and not own:
-            parts.append(_Choice(group[0]))
+            parts.append(_Choice(group[0], known))
         else:
-            parts.append(_listed(group, own, paths))
+            parts.append(_listed(group, own, paths, known))
     constant = [condition for condition in conditions if not condition.reads & _paths(top)]
     if any(condition.holds({}) is False for condition in constant):
         return Space([_Listed([], frozenset())])
@@ -142,15 +153,18 @@ def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     top = {axis.path: axis for axis in axes}
     if len(top) == 1:
         return tuple(top.values())
-    return tuple(_without(axis, top.keys() - {axis.path}) for axis in top.values())
+    return tuple(_without(axis, top.keys() - {axis.path}, {}) for axis in top.values())
 
 
-def _without(axis: Axis, paths: Iterable[str]) -> Axis:
-    gone = set(paths)
+def _without(axis: Axis, gone: Set[str], known: dict[int, Axis]) -> Axis:
     if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & gone:
         return axis
-    branches = tuple(tuple(_without(inner, gone) for inner in b if inner.path not in gone) for b in axis.branches)
-    return Axis(axis.path, axis.size, branches if any(branches) else None)
+    if id(axis) not in known:
+        branches = tuple(
+            tuple(_without(inner, gone, known) for inner in b if inner.path not in gone) for b in axis.branches
+        )
+        known[id(axis)] = Axis(axis.path, axis.size, branches if any(branches) else None)
+    return known[id(axis)]
 
 
 def _paths(axes: Iterable[Axis]) -> frozenset[str]:
@@ -158,6 +172,8 @@ def _paths(axes: Iterable[Axis]) -> frozenset[str]:
     stack = list(axes)
     while stack:
         axis = stack.pop()
+        if axis.path in found:
+            continue
         found.add(axis.path)
         for branch in axis.branches or ():
             stack.extend(branch)
@@ -182,7 +198,9 @@ def _connected(axes: tuple[Axis, ...], conditions: tuple[Condition, ...]) -> lis
     return [tuple(sorted(group, key=lambda a: order[a.path])) for _, group in groups]
 
 
-def _listed(group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: frozenset[str]) -> _Listed:
+def _listed(
+    group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: frozenset[str], known: _Known
+) -> _Listed:
     needed = frozenset[str]().union(*(condition.reads for condition in conditions)) | _selectors(group)
     combinations: list[tuple[dict[str, int], Space]] = []
     seen = 0
@@ -191,7 +209,7 @@ def _listed(group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: f
         if seen > LIMIT:
             raise TooConnected(sorted(needed & paths))
         if all(condition.holds(chosen) is not False for condition in conditions):
-            combinations.append((chosen, _space(rest)))
+            combinations.append((chosen, _space(rest, (), known)))
     return _Listed(combinations, paths)
 
 
@@ -203,12 +221,15 @@ def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
             times[path] = times.get(path, 0) + 1
     shared = {path for path, count in times.items() if count > 1}
     found: set[str] = set()
+    walked: dict[str, bool] = {}
 
     def walk(axis: Axis) -> bool:
-        below = [walk(inner) for branch in axis.branches or () for inner in branch]
-        if any(below):
-            found.add(axis.path)
-        return any(below) or axis.path in shared
+        if axis.path not in walked:
+            below = [walk(inner) for branch in axis.branches or () for inner in branch]
+            if any(below):
+                found.add(axis.path)
+            walked[axis.path] = any(below) or axis.path in shared
+        return walked[axis.path]
 
     for axis in group:
         walk(axis)
