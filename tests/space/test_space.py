@@ -119,8 +119,8 @@ def test_more_connections_than_can_be_listed_are_refused() -> None:
 
 def test_names_that_many_branches_share_are_worked_out_once() -> None:
     axis = Axis("f0", 2)
-    for i in range(1, 200):
+    for i in range(1, 50):
         axis = Axis(f"f{i}", 2, ((axis,), (axis,)))
     built = space.build((axis, Axis("other", 3)))
-    assert built.count == 2**200 * 3
-    assert len(built[built.count - 1]) == 201
+    assert built.count == 2**50 * 3
+    assert len(built[built.count - 1]) == 51

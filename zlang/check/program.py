@@ -70,11 +70,22 @@ Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent |
 
 
 class Axis(Record):
-    """A factor: `size` levels under a path; `branches[i]` are the axes that exist only under level i (None: none do)."""
+    """A factor: `size` levels under a path; `branches[i]` are the axes that exist only under level i (None: none do).
+
+    `depth` is how many choices stand within each other, itself included.
+    """
 
     path: str
     size: int
     branches: tuple[tuple[Axis, ...], ...] | None = None
+    depth: int = 1
+
+
+def axis_of(path: str, branches: tuple[tuple[Axis, ...], ...]) -> Axis:
+    """The axis of a choice between branches."""
+    if not any(branches):
+        return Axis(path, len(branches))
+    return Axis(path, len(branches), branches, 1 + max(axis.depth for branch in branches for axis in branch))
 
 
 class Expr(Record):

@@ -28,6 +28,7 @@ from zlang.check.program import (
     Symbol,
     Value,
     Variable,
+    axis_of,
 )
 from zlang.check.types import NOTHING, STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
@@ -37,6 +38,7 @@ from zlang.syntax import tree
 from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
+DEEPEST_CHOICE = 50
 LONGEST_RANGE = 1_000_000
 LONGEST_AMONG_OPTIONS = 10_000
 MOST_WORK = 100_000
@@ -189,7 +191,10 @@ class Resolver:
         """One of the options: a factor."""
         name = ".".join(path)
         branches = tuple(option.axes for option in options)
-        axis = Axis(name, len(options), branches if any(branches) else None)
+        axis = axis_of(name, branches)
+        if axis.depth > DEEPEST_CHOICE:
+            self.report(Code.TOO_DEEP.at(span, limit=DEEPEST_CHOICE, hint="choices are within each other here"))
+            return unknown(span)
         chosen = tuple(option.value for option in options)
         type_ = NOTHING
         for option in options:
@@ -362,7 +367,7 @@ class Resolver:
                     columns[i].append(self.resolve(item, (*own, names[i])))
         key = ".".join(own)
         branches = tuple(tuple(axis for column in columns for axis in column[r].axes) for r in range(len(rows)))
-        axis = Axis(key, len(rows), branches if any(branches) else None)
+        axis = axis_of(key, branches)
         result: dict[str, Expr] = {}
         found_types = []
         for name, column in zip(names, columns, strict=True):

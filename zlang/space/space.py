@@ -9,7 +9,8 @@ and of those only the factors which the conditions mention, up to `LIMIT` combin
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import accumulate
 from math import prod
 
@@ -156,7 +157,7 @@ def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(_without(axis, top.keys() - {axis.path}, {}) for axis in top.values())
 
 
-def _without(axis: Axis, gone: Set[str], known: dict[int, Axis]) -> Axis:
+def _without(axis: Axis, gone: AbstractSet[str], known: dict[int, Axis]) -> Axis:
     if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & gone:
         return axis
     if id(axis) not in known:
