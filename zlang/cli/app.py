@@ -48,16 +48,33 @@ def top(
 
 
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="programs", show_default=False)],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE…", help="programs, directories of programs, or `-` for standard input", show_default=False
+        ),
+    ],
     settings: Set = None,
     profile: Profile = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="text, short, json, sarif or github", show_default=True)
+    ] = "text",
     *,
-    as_json: Json = False,
+    as_json: Annotated[bool, typer.Option("--json", help="short for `--format json`")] = False,
 ) -> None:
     """Say all that is wrong with programs, at its place."""
     from zlang.cli import checking
 
-    raise typer.Exit(checking.check(files, settings, profile, as_json=as_json))
+    raise typer.Exit(checking.check(files, settings, profile, "json" if as_json else form))
+
+
+def explain(
+    code: Annotated[str | None, typer.Argument(help="such as E203, or all", show_default=False)] = None,
+) -> None:
+    """Say what a finding means: a wrong program, its message, the program mended."""
+    from zlang.cli import explaining
+
+    raise typer.Exit(explaining.explain(code))
 
 
 def plan(
@@ -187,7 +204,7 @@ def doctor(
     raise typer.Exit(teaching.doctor(file, as_json=as_json))
 
 
-COMMANDS = (check, plan, run, resume, status, ingest, sql, init, kinds, doctor)
+COMMANDS = (check, explain, plan, run, resume, status, ingest, sql, init, kinds, doctor)
 
 
 def application(arguments: list[str]) -> typer.Typer:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import typer
 
 from zlang import pipeline
 from zlang.check.check import Checked, Overrides
-from zlang.cli import render
+from zlang.cli import render, words
 from zlang.diagnostics import Diagnostic, ProgramError, Severity
 from zlang.errors import RunError
+from zlang.source import Source
+
+STANDARD = "-"
+TEXT = "text"
+_FORMATS = (TEXT, "short", "json", "sarif", "github")
 
 
 def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
@@ -25,36 +32,81 @@ def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
     return Overrides(values, profile)
 
 
-def check(files: list[str], settings: list[str] | None, profile: str | None, *, as_json: bool) -> int:
-    """Report all findings of some programs."""
-    worst = 0
+def check(files: list[str], settings: list[str] | None, profile: str | None, form: str) -> int:
+    """Report all findings of some programs; a finding in what several import is said once."""
+    words.one_of("--format", form, _FORMATS)
     said = overrides(settings, profile)
-    for file in files:
+    seen: set[tuple[object, ...]] = set()
+    fresh: list[Diagnostic] = []
+    unread: list[RunError] = []
+    worst = 0
+    for file in _programs(files, unread):
         try:
-            checked = pipeline.check(pipeline.read(file), said)
-            findings, counts = [*checked.findings], ""
-            if checked.is_sound:
-                findings, counts = _with_spaces(checked)
+            checked = pipeline.check(_read(file), said)
         except RunError as error:
-            print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-            worst = 1
+            unread.append(error)
             continue
-        if as_json:
-            _print_json(findings)
-        else:
-            report(findings)
-        if any(finding.code.severity is Severity.ERROR for finding in findings):
-            worst = 1
-        elif not as_json:
-            print(f"{render.visible(file)}: {counts}")
-    return worst
+        findings, counts = with_spaces(checked)
+        new = [finding for finding in findings if _place(finding) not in seen]
+        seen |= {_place(finding) for finding in findings}
+        fresh += new
+        is_wrong = any(finding.code.severity is Severity.ERROR for finding in findings)
+        worst = max(worst, int(is_wrong))
+        if form == TEXT:
+            report(new)
+            if not is_wrong:
+                print(f"{render.visible(file)}: {counts}")
+    for problem in unread:
+        print(render.run_error(problem, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+    if form != TEXT:
+        from zlang.cli.formats_of_findings import FORMATS
+
+        sys.stdout.writelines(FORMATS[form](fresh, unread))
+    return 1 if unread else worst
 
 
-def _with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
-    """What only counting the points can find, and the counts."""
+def _place(finding: Diagnostic) -> tuple[object, ...]:
+    return finding.code, os.path.normpath(finding.span.source.name), finding.span.start, finding.message
+
+
+def _programs(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
+    """The files that are meant, each once; a directory means all programs in it."""
+    for file in dict.fromkeys(files):
+        if not Path(file).is_dir():
+            yield file
+            continue
+        found = sorted(_beneath(file))
+        if not found:
+            unread.append(RunError(f"no program in {file}", "the names of programs end in .zexp"))
+        yield from found
+
+
+def _beneath(directory: str) -> Iterator[str]:
+    """Programs in a directory; what is hidden is left out, and so are the copies that runs keep."""
+    for here, inner, names in os.walk(directory):
+        if "plan.jsonl" in names:
+            inner.clear()
+            continue
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        yield from (str(Path(here, name)) for name in names if name.endswith(".zexp") and not name.startswith("."))
+
+
+def _read(file: str) -> Source:
+    if file != STANDARD:
+        return pipeline.read(file)
+    try:
+        return Source("standard input", sys.stdin.buffer.read().decode())
+    except UnicodeDecodeError:
+        raise RunError("standard input is no UTF-8 text") from None
+
+
+def with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
+    """All findings, with those that only counting the points of a sound program can give, and the counts."""
     from zlang.space import points
 
     findings, counts = [*checked.findings], []
+    if not checked.is_sound:
+        return findings, ""
     for experiment in checked.program.experiments.values():
         try:
             count = points.of(experiment).count
@@ -64,13 +116,6 @@ def _with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
         trials = count * experiment.repeat
         counts.append(f"{experiment.name}: {count:,} points, {trials:,} trials")
     return findings, "; ".join(counts) or "no experiment, nothing wrong"
-
-
-def _print_json(findings: Iterable[Diagnostic]) -> None:
-    import json
-
-    for finding in findings:
-        print(json.dumps(render.as_json(finding)))
 
 
 def report(findings: Iterable[Diagnostic]) -> None:

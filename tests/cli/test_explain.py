@@ -1,0 +1,96 @@
+"""Every page of `zlang explain`: its wrong program has the finding and no other, its mended one has none."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from _pytest.capture import CaptureFixture
+
+from tools import generate_errors
+from zlang.cli import explaining
+from zlang.cli.app import guarded
+from zlang.diagnostics import Code, Diagnostic
+
+CODES = pytest.mark.parametrize("code", list(Code), ids=lambda code: code.id)
+
+
+@pytest.fixture(autouse=True)
+def each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several tests look at the same findings, and E312 takes seconds to give up counting."""
+    monkeypatch.setattr(explaining, "findings", found)
+
+
+@cache
+def found(
+    page: explaining.Page, text: str, look: Callable[..., list[Diagnostic]] = explaining.findings
+) -> list[Diagnostic]:
+    return look(page, text)
+
+
+def test_every_code_has_a_page_and_every_page_a_code() -> None:
+    assert {path.stem for path in explaining.PAGES.iterdir()} == {code.id for code in Code}
+
+
+@CODES
+def test_the_wrong_program_has_this_finding_and_no_other(code: Code) -> None:
+    page = explaining.page(code)
+    codes = [finding.code.id for finding in explaining.findings(page, explaining.wrong_program(page))]
+    assert code.id in codes
+    assert set(codes) == {code.id, page.also or code.id}
+    assert codes[0] == (page.also or code.id)
+
+
+@CODES
+def test_the_mended_program_is_clean(code: Code) -> None:
+    page = explaining.page(code)
+    assert [f"{finding.code.id} {finding.message}" for finding in explaining.findings(page, page.right)] == []
+
+
+@CODES
+def test_the_command_prints_the_message(
+    code: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
+) -> None:
+    page = explaining.page(code)
+    (tmp_path / explaining.PROGRAM).write_text(explaining.wrong_program(page), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    exit_code = guarded(shlex.split(page.command)[1:])
+    assert explaining.message(page, colour=False).rstrip() in capsys.readouterr().err
+    assert exit_code == (0 if code.id.startswith("W") else 1)
+
+
+@CODES
+def test_a_page_fits_on_the_screen(code: Code, capsys: CaptureFixture[str]) -> None:
+    assert guarded(["explain", code.id.lower()]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{code.id}: ")
+    assert shown.count("\n") < 60
+    assert all(len(line) <= 130 for line in shown.split("\n"))
+
+
+def test_the_document_is_what_would_be_generated() -> None:
+    assert generate_errors.DOCUMENT.read_text("utf-8") == generate_errors.document()
+
+
+def test_without_a_code_all_are_listed(capsys: CaptureFixture[str]) -> None:
+    assert guarded(["explain"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line[:4] for line in listed[:-2]] == sorted(code.id for code in Code)
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("E1O1", "did you mean `E101`?"),
+        ("e2l4", "did you mean `E214`?"),
+        ("E2033", "did you mean `E203`"),
+        ("frog", "`zlang explain` lists them"),
+    ],
+)
+def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
+    assert guarded(["explain", word]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: there is no code `{word}`\n  = help: {hint}")

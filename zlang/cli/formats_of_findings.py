@@ -1,0 +1,141 @@
+"""Findings in the forms that programs read: a line each, JSON lines, SARIF 2.1.0, GitHub's workflow commands.
+
+In: all findings of all files, and what kept a file from being read. Out: text, in pieces. Lines and columns count from
+1 and columns are characters (code points), as on the screen.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from urllib.parse import quote
+
+from zlang import __version__
+from zlang.cli import render
+from zlang.diagnostics import Code, Diagnostic
+from zlang.errors import RunError
+from zlang.source import Span
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
+_ORDER = {code: i for i, code in enumerate(Code)}
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+
+
+def short(findings: Sequence[Diagnostic], _unread: Sequence[RunError]) -> Iterator[str]:
+    """`file:line:column: error[E203]: message`, as editors and grep like it."""
+    for finding in findings:
+        line, column = finding.span.source.position(finding.span.start)
+        code = finding.code
+        where = f"{render.visible(finding.span.source.name)}:{line}:{column}"
+        yield f"{where}: {code.severity.value}[{code.id}]: {render.visible(finding.message)}\n"
+
+
+def json_lines(findings: Sequence[Diagnostic], _unread: Sequence[RunError]) -> Iterator[str]:
+    """One object a line."""
+    for finding in findings:
+        yield json.dumps(render.as_json(finding)) + "\n"
+
+
+# -- GitHub: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+
+
+def github(findings: Sequence[Diagnostic], unread: Sequence[RunError]) -> Iterator[str]:
+    """Workflow commands: each finding becomes an annotation at its place."""
+    for finding in findings:
+        line, column = finding.span.source.position(finding.span.start)
+        last, end = finding.span.source.position(max(finding.span.start, finding.span.end))
+        places: dict[str, str | int] = {"file": finding.span.source.name, "line": line, "endLine": last, "col": column}
+        if line == last:
+            places["endColumn"] = end
+        yield _command(finding.code.severity.value, {**places, "title": finding.code.id}, _with_hint(finding))
+    for error in unread:
+        yield _command("error", {}, f"{error.message}\nhelp: {error.hint}" if error.hint else error.message)
+
+
+def _command(name: str, properties: dict[str, str | int], message: str) -> str:
+    """A command, escaped as the runner's own toolkit does it (actions/toolkit, packages/core/src/command.ts)."""
+    said = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{name}{' ' if said else ''}{said}::{_data(message)}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _with_hint(finding: Diagnostic) -> str:
+    return f"{finding.message}\nhelp: {finding.hint}" if finding.hint else finding.message
+
+
+# -- SARIF: https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/sarif-v2.1.0-os.html
+
+
+def sarif(findings: Sequence[Diagnostic], unread: Sequence[RunError]) -> Iterator[str]:
+    """One document with one run."""
+    driver = {"name": "zlang", "semanticVersion": __version__, "rules": [_rule(code) for code in Code]}
+    invocation: dict[str, object] = {"executionSuccessful": not unread}
+    if unread:
+        invocation["toolExecutionNotifications"] = [
+            {"level": "error", "message": _message(error.message)} for error in unread
+        ]
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+        "results": [_result(finding) for finding in findings],
+    }
+    yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(code: Code) -> dict[str, object]:
+    return {
+        "id": code.id,
+        "name": code.name.title().replace("_", ""),
+        "shortDescription": _message(_PLACEHOLDER.sub("…", code.sentence)),
+        "help": _message(f"zlang explain {code.id}"),
+        "defaultConfiguration": {"level": code.severity.value},
+    }
+
+
+def _result(finding: Diagnostic) -> dict[str, object]:
+    result: dict[str, object] = {
+        "ruleId": finding.code.id,
+        "ruleIndex": _ORDER[finding.code],
+        "level": finding.code.severity.value,
+        "message": _message(_with_hint(finding)),
+        "locations": [_location(finding.span, finding.label)],
+    }
+    if finding.notes:
+        result["relatedLocations"] = [_location(note.span, note.text) for note in finding.notes]
+    return result
+
+
+def _location(span: Span, text: str) -> dict[str, object]:
+    name = span.source.name
+    said = {"message": _message(text)} if text else {}
+    if name.startswith("--"):  # a word of the command line, which is no artifact
+        return {"logicalLocations": [{"fullyQualifiedName": name}], **said}
+    line, column = span.source.position(span.start)
+    last, end = span.source.position(max(span.start, span.end))
+    region = {"startLine": line, "startColumn": column, "endLine": last, "endColumn": end}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(name)}, "region": region}, **said}
+
+
+def _uri(name: str) -> str:
+    """A reference that is relative where the name is; a colon is encoded, for it would end a scheme."""
+    path = PurePath(name)
+    return path.as_uri() if path.is_absolute() else quote(str(path))
+
+
+def _message(text: str) -> dict[str, str]:
+    """A plain message: braces stand for themselves only where they are doubled (3.11.5)."""
+    return {"text": text.replace("{", "{{").replace("}", "}}")}
+
+
+FORMATS = {"short": short, "json": json_lines, "sarif": sarif, "github": github}
+"""The forms that are written to standard output; `text` is for people and goes where errors go."""
