@@ -1,0 +1,79 @@
+"""Writes docs/errors.md from the pages that `zlang explain` shows.
+
+In: `zlang/explanations/*.md`. Out: the document, with each message as zlang prints it about the page's wrong program.
+
+    python tools/generate_errors.py            write it
+    python tools/generate_errors.py --check    exit with 1 and a diff if it is not what would be written
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from zlang.cli import explaining  # noqa: E402 - found only by the line above
+from zlang.diagnostics import Code  # noqa: E402
+
+DOCUMENT = ROOT / "docs/errors.md"
+CHAPTERS = {
+    "E1": "The text",
+    "E2": "Names",
+    "E3": "Values and spaces",
+    "E4": "Kinds and plans",
+    "W5": "Warnings",
+}
+INTRODUCTION = """\
+<!-- Generated from zlang/explanations by tools/generate_errors.py: do not edit. -->
+
+# What zlang finds wrong
+
+`zlang explain CODE` shows a page of these. Errors (E) keep a program from being planned, warnings (W) do not. The codes
+are the same in all forms of `zlang check --format text|short|json|sarif|github`.
+"""
+
+
+def document() -> str:
+    """The whole document."""
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    codes = sorted(Code, key=lambda code: code.id)
+    yield INTRODUCTION
+    yield "".join(f"- [{code.id}](#{code.id.lower()}) {explaining.page(code).title}\n" for code in codes)
+    chapter = ""
+    for code in codes:
+        if code.id[:2] != chapter:
+            chapter = code.id[:2]
+            yield f"## {CHAPTERS[chapter]}\n"
+        yield from _page(explaining.page(code))
+
+
+def _page(page: explaining.Page) -> Iterator[str]:
+    yield f"### {page.code.id}\n\n**{page.title}.**\n\n{page.prose}\n"
+    yield f"```zexp wrong\n{page.wrong}{explaining.repeated(page)}```\n"
+    yield f"`{page.command}` says:\n"
+    yield f"```text\n{explaining.message(page, colour=False).rstrip()}\n```\n"
+    yield f"Mended:\n\n```zexp\n{page.right}```\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the document, or compare it."""
+    new = document()
+    if "--check" not in arguments:
+        DOCUMENT.write_text(new, "utf-8")
+        return 0
+    old = DOCUMENT.read_text("utf-8") if DOCUMENT.exists() else ""
+    diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "docs/errors.md", "generated", lineterm=""))
+    for line in diff:
+        print(line)
+    return 1 if diff else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
