@@ -111,7 +111,6 @@ class _KindBuilder:
         needs: tuple[tuple[str, ...], str] | None = None
         requires: list[tuple[str, str]] = []
         writes: Expr | None = None
-        carries_one = False
         doc = ""
         for item in node.items:
             match item:
@@ -128,9 +127,7 @@ class _KindBuilder:
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self.resolver.condition(item.value)
-                case tree.Field() if item.name.text == "carries_one" and isinstance(item.value, tree.Name):
-                    carries_one = _is_on(item)
-                case tree.Field() if item.name.text == "lists" and self.lists:
+                case tree.Field() if item.name.text in {"carries_one", "lists"}:
                     self._distinct(item.span)
                 case tree.Field() if item.name.text in FORMS and isinstance(item.value, tree.Text):
                     forms[item.name.text] = tuple(
@@ -158,7 +155,7 @@ class _KindBuilder:
             doc,
             self.module,
             self._said(),
-            carries_one,
+            any(isinstance(i, tree.Field) and i.name.text == "carries_one" and _is_on(i) for i in node.items),
         )
 
     def _distinct(self, span: Span) -> None:

@@ -237,6 +237,10 @@ z_require() {
 
 need() {
   [ "$z_mode" = run ] || return 0
+  if [ "$1" = root ]; then
+    [ "$(id -u)" = 0 ] || z_die "this plan has to be carried out by root: $2"
+    return 0
+  fi
   command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2"
 }
 
