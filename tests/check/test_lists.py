@@ -1,0 +1,62 @@
+"""Properties that add to lists of their kind, and resources that carry one thing at a time."""
+
+from __future__ import annotations
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.plan.plan import Setup
+from zlang.source import Source
+
+KIND = """
+kind box: resource {
+  carries_one = on
+  offers place = "{name}"
+  create { sh "true" }
+}
+kind thing: resource on place {
+  lists = [first, second]
+  property size: size { unit = 1KiB  first = ["-s", "{size}k"]  second = "size={size}" }
+  property level: low | high(by: count) { second = if level is high then "high:{level.by}" else [] }
+  property plain: bool { default = on }
+  offers dir = "{on.place}"
+  create { sh "make {first} -- {second}" }
+  verify property { sh "show {second}" is "{second}" }
+}
+box here
+"""
+RUN = 'shell waits { command = "true" }\nexperiment e { on = %s  run = waits }\n'
+
+
+def planned(text: str) -> list[Setup | object]:
+    said = Overrides()
+    checked = pipeline.check(Source("a.zexp", KIND + text), said)
+    assert [finding.message for finding in checked.findings] == []
+    return list(pipeline.plan(checked, checked.program.experiments["e"], 1, said).plan.items())
+
+
+def made(text: str) -> list[str]:
+    items = planned(text)
+    return [step.command for item in items if isinstance(item, Setup) for step in item.make if "make" in step.command]
+
+
+def test_what_is_given_is_added_in_its_order() -> None:
+    one = "thing it on here { level = high(3)  size = 4KiB }\n" + RUN % "it"
+    assert made(one) == ["make -s 4k -- high:3 size=4"]
+    expected = [step.expect for item in planned(one) for step in getattr(item, "steps", ()) if step.expect is not None]
+    assert expected == ["high:3\nsize=4"]
+
+
+def test_what_is_not_given_or_adds_nothing_is_not_there() -> None:
+    assert made("thing it on here { level = low }\n" + RUN % "it") == ["make  -- "]
+
+
+def test_what_carries_one_thing_is_made_anew_for_another() -> None:
+    items = planned("let it = thing on here { size = 1KiB | 2KiB } | thing on here { level = low }\n" + RUN % "it")
+    boxes = [item for item in items if isinstance(item, Setup) and item.key == "here"]
+    assert len({box.signature for box in boxes}) == 3
+
+
+def test_a_list_may_not_be_called_as_a_property_is() -> None:
+    text = 'kind k: resource { lists = [size]  property size: size { doc = "…" }  create { sh "true" } }\n'
+    findings = pipeline.check(Source("a.zexp", text), Overrides()).findings
+    assert "`size` is defined twice" in [finding.message for finding in findings]
