@@ -158,9 +158,9 @@ class ActionDef(Record):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A kind: role, properties, what it offers and needs, and what it does. `said` is the text of all but its properties.
+    """A kind: role, properties, what it offers and needs, and what it does.
 
-    One that `carries_one` is made anew for each state of what stands on it.
+    `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands on it.
     """
 
     name: str
