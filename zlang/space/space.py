@@ -203,6 +203,9 @@ def _listed(
     group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: frozenset[str], known: _Known
 ) -> _Listed:
     needed = frozenset[str]().union(*(condition.reads for condition in conditions)) | _selectors(group)
+    flat = prod(axis.size for axis in group if axis.path in needed and axis.branches is None)
+    if flat > LIMIT:
+        raise TooConnected(sorted(needed & paths))
     combinations: list[tuple[dict[str, int], Space]] = []
     seen = 0
     for chosen, rest in _expand(group, needed & paths, {}):
