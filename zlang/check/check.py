@@ -215,7 +215,9 @@ class _Checker:
             except (OSError, ValueError) as error:
                 why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is no name of a file"
                 why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
-                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why))
+                known = node.target in self.library.modules
+                hint = f"a module of the library has no quotes: `import {node.target}`" if known else ""
+                self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
                 module.lacks_import = True
                 return
             prefix = (node.alias.text,) if node.alias else ()
