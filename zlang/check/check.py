@@ -1,6 +1,7 @@
 """Tree to program: imports, names, types, kinds, experiments.
 
-In: a source, what `--set` and `--profile` say, and a function that reads another file. Out: a `Program` and all findings.
+In: a source, what `--set` and `--profile` say, and a function that reads another file. Out: a `Program` and all
+findings.
 Nothing here touches a file itself.
 """
 
@@ -28,6 +29,7 @@ from zlang.units import Quantity
 CACHES = ("cold", "hot", "as_is")
 """Cache protocols: flushed and verified; filled and verified; left as it is."""
 _FIELDS = ("on", "before", "run", "cache", "repeat", "collect")
+_ROLES = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 MOST_PENDING = 40
 """How many names may be followed to what they use before the first of them is known."""
@@ -313,7 +315,8 @@ class _Checker:
         cache = fields.get("cache") or Resolver(module_scope, self.report).typed(
             tree.Name(node.name.span, ("as_is",)), (), "cache", self._field_type("cache")
         )
-        axes = tuple(axis for name in ("on", "before", "run", "collect", "cache") if name in fields for axis in fields[name].axes)
+        choosing = [fields[name] for name in ("on", "before", "run", "collect", "cache") if name in fields]
+        axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
         return Experiment(
             node.name.text,
@@ -349,15 +352,14 @@ class _Checker:
     def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field) -> Expr:
         name = item.name.text
         resolved = resolver.typed(item.value, (node.name.text, name), name, self._field_type(name))
-        roles = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
-        if name in roles and not resolved.type.unknown:
+        if name in _ROLES and not resolved.type.unknown:
             kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
             for kind_name in sorted(kinds):
                 kind = self.kind_by_name(kind_name)
-                if kind is not None and kind.role not in roles[name]:
+                if kind is not None and kind.role not in _ROLES[name]:
                     found = f"a `{kind_name}`, which is a {kind.role}"
                     place = f"`{name}`"
-                    expected = "a " + " or a ".join(roles[name])
+                    expected = "a " + " or a ".join(_ROLES[name])
                     self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
                     return unknown(resolved.span)
         return resolved
@@ -424,7 +426,7 @@ class _Checker:
             short = tuple(shortest(column, columns) for column in factor.columns)
             for name in short:
                 if name.lower() in RESERVED:
-                    hint = f"in queries write `\"{name}\"`, or give the choice a name: `let target = …`"
+                    hint = f'in queries write `"{name}"`, or give the choice a name: `let target = …`'
                     self.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
             named[path] = FactorDef(path, short, factor.types, factor.size, factor.level, factor.span, factor.cost)
         return named
@@ -521,6 +523,7 @@ class ModuleScope:
         return self.checker.find_kind(self.module, name.path)
 
     def kind_called(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
         return self.checker.kind_by_name(name)
 
     def kind_names(self) -> Iterable[str]:
@@ -539,7 +542,6 @@ class ModuleScope:
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""
-        return None
 
 
 class ExperimentScope:
@@ -561,6 +563,7 @@ class ExperimentScope:
         return self.outer.kind(name)
 
     def kind_called(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
         return self.outer.kind_called(name)
 
     def kind_names(self) -> Iterable[str]:
@@ -573,7 +576,6 @@ class ExperimentScope:
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""
-        return None
 
 
 def _listed(what: str, names: Iterable[str]) -> str:

@@ -54,7 +54,7 @@ class Joined(Record):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """A declaration at a point: its kind, a key of its own, what people call it, the values given, what it stands on."""
+    """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on."""
 
     kind: Kind
     key: str
@@ -160,7 +160,8 @@ class ActionDef(Record):
 class Kind:
     """A kind: role, properties, what it offers and needs, and what it does.
 
-    `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands on it.
+    `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands
+    on it.
     """
 
     name: str
@@ -197,7 +198,10 @@ class FactorDef(Record):
 
 
 class Experiment(Record):
-    """An experiment: what is measured on what, after which treatment, under which cache protocol, how often, and which points."""
+    """An experiment: what is measured on what, how often, and at which points.
+
+    `before` is the treatment that the target gets, `cache` the protocol of its caches.
+    """
 
     name: str
     title: str
@@ -222,5 +226,3 @@ class Program(Record):
     kinds: Mapping[str, Kind]
     params: tuple[str, ...] = ()
     machine: Kind | None = None
-
-

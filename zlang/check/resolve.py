@@ -161,9 +161,7 @@ class Resolver:
                 )
                 return unknown(node.span)
             case tree.Choice() | tree.Range() | tree.Make():
-                self.report(
-                    Code.CHOICE_HERE.at(node.span, hint="name it first: `let x = …`, then use `x` here")
-                )
+                self.report(Code.CHOICE_HERE.at(node.span, hint="name it first: `let x = …`, then use `x` here"))
                 return unknown(node.span)
 
     def condition(self, node: tree.Expr) -> Expr:
@@ -601,9 +599,7 @@ class Resolver:
         one, other = self._dimension(left), self._dimension(right)
         if one is not None and other is not None and one != other:
             verb = "compare"
-            self.report(
-                Code.MIXED_UNITS.at(span, verb=verb, left=units.name_of(one), right=units.name_of(other))
-            )
+            self.report(Code.MIXED_UNITS.at(span, verb=verb, left=units.name_of(one), right=units.name_of(other)))
         elif operator not in {"==", "!="} and (one is None or other is None):
             odd = left if one is None else right
             self.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="for numbers", found=odd.type))
@@ -790,9 +786,7 @@ class Resolver:
         made = Expr(span, Type(kinds=frozenset({kind.name}), beneath=beneath), builder, axes, reads, member)
         return self._sized(made, [*exprs, *([stands_on] if stands_on else [])])
 
-    def _default(
-        self, definition: PropertyDef, where: Span, builder: _InstanceBuilder, reads: frozenset[str]
-    ) -> Expr:
+    def _default(self, definition: PropertyDef, where: Span, builder: _InstanceBuilder, reads: frozenset[str]) -> Expr:
         """A property that was not given."""
         default = definition.default
         if default is None:
@@ -981,9 +975,7 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
     elif isinstance(value, Quantity) and value.dimension in (units.SIZE, units.DURATION, units.RATE):
         if not value.is_whole:
             unit_name = {units.SIZE: "bytes", units.DURATION: "seconds"}.get(value.dimension, "bytes per second")
-            raise ProgramError(
-                Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=unit_name)
-            )
+            raise ProgramError(Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=unit_name))
     if definition.allow is not None and isinstance(value, Quantity):
         limits = definition.allow.value(None)
         assert isinstance(limits, tuple)
@@ -992,9 +984,7 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
         above = isinstance(high, Quantity) and value.amount > high.amount
         if below or above:
             hint = f"it can be {definition.allow_text}"
-            raise ProgramError(
-                Code.NOT_ALLOWED.at(span, name=definition.name, value=units.show(value), hint=hint)
-            )
+            raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=units.show(value), hint=hint))
     if isinstance(value, str) and "\0" in value:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value="a text with a NUL character"))
 

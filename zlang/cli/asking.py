@@ -38,7 +38,9 @@ def _table(result: Result) -> None:
 
 
 def _short(value: object, text: str) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:.1f}" if isinstance(value, float) else text  # noqa: E501, PLR2004
+    if not isinstance(value, float):
+        return text
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:.1f}"  # noqa: PLR2004
 
 
 def draw(columns: tuple[str, ...], rows: list[list[str]], numeric: list[bool]) -> None:
@@ -69,7 +71,8 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
 def summary(db: Path) -> Summary:
     """Print medians with their intervals by factor, and what does not count."""
     found = pipeline.summarise(db)
-    rows = [[_summary_cell(value, column.type) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
+    types = [column.type for column in found.columns]
+    rows = [[_summary_cell(value, type_) for value, type_ in zip(row, types, strict=True)] for row in found.rows]
     numeric = [column.type not in {"word", "string"} for column in found.columns]
     names = tuple(
         f"{column.name} (median, 95 %)" if column.type == "estimate" else column.name for column in found.columns
@@ -108,6 +111,6 @@ def example_query(found: Summary) -> str:
     metric = next((column.name for column in found.columns if column.type == "estimate"), "elapsed")
     names = [column.name for column in found.columns]
     factors = names[: names.index("n")]
-    chosen = ", ".join(name if name.isidentifier() and name.lower() not in RESERVED else f'"{name}"' for name in factors)
-    listed = f"{chosen}, " if chosen else ""
+    plain = {name for name in factors if name.isidentifier() and name.lower() not in RESERVED}
+    listed = "".join(f"{name}, " if name in plain else f'"{name}", ' for name in factors)
     return f"zlang sql {words.shell(f'select {listed}median({metric}) from trials group by all order by all')}"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-
 from zlang import pipeline
 from zlang.cli import checking, words
 from zlang.cli.render import visible
@@ -20,7 +19,7 @@ FIRST = 10
 _FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md"}
 
 
-def plan(  # noqa: PLR0913 - the command's options
+def plan(
     file: str,
     settings: list[str] | None,
     profile: str | None,
@@ -118,7 +117,11 @@ def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]
         shown = [words.level(value, factor.type) for value, factor in zip(cells, factors, strict=True)]
         table.append([str(number), str(replicate), *shown])
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    return ["  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + "\n" for row in table]
+    return ["  " + _justified(row, widths) for row in table]
+
+
+def _justified(cells: list[str], widths: list[int]) -> str:
+    return "  ".join([f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]) + "\n"
 
 
 # -- lists
@@ -131,13 +134,13 @@ def _trial_table(planned: Planned) -> Iterator[str]:
         longest = max((len(words.level(value, factor.type)) for value in factor.levels), default=12)
         widths.append(max(longest, len(factor.name), 1))
     heads = ["trial", "replicate", *(factor.name for factor in factors)]
-    yield "  ".join(f"{cell:>{width}}" for cell, width in zip(heads, widths, strict=True)) + "\n"
+    yield _justified(heads, widths)
     schedule = planned.schedule
     for slot in schedule.slots():
         row = schedule.factors(slot.point)
         shown = [words.level(row[factor.name], factor.type) for factor in factors]
         cells = [str(slot.number), str(slot.replicate), *shown]
-        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)) + "\n"
+        yield _justified(cells, widths)
 
 
 def _trial_lines(planned: Planned) -> Iterator[str]:
@@ -228,5 +231,3 @@ def _save(path: Path, text: str) -> None:
         replace_file(path, text.encode())
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from None
-
-

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zlang.run.journal import Standing
 
 
-def run(  # noqa: PLR0913 - the command's options
+def run(
     file: str,
     settings: list[str] | None,
     profile: str | None,
@@ -189,19 +189,26 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
     if not sys.stderr.isatty():
         yield _Quiet()
         return
+    from rich import progress as parts
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.text import Text
 
-    class Words(TextColumn):
+    class Words(parts.TextColumn):
         """The description as plain text, whatever is in it."""
 
         def render(self, task: object) -> Text:
             return Text(f"{getattr(task, 'description', ''):32.32}")
 
-    columns = (Words(""), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = (
+        Words(""),
+        parts.BarColumn(),
+        parts.MofNCompleteColumn(),
+        parts.TimeElapsedColumn(),
+        parts.TextColumn("left"),
+        parts.TimeRemainingColumn(),
+    )
     # No refresh by itself: while a workload runs, zlang is to use no CPU.
-    with Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+    with parts.Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
         yield _Bar(progress, progress.add_task("", total=total, completed=done))
 
 
@@ -259,5 +266,3 @@ def _state(standing: Standing, trials: int) -> str:
     if standing.sessions == 0:
         return "not begun"
     return "not finished" if standing.done < trials else "done, but something is left to remove"
-
-

@@ -95,9 +95,7 @@ def _declaration_on(
     return tree.Declaration(span, kind, _word(driver, name), parent, items, given=False)
 
 
-def _given(
-    driver: Driver, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...]
-) -> tree.Declaration:
+def _given(driver: Driver, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...]) -> tree.Declaration:
     return tree.Declaration(span, kind, _word(driver, name), None, items, given=True)
 
 
@@ -182,9 +180,7 @@ def _sh(driver: Driver, span: Span, text: Token, attributes: tuple[tree.Item, ..
     return tree.Sh(span, text_of(driver, text), None, attributes)
 
 
-def _sh_is(
-    driver: Driver, span: Span, text: Token, expect: Token, attributes: tuple[tree.Item, ...] = ()
-) -> tree.Sh:
+def _sh_is(driver: Driver, span: Span, text: Token, expect: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
     return tree.Sh(span, text_of(driver, text), text_of(driver, expect), attributes)
 
 
