@@ -212,15 +212,20 @@ def failures(folder: Folder) -> Iterator[tuple[int, int, str]]:
     """Number, replicate and reason of each trial that was carried out and does not count."""
     from zlang.plan.plan import Trial
     from zlang.readers.judge import judge
-    from zlang.run.runner import why_failed
+    from zlang.run import failure, journal
+    from zlang.store import outcomes
 
     known = standing(folder)
+    times = outcomes.follow(journal.Lines(folder.journal))
     for item in folder.read_plan().items():
         if not isinstance(item, Trial):
             continue
         failed = known.failed.get(item.place)
         if failed is not None:
-            yield item.number, item.replicate, why_failed(folder.path / failed.out, failed.step, 1, 0)
+            ran = times.step(failed.out, failed.step)
+            seconds = ran.ended - ran.started if ran and ran.ended is not None else 0.0
+            why = failure.why(folder.path / failed.out, failed.step, ran.rc if ran else None, seconds)
+            yield item.number, item.replicate, why
         elif item.place in known.committed:
             verdict = judge(item, folder.path / known.committed[item.place], (0.0, 0.0))
             if not verdict.valid:

@@ -89,8 +89,8 @@ def test_what_does_not_count_is_there_with_its_reason(make_run: MakeRun, runs: P
     assert ask(db, "select replicate, why_not, read_iops from all_trials where not valid order by 1")[:5] == [
         (2, "cache not cold: 4096 bytes resident", 9000.0),
         (3, "measure: fio: Disk quota exceeded", None),
-        (4, "measure: timed out", None),
-        (5, "measure: exit status 3", None),
+        (4, "measure: out of time after 0 s", None),
+        (5, "measure: exited with 3", None),
         (6, "fio: job a: error 122; fio: no bytes", None),
     ]
     assert "cannot be read" in str(column(db, "select why_not from all_trials where replicate = 7"))

@@ -17,9 +17,9 @@ from typing import Protocol
 from zlang.errors import RunError
 from zlang.plan.plan import Step
 from zlang.run import processes
+from zlang.run.failure import TIMED_OUT
 from zlang.run.stop import Stop
 
-TIMED_OUT = 124
 _NOT_STARTED = 126
 _DAY = 86_400  # poll(2) takes at most 24 of them
 

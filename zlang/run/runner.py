@@ -7,7 +7,9 @@ but nothing on which something still stands.
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
@@ -35,7 +37,8 @@ from zlang.run.events import (
     Unmade,
     Verdict,
 )
-from zlang.run.executor import TIMED_OUT, Executor, Handle
+from zlang.run.executor import Executor, Handle
+from zlang.run.failure import why
 from zlang.run.folder import Folder
 from zlang.run.journal import Standing
 from zlang.run.stop import Interrupted, Stop
@@ -43,7 +46,8 @@ from zlang.run.stop import Interrupted, Stop
 Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
 Clock = Callable[[], float]
 
-_LONGEST_REASON = 300
+_LEAST_SPACE = 65_536
+"""Bytes that have to be free in a run folder: what a short step leaves behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +74,6 @@ def run(
     with folder.lock(), Stop() as stop, journal.Writer(folder.journal) as writer:
         standing = journal.standing(folder.journal)
         yield from _Run(plan, folder, executor, judge, clock, selection, stop, writer, standing).events()
-
-
-def why_failed(directory: Path, step: str, rc: int, timeout: int) -> str:
-    """Say in one sentence why a step failed, by its exit code and the last line of its standard error."""
-    if rc == TIMED_OUT:
-        return f"{step}: out of time after {timeout} s"
-    try:
-        lines = (directory / f"{step}.err").read_text("utf-8", "replace").split("\n")
-    except OSError:
-        lines = []
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f"{step}: {said[:_LONGEST_REASON]}" if said else f"{step}: exited with {rc}"
 
 
 class _Stopped(Exception):
@@ -266,10 +258,13 @@ class _Run:
         self, trial: Trial, failure: _Failure, window: tuple[float, float] | None
     ) -> Generator[Event, None, None]:
         step, directory = failure.step, self._directory(failure.out)
+        if _is_full(directory):
+            yield from self._tear_down()  # the data may be what fills the disk
+            if _is_full(directory):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
         verdict = self._judge(trial, directory, window) if step.action is Action.MEASURE else None
-        said = verdict.why_not if verdict and not verdict.valid and failure.rc != TIMED_OUT else ""
-        yield Outcome(trial, directory, verdict, said or why_failed(directory, step.name, failure.rc, step.timeout))
+        yield Outcome(trial, directory, verdict, why(directory, step.name, failure.rc, step.timeout))
 
     # Setups
 
@@ -320,8 +315,8 @@ class _Run:
             if failure:
                 needed_still.add(setup.parent)
                 directory = self._directory(failure.out)
-                why = why_failed(directory, failure.step.name, failure.rc, failure.step.timeout)
-                yield Left(setup, directory, why)
+                reason = why(directory, failure.step.name, failure.rc, failure.step.timeout)
+                yield Left(setup, directory, reason)
 
     def _setup(self, signature: str) -> Setup:
         if signature not in self._setups:
@@ -398,6 +393,17 @@ def _boot() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
         return ""
+
+
+def _is_full(directory: Path) -> bool:
+    """Whether nothing can be written there, so that a failure says nothing about the trial."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(bytes(_LEAST_SPACE))
+            file.flush()
+    except OSError as error:
+        return error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return False
 
 
 def _sync(directory: Path, top: Path) -> None:

@@ -17,6 +17,7 @@ from zlang.errors import RunError
 from zlang.plan.plan import Action, Header, Setup, Step, Trial
 from zlang.readers.judge import judge
 from zlang.readers.reading import Verdict
+from zlang.run import failure
 from zlang.run.journal import Lines
 from zlang.store import load, store
 from zlang.store.experiment import Experiment
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Told the run's name, how many of its trials were read and how many there are."""
 
-_TIMED_OUT = 124
 _STRIDE = 100
 _TEXT_LIMIT = 1 << 20
 _SERIES = 10_000
@@ -226,18 +226,14 @@ class _Run:
                 self.staging.add("samples", {**own, "source": source, "metric": metric, **part})
 
     def _failure(self, step: str, out: str) -> str:
-        """Why a step failed, in its own last words."""
+        """Why a step failed."""
         try:
-            words = _text(self._inside(out) / f"{step}.err")
+            place = self._inside(out)
         except ValueError as error:
             return f"{step}: {error}"
-        said = [line.strip() for line in words.splitlines() if line.strip()]
-        if said:
-            return f"{step}: {said[-1]}"
         ran = self.outcomes.step(out, step)
-        if ran is None or ran.rc is None:
-            return f"{step}: it did not come to an end"
-        return f"{step}: timed out" if ran.rc == _TIMED_OUT else f"{step}: exit status {ran.rc}"
+        seconds = ran.ended - ran.started if ran and ran.ended is not None else 0.0
+        return failure.why(place, step, ran.rc if ran else None, seconds)
 
     def _inside(self, out: str) -> Path:
         """The directory that the journal names; a journal that was tampered with cannot point elsewhere."""
