@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Write beside `path` under a temporary name and rename. Raises OSError."""
     import tempfile
 
@@ -14,7 +14,7 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(content)
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

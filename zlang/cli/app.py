@@ -28,7 +28,9 @@ Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="tak
 Which = Annotated[
     str | None, typer.Option("--experiment", "-e", metavar="NAME", help="which experiment, if the program has several")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="draw the order and fio's offsets by this seed")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", help="draw the order and the workloads' offsets by this seed")
+]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
 Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
 Json = Annotated[bool, typer.Option("--json", help="for scripts: JSON instead of text")]
@@ -77,6 +79,20 @@ def explain(
     raise typer.Exit(explaining.explain(code))
 
 
+def fmt(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="programs; `-` is standard input, to standard output", show_default=False),
+    ],
+    check: Annotated[bool, typer.Option("--check", help="only name what would change; exit code 1 if any")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="only show what would change")] = False,
+) -> None:
+    """Put programs into the one style; comments stay where they are."""
+    from zlang.cli import formatting
+
+    raise typer.Exit(formatting.fmt(files, check=check, diff=diff))
+
+
 def plan(
     file: File,
     settings: Set = None,
@@ -85,9 +101,16 @@ def plan(
     trials: Annotated[bool, typer.Option("--trials", help="list every trial, in order")] = False,
     steps: Annotated[bool, typer.Option("--steps", help="print every command, in order, with why it is there")] = False,
     emit: Annotated[
-        str | None, typer.Option("--emit", metavar="FORMAT", help="write the plan as sh, json, markdown, or as the job files of the workload's own tool")
+        str | None,
+        typer.Option(
+            "--emit",
+            metavar="FORMAT",
+            help="write the plan as sh, json, markdown, or as the job files of the workload's own tool",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="write files there, not to the screen")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="write files there, not to the screen")
+    ] = None,
     seed: Seed = None,
     *,
     as_json: Json = False,
@@ -204,7 +227,7 @@ def doctor(
     raise typer.Exit(teaching.doctor(file, as_json=as_json))
 
 
-COMMANDS = (check, explain, plan, run, resume, status, ingest, sql, init, kinds, doctor)
+COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, init, kinds, doctor)
 
 
 def application(arguments: list[str]) -> typer.Typer:

@@ -1,0 +1,473 @@
+"""A program's text in the one style.
+
+In: a `Source`. Out: its text as the style has it, or the findings for which it is left alone.
+Rule: the tokens stay what they are and in their order, but for a bare `4k`, which becomes `4KiB`; a line ends only
+where the lexer drops its end or where an entry or a field ends. So the tree and the comments stay the same, and what
+was formatted is formatted: each decision depends on the tokens, and on line ends that the decision itself writes again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from zlang.diagnostics import Diagnostic
+from zlang.record import Record
+from zlang.source import Source
+from zlang.syntax import lexer, parse, tables
+from zlang.syntax.lexer import END, Lexed
+
+WIDTH = 100
+STEP = 2
+DEEPEST = 150
+"""Brackets in brackets; a text with more is left as it is."""
+_FAR = 60
+"""A bracket that opens right of this column has its lines at the left, not beneath it."""
+
+_DOTDOT = "__ANON_0"
+_OPENING = frozenset({"LBRACE", "LPAR", "LSQB", "ZIP_OPEN"})
+_CLOSING = frozenset({"RBRACE", "RPAR", "RSQB"})
+_GLUED_BEFORE = frozenset({"RPAR", "RSQB", "COMMA", "DOT", "COLON", _DOTDOT, "OPEN_END"})
+_GLUED_AFTER = frozenset({"LPAR", "LSQB", "ZIP_OPEN", "DOT", _DOTDOT})
+_GLUED = frozenset({("NAME", "LPAR"), ("LBRACE", "RBRACE")})
+_BEGINS = frozenset({"ZIP_OPEN", "WHERE", "SH", "READS", "PROPERTY", "OFFERS", "NEEDS", "REQUIRES"})
+_OPERAND_ENDS = frozenset({"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE"})
+_LOOSEST_FIRST = ({"COMMA"}, {"VBAR"}, {"THEN", "ELSE"}, {"OR"}, {"AND"}, {"PLUS", "MINUS"}, {"TIMES", "DIVIDE"})
+_ONLY_BARS = frozenset({"VBAR"})
+_BARE_SIZE = re.compile(r"(-?[0-9_.]+)([kKmMgGtTpPeE])(iB)?(/s)?")
+
+
+class Formatted(Record):
+    """The text, and what was wrong with it: then it is the text that came in."""
+
+    text: str
+    findings: tuple[Diagnostic, ...]
+
+
+def program(source: Source) -> Formatted:
+    """Put a whole program into the style."""
+    if len(source.text) > parse.LONGEST:
+        return Formatted(source.text, parse.program(source).findings)
+    if "\r" in source.text or source.text.startswith("\ufeff"):
+        return program(Source(source.name, plain(source.text)))
+    lexed = lexer.lex(source, tables.load())
+    driver = parse.Driver(source, list(lexed.findings))
+    driver.run(lexed.tokens, "file")  # which also says what a word is that can be a name: `fio reads { … }`
+    if driver.findings:
+        return Formatted(source.text, tuple(sorted(driver.findings, key=lambda finding: finding.span.start)))
+    tokens = _Reader(source.text, lexed).run()
+    return Formatted(source.text if tokens.deepest > DEEPEST else _Writer(tokens).program(), ())
+
+
+def plain(text: str) -> str:
+    """The text without a byte order mark, its lines ended by newlines, as it is when a program is read."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def number(text: str) -> str:
+    """The literal with its unit written out: `4k` is `4KiB`. `5m` are minutes."""
+    found = _BARE_SIZE.fullmatch(text)
+    if found is None:
+        return text
+    digits, prefix, _, tail = found.groups("")
+    return text if text.endswith("m") else f"{digits}{prefix.upper()}iB{tail}"
+
+
+# -- the tokens, and what stands between them
+
+
+@dataclass(slots=True)
+class _Tokens:
+    """Parallel lists with a place for each token but line ends."""
+
+    text: str
+    kinds: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    """The words with the blank before them, on one line."""
+    widths: list[int] = field(default_factory=lambda: [0])
+    """How wide all pieces before this one are."""
+    partners: list[int] = field(default_factory=list)
+    """For an opening bracket the place of the closing one, else 0."""
+    begins: list[bool] = field(default_factory=list)
+    """Whether an entry, a field or a command begins here."""
+    above: dict[int, list[str]] = field(default_factory=dict)
+    """Comments on lines of their own before a token; an empty one is a blank line."""
+    beside: dict[int, str] = field(default_factory=dict)
+    """The comment that ends the line of a token."""
+    cuts: list[int] = field(default_factory=list)
+    """Tokens before which a line must end, in order: for a comment, or in a block of several lines."""
+    deepest: int = 0
+
+    def is_cut(self, begin: int, end: int) -> bool:
+        """Whether a line must end between two of the tokens from `begin` to `end`, exclusive."""
+        return self.first_cut(begin, end) < end
+
+    def first_cut(self, begin: int, end: int) -> int:
+        """The first token after `begin` that must begin a line, or `end`."""
+        place = bisect_right(self.cuts, begin)
+        return self.cuts[place] if place < len(self.cuts) and self.cuts[place] < end else end
+
+    def width(self, begin: int, end: int) -> int:
+        """How wide the tokens are on one line."""
+        return len(self.words[begin]) + self.widths[end] - self.widths[begin + 1] if begin < end else 0
+
+    def flat(self, begin: int, end: int) -> str:
+        """The tokens on one line."""
+        return self.words[begin] + "".join(self.pieces[begin + 1 : end])
+
+    def is_on_lines(self, begin: int, end: int) -> bool:
+        """Whether the tokens were written on several lines."""
+        return self.text.find("\n", self.starts[begin], self.ends[end - 1]) >= 0
+
+    def top(self, begin: int, end: int) -> Iterable[int]:
+        """The tokens that are in no bracket of their own; of a bracket only its opening."""
+        i, partners = begin, self.partners
+        while i < end:
+            yield i
+            i = (partners[i] or i) + 1
+
+
+class _Reader:
+    """Tokens with the comments at their places. `last` and `before` are the kinds of the two tokens that came before."""
+
+    def __init__(self, text: str, lexed: Lexed) -> None:
+        self.text = text
+        self.lexed = lexed
+        self.made = _Tokens(text)
+        self.opened: list[int] = []
+        self.last, self.before = "NEWLINE", ""
+        self.last_end = 0
+        self.comments = iter(lexed.comments)
+        self.comment = next(self.comments, None)
+        self.is_kind = self.in_kind = False
+
+    def run(self) -> _Tokens:
+        """All tokens."""
+        made = self.made
+        for token in self.lexed.tokens:
+            kind, start = token.type, token.start
+            if kind == "NEWLINE":
+                self.last, self.before = kind, self.last
+                continue
+            begins = self._begins(kind)
+            if self.comment is not None and self.comment.span.start < start:
+                self._above(start)
+            if begins and self.text.count("\n", self.last_end, start) > 1:
+                made.above.setdefault(len(made.kinds), []).append("")
+            if kind == END:
+                break
+            if begins and not self.opened:
+                self.is_kind = self.in_kind = kind == "KIND"
+            if kind in _OPENING or kind in _CLOSING:
+                self._bracket(kind, start)
+            word = number(token.text) if kind == "NUMBER" else token.text
+            piece = self._gap(kind, begins=begins) + word
+            made.kinds.append(kind)
+            made.words.append(word)
+            made.starts.append(start)
+            made.ends.append(token.end)
+            made.pieces.append(piece)
+            made.partners.append(0)
+            made.begins.append(begins)
+            made.widths.append(made.widths[-1] + (len(piece) if kind != "STRING" else _first_line(piece)))
+            self.last, self.before, self.last_end = kind, self.last, token.end
+        made.cuts.sort()
+        return made
+
+    def _begins(self, kind: str) -> bool:
+        """Whether an entry, a field or a command begins with this token."""
+        if self.last in {"NEWLINE", "LBRACE"}:
+            return True
+        if not self.opened:
+            return False
+        if kind == "FIELD":
+            return self.last != "OFFERS"
+        if kind == "NAME" and self.in_kind and len(self.opened) == 1:
+            # Two operands never stand side by side, but the two words of an action such as `verify cold` do.
+            is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
+            return is_operand and not (self.last == "NAME" and self.made.begins[-1])
+        return kind in _BEGINS
+
+    def _above(self, start: int) -> None:
+        """The comments before the token at `start`."""
+        made, place = self.made, len(self.made.kinds)
+        above: list[str] = []
+        while self.comment is not None and self.comment.span.start < start:
+            said, span = self.comment.text.rstrip(), self.comment.span
+            lines = self.text.count("\n", self.last_end, span.start)
+            if lines or not place:
+                above += ["", said] if lines > 1 else [said]
+            else:
+                made.beside[place - 1] = said
+                made.cuts.append(place)
+            self.last_end = span.end
+            self.comment = next(self.comments, None)
+        if above:
+            made.above[place] = above
+            made.cuts.append(place)
+
+    def _bracket(self, kind: str, start: int) -> None:
+        made = self.made
+        if kind in _OPENING:
+            self.opened.append(len(made.kinds))
+            made.deepest = max(made.deepest, len(self.opened))
+            return
+        opener = self.opened.pop()
+        made.partners[opener] = len(made.kinds)
+        if kind == "RBRACE" and self.text.find("\n", made.starts[opener], start) >= 0:
+            made.cuts.append(opener + 1)
+
+    def _gap(self, kind: str, *, begins: bool) -> str:
+        """The blank before a token that stands on the line of the one before it."""
+        if begins and self.last != "LBRACE":
+            return "  "
+        is_glued = kind in _GLUED_BEFORE or self.last in _GLUED_AFTER or (self.last, kind) in _GLUED
+        is_factor = self.last == "TIMES" and self.before == "BY"
+        return "" if is_glued or is_factor else " "
+
+
+def _first_line(text: str) -> int:
+    end = text.find("\n")
+    return end if end >= 0 else len(text)
+
+
+# -- the lines
+
+
+class _Writer:
+    """Lines from tokens. `line` is the one that is being written, `note` the comment that will end it."""
+
+    def __init__(self, tokens: _Tokens) -> None:
+        self.tokens = tokens
+        self.lines: list[str] = []
+        self.notes: dict[int, str] = {}
+        self.line = ""
+        self.note = ""
+
+    def program(self) -> str:
+        """The whole text."""
+        tokens = self.tokens
+        end = len(tokens.kinds)
+        self.items(0, end, 0)
+        self._comments(tokens.above.get(end, []), 0, is_first=not end, is_last=True)
+        self._align_notes()
+        return "\n".join([*self.lines, ""])
+
+    def items(self, begin: int, end: int, indent: int) -> None:
+        """Each entry or field on lines of its own; the `=` of those that stand together in one column."""
+        tokens = self.tokens
+        run: list[tuple[int, int, int]] = []
+        like = ""
+        for first, after in self._split(begin, end):
+            equal = self._equal(first, after)
+            if run and (not equal or tokens.kinds[first] != like or first in tokens.above):
+                self._aligned(run, indent, is_first=run[0][0] == begin)
+                run = []
+            if equal:
+                run.append((first, equal, after))
+                like = tokens.kinds[first]
+            else:
+                self._comments(tokens.above.get(first, []), indent, is_first=first == begin)
+                self._item(first, after, indent)
+        if run:
+            self._aligned(run, indent, is_first=run[0][0] == begin)
+
+    def _split(self, begin: int, end: int) -> Iterable[tuple[int, int]]:
+        first, begins = begin, self.tokens.begins
+        for i in self.tokens.top(begin, end):
+            if begins[i] and i > first:
+                yield first, i
+                first = i
+        if first < end:
+            yield first, end
+
+    def _equal(self, first: int, after: int) -> int:
+        """Where the `=` of something like a field is, 0 if it is none or if there is a comment before it."""
+        tokens = self.tokens
+        kind = tokens.kinds[first]
+        if kind == "FIELD":
+            return first + 1
+        if kind not in {"LET", "PARAM", "OFFERS", "ZIP_OPEN"}:
+            return 0
+        equal = next(i for i in tokens.top(first, after) if tokens.kinds[i] == "EQUAL")
+        return 0 if tokens.is_cut(first, equal + 1) else equal
+
+    def _aligned(self, run: list[tuple[int, int, int]], indent: int, *, is_first: bool) -> None:
+        tokens = self.tokens
+        self._comments(tokens.above.get(run[0][0], []), indent, is_first=is_first)
+        bar = indent + max(tokens.width(first, equal) for first, equal, _ in run) + 1
+        for first, equal, after in run:
+            head = (" " * indent + tokens.flat(first, equal)).ljust(bar) + "="
+            if (
+                bar + 2 + tokens.width(equal + 1, after) <= WIDTH
+                and not tokens.is_cut(equal, after)
+                and not tokens.is_on_lines(equal, after)
+            ):
+                self._end(f"{head} {tokens.flat(equal + 1, after)}", tokens.beside.get(after - 1, ""))
+                continue
+            self.line, self.note = head, tokens.beside.get(equal, "")
+            self._value(equal + 1, after, indent, bar)
+            self._end(self.line, self.note)
+
+    def _item(self, first: int, after: int, indent: int) -> None:
+        """What is no field: an import, a declaration, a property, a command."""
+        tokens = self.tokens
+        if indent + tokens.width(first, after) <= WIDTH and not tokens.is_cut(first, after):
+            self._end(" " * indent + tokens.flat(first, after), tokens.beside.get(after - 1, ""))
+            return
+        self.line, self.note = " " * indent, ""
+        self._run(first, after, indent, indent + 2 * STEP, _ONLY_BARS)
+        self._end(self.line, self.note)
+
+    # -- values
+
+    def _value(self, begin: int, end: int, base: int, bar: int) -> None:
+        """After a `=` in the column `bar`: a choice that does not fit has its `|` beneath it."""
+        tokens = self.tokens
+        bars = [i for i in tokens.top(begin, end) if tokens.kinds[i] == "VBAR"]
+        if not bars:
+            self._run(begin, end, base, bar + 2, frozenset())
+            return
+        cut = tokens.is_cut(begin - 1, end)
+        fits = not cut and bar + 2 + tokens.width(begin, end) <= WIDTH
+        if cut or self._is_stacked(bars) or (not fits and "LBRACE" in tokens.kinds[begin:end]):
+            for first, after in zip([begin, *bars], [*bars, end], strict=True):
+                if first in bars:
+                    self._newline(bar)
+                self._run(first, after, bar + 2, bar + 4, frozenset())
+        else:
+            self._run(begin, end, bar + 2, bar, _ONLY_BARS)
+
+    def _is_stacked(self, bars: list[int]) -> bool:
+        """Whether each `|` was written at the beginning or the end of a line."""
+        text, starts, ends = self.tokens.text, self.tokens.starts, self.tokens.ends
+        return all(text.find("\n", ends[bar - 1], starts[bar + 1]) >= 0 for bar in bars)
+
+    def _run(self, begin: int, end: int, base: int, wrap: int, breaks: frozenset[str], reserve: int = 0) -> None:
+        """Tokens one after the other; where the next ones do not fit, a line begins in the column `wrap`.
+
+        A line may end before `breaks`, for a comma after it. Blocks have `base` as their indentation; `reserve` is what
+        still follows on the last line.
+        """
+        tokens = self.tokens
+        kinds, partners = tokens.kinds, tokens.partners
+        spots = [i for i in tokens.top(begin + 1, end) if (kinds[i] if kinds[i] != "COMMA" else "") in breaks]
+        if "COMMA" in breaks:
+            spots = [i + 1 for i in tokens.top(begin, end) if kinds[i] == "COMMA"]
+        spots.append(end)
+        next_spot = 0
+        i = begin
+        while i < end:
+            if self.note:
+                self._newline(wrap)
+            if i in tokens.above and not tokens.begins[i]:
+                self._comments_within(tokens.above[i], wrap)
+            if i == spots[next_spot]:
+                next_spot += 1
+                if not self._fits(i, spots[next_spot], reserve if spots[next_spot] == end else 0):
+                    self._newline(wrap)
+            word = tokens.words[i]
+            if self.line and not self.line.isspace():
+                self.line += tokens.pieces[i][: -len(word)]
+            closing = partners[i]
+            if not closing:
+                self.line += word
+                self.note = tokens.beside.get(i, "")
+                i += 1
+                continue
+            tail = self._tail(closing + 1, spots[next_spot])
+            rest = tail + (reserve if closing + 1 == end else 0)
+            if not tokens.is_cut(i, closing + 1) and self._column() + tokens.width(i, closing + 1) + rest <= WIDTH:
+                self.line += tokens.flat(i, closing + 1)
+            elif kinds[i] == "LBRACE":
+                self._block(i, closing, base)
+            else:
+                self._bracket(i, closing, base, rest)
+            self.note = tokens.beside.get(closing, "")
+            i = closing + 1
+
+    def _fits(self, begin: int, end: int, reserve: int) -> bool:
+        tokens = self.tokens
+        cut = tokens.first_cut(begin, end)
+        gap = len(tokens.pieces[begin]) - len(tokens.words[begin])
+        return self._column() + gap + tokens.width(begin, cut) + (reserve if cut == end else 0) <= WIDTH
+
+    def _tail(self, begin: int, end: int) -> int:
+        """The width of what must stand on the line of a closing bracket, up to the next opening one."""
+        tokens = self.tokens
+        i = begin
+        while i < end and not tokens.partners[i]:
+            i += 1
+        return tokens.widths[min(i + 1, end)] - tokens.widths[begin]
+
+    def _block(self, opening: int, closing: int, base: int) -> None:
+        tokens = self.tokens
+        self.line += "{"
+        self._end(self.line, tokens.beside.get(opening, ""))
+        self.items(opening + 1, closing, base + STEP)
+        self._comments(tokens.above.get(closing, []), base + STEP, is_first=closing == opening + 1, is_last=True)
+        self.line, self.note = " " * base + "}", ""
+
+    def _bracket(self, opening: int, closing: int, base: int, rest: int) -> None:
+        tokens = self.tokens
+        self.line += tokens.words[opening]
+        self.note = tokens.beside.get(opening, "")
+        here = {tokens.kinds[i] for i in tokens.top(opening + 1, closing)}
+        breaks = next((kinds for kinds in _LOOSEST_FIRST if kinds & here), set())
+        wrap = self._column() if self._column() <= _FAR else base + 2 * STEP
+        self._run(opening + 1, closing, wrap, wrap, frozenset(breaks), rest + 1)
+        if self.note:
+            self._newline(wrap)
+        self._comments_within(tokens.above.get(closing, ()), wrap)
+        self.line += tokens.words[closing]
+
+    # -- lines and comments
+
+    def _column(self) -> int:
+        return len(self.line) - self.line.rfind("\n") - 1
+
+    def _newline(self, indent: int) -> None:
+        self._end(self.line.rstrip(" "), self.note)
+        self.line, self.note = " " * indent, ""
+
+    def _end(self, line: str, note: str) -> None:
+        if note:
+            self.notes[len(self.lines)] = note
+        self.lines.append(line)
+
+    def _comments(self, comments: list[str], indent: int, *, is_first: bool, is_last: bool = False) -> None:
+        """Comments on lines of their own, without the blank lines at the edges of their block."""
+        while is_first and comments and not comments[0]:
+            comments = comments[1:]
+        while is_last and comments and not comments[-1]:
+            comments = comments[:-1]
+        self.lines += [" " * indent + comment if comment else "" for comment in comments]
+
+    def _comments_within(self, comments: Iterable[str], indent: int) -> None:
+        """Comments on lines of their own between the tokens of a value."""
+        for comment in filter(None, comments):
+            if self.line and not self.line.isspace():
+                self._newline(indent)
+            self.line = " " * indent + comment
+            self._newline(indent)
+
+    def _align_notes(self) -> None:
+        """Comments that end successive lines begin in one column."""
+        run: list[int] = []
+        for at in [*self.notes, -1]:
+            if run and (at != run[-1] + 1 or "\n" in self.lines[at]):
+                column = max(_last_line(self.lines[i]) for i in run) + STEP
+                for i in run:
+                    blank = " " * (column - _last_line(self.lines[i]))
+                    self.lines[i] = f"{self.lines[i]}{blank}{self.notes[i]}"
+                run = []
+            run.append(at)
+
+
+def _last_line(text: str) -> int:
+    return len(text) - text.rfind("\n") - 1
