@@ -133,7 +133,7 @@ class _Tokens:
 
 
 class _Reader:
-    """Tokens with the comments at their places. `last` and `before` are the kinds of the two tokens that came before."""
+    """Tokens with the comments at their places. `last` and `before` are the kinds of the two tokens before."""
 
     def __init__(self, text: str, lexed: Lexed) -> None:
         self.text = text
