@@ -19,7 +19,6 @@ from zlang.space import points
 ROOT = Path(__file__).parents[2]
 TEXTS = [path.read_text("utf-8") for folder in ("examples", "stdlib") for path in sorted(ROOT.glob(f"{folder}/*.zexp"))]
 SIZE = 1 << 16
-"""Of CPU, on a busy machine; on an idle one no program of 64 KiB takes half a second."""
 
 
 def missing(path: str) -> str:
