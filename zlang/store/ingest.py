@@ -7,6 +7,7 @@ its reason; one damaged run does not keep the others out.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -58,17 +59,31 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
         raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
     target = db.absolute()
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix=".zlang-", dir=_plain(target.parent)) as scratch:
             built = Path(scratch) / "database"
             found = _build(sources, copies, built, target.stem, progress)
             # A log left behind by a crashed writer would be replayed over the new database.
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
-            built.replace(target)
+            _move(built, target)
     except duckdb.Error as error:
         raise RunError(f"{db} cannot be built: {store.first_line(error)}", _UNTOUCHED) from error
     except OSError as error:
         raise RunError(f"{db} cannot be built: {error.strerror or error}", _UNTOUCHED) from error
     return found
+
+
+def _plain(directory: Path) -> Path:
+    """Where the database is built: DuckDB takes `?`, `*` and `[` in a path that it writes to for more than a name."""
+    return Path(tempfile.gettempdir()) if set("?*[") & set(str(directory)) else directory
+
+
+def _move(built: Path, target: Path) -> None:
+    """Put the database in its place at once, also from another file system."""
+    if built.parent.parent == target.parent:
+        built.replace(target)
+        return
+    with tempfile.TemporaryDirectory(prefix=".zlang-", dir=target.parent) as near:
+        shutil.copyfile(built, Path(near) / built.name).replace(target)
 
 
 def _build(
