@@ -262,7 +262,8 @@ def guarded(arguments: list[str] | None = None) -> int:
 
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        code = application(words)(args=words, standalone_mode=False)  # what `typer.Exit` was raised with
+        # The code is what `typer.Exit` was raised with.
+        code = application(words)(args=words, prog_name="zlang", standalone_mode=False)
     except UsageError as error:
         error.show()
         return 2

@@ -63,7 +63,8 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
     """Build the database."""
     done = pipeline.ingest(directory, db)
     if not quiet:
-        print(f"{db}: {done.runs:,} runs, {done.trials:,} trials, {done.valid:,} of them count", end="")
+        print(f"{render.visible(str(db))}: {done.runs:,} runs, ", end="")
+        print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
         print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
     return 0
 

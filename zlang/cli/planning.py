@@ -46,7 +46,7 @@ def plan(
     elif steps:
         _write(_steps(planned))
     else:
-        _overview(planned, file)
+        _overview(planned, words.program(file, settings, profile, experiment, seed))
     return 0
 
 
@@ -60,7 +60,7 @@ def _write(pieces: Iterator[str]) -> None:
 # -- overview
 
 
-def _overview(planned: Planned, file: str) -> None:
+def _overview(planned: Planned, program: str) -> None:
     header = planned.plan.header
     setups: list[Setup] = []
     first: list[Trial] = []
@@ -96,7 +96,7 @@ def _overview(planned: Planned, file: str) -> None:
     missing = pipeline.missing_tools(header.tools)
     for tool, hint in missing.items():
         print(f"\nmissing here: `{tool}` ({hint})")
-    print(f"\nevery command: zlang plan {words.shell(file)} --steps        carry it out: zlang run {words.shell(file)}")
+    print(f"\nevery command: zlang plan {program} --steps        carry it out: zlang run {program}")
 
 
 def _levels(factor: Factor) -> str:
@@ -112,7 +112,7 @@ def trial_cells(trial: Trial) -> tuple[int, int, list[object]]:
 
 
 def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]) -> list[str]:
-    table = [["trial", "replicate", *(factor.name for factor in factors)]]
+    table = [["trial", "replicate", *(visible(factor.name) for factor in factors)]]
     for number, replicate, cells in rows:
         shown = [words.level(value, factor.type) for value, factor in zip(cells, factors, strict=True)]
         table.append([str(number), str(replicate), *shown])
@@ -132,8 +132,8 @@ def _trial_table(planned: Planned) -> Iterator[str]:
     widths = [len(str(planned.plan.header.trials)), 9]
     for factor in factors:
         longest = max((len(words.level(value, factor.type)) for value in factor.levels), default=12)
-        widths.append(max(longest, len(factor.name), 1))
-    heads = ["trial", "replicate", *(factor.name for factor in factors)]
+        widths.append(max(longest, len(visible(factor.name)), 1))
+    heads = ["trial", "replicate", *(visible(factor.name) for factor in factors)]
     yield _justified(heads, widths)
     schedule = planned.schedule
     for slot in schedule.slots():
@@ -202,7 +202,7 @@ def _emit(planned: Planned, form: str, out: Path | None) -> None:
         return
     path = _directory(out) / _FILES[form]
     _save(path, "".join(pieces))
-    print(f"written: {path}")
+    print(f"written: {visible(str(path))}")
 
 
 def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
@@ -215,7 +215,7 @@ def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
             _save(_directory(out) / name, text)
         written += 1
     if out is not None:
-        print(f"written: {written} job files in {out}")
+        print(f"written: {written} job files in {visible(str(out))}")
 
 
 def _directory(out: Path) -> Path:

@@ -94,6 +94,6 @@ def bug(error: Exception) -> int:
     with tempfile.NamedTemporaryFile("w", prefix="zlang-bug-", suffix=".log", delete=False) as log:
         log.write(f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
         traceback.print_exception(error, file=log)
-    print(f"error: a bug in zlang: {error}", file=sys.stderr)
+    print(f"error: a bug in zlang: {visible(str(error))}", file=sys.stderr)
     print(f"  = help: please report it with {log.name}", file=sys.stderr)
     return 3

@@ -83,22 +83,20 @@ def _again(folder: Folder, db: Path, selection: Selection) -> int:
     header = folder.read_plan().header
     done = pipeline.standing(folder).done if selection.only is None and not selection.failed else 0
     total = 1 if selection.only is not None else header.trials
-    print(f"run {folder.name} in {folder.path}", file=sys.stderr)
+    print(f"run {folder.name} in {render.visible(str(folder.path))}", file=sys.stderr)
     try:
         failures = _watch(pipeline.carry_out(folder, selection), total, done)
     except Interrupted as stop:
-        print(f"\nstopped; everything that was made is removed. Go on: {_resume_line(folder)}", file=sys.stderr)
+        print(f"\nstopped; everything that was made is removed. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
     except RunError as error:
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-        print(f"what was measured is kept. Go on: {_resume_line(folder)}", file=sys.stderr)
+        print(f"what was measured is kept. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return 1
     asking.ingest(folder.path.parent, db, quiet=True)
     found = asking.summary(db)
-    command = words.shell(str(db))
-    db_option = "" if db == Path("results.duckdb") else f" --db {command}"
     print("\ntry next:")
-    print(f"  {asking.example_query(found)}{db_option}")
+    print(f"  {asking.example_query(found)}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
     return 1 if failures else 0
 
@@ -108,8 +106,12 @@ def _named(folder: Folder) -> str:
     return folder.name if folder.path.parent == Path("runs").absolute() else str(folder.path)
 
 
-def _resume_line(folder: Folder) -> str:
-    return f"zlang resume {words.shell(_named(folder))}"
+def _resume_line(folder: Folder, db: Path) -> str:
+    return f"zlang resume {words.shell(_named(folder))}{_db_option(db)}"
+
+
+def _db_option(db: Path) -> str:
+    return "" if db == Path("results.duckdb") else f" --db {words.file(str(db))}"
 
 
 def _watch(events: Iterable[Event], total: int, done: int) -> int:
@@ -256,7 +258,7 @@ def _list(runs: Path, *, as_json: bool) -> int:
     for name, _experiment, done, trials, state in found:
         print(f"{name}  {done:,} of {trials:,} trials  {state}")
     if not found:
-        print(f"no runs in {runs}")
+        print(f"no runs in {render.visible(str(runs))}")
     return 0
 
 

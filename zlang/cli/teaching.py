@@ -30,8 +30,8 @@ def init(file: Path) -> int:
         raise RunError(f"{file} is there already", "give another name: zlang init FILE") from None
     except (OSError, ValueError) as error:
         raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
-    name = words.shell(str(file))
-    print(f"written: {file}\n\n  zlang plan {name}                    what it would do")
+    name = words.file(str(file))
+    print(f"written: {render.visible(str(file))}\n\n  zlang plan {name}                    what it would do")
     print(f"  zlang run {name} --profile smoke     a short try\n  zlang run {name}                     the experiment")
     return 0
 
@@ -139,7 +139,7 @@ def doctor(file: str | None, *, as_json: bool) -> int:
         return 1 if missing else 0
     for tool in found:
         if tool.path:
-            print(f"  {tool.name:10} {tool.path}  {render.visible(tool.version)}")
+            print(f"  {tool.name:10} {render.visible(tool.path)}  {render.visible(tool.version)}")
         else:
             print(f"  {tool.name:10} missing: {tool.hint}")
     print(f"  {'privileges':10} " + ("root" if machine.is_root() else "an ordinary user: files and directories only"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import typer
 from zlang import units
 from zlang.check.types import DIMENSION_OF
 from zlang.check.values import quote
+from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
 from zlang.units import Quantity
 
@@ -25,12 +27,35 @@ def level(value: object, type_: str) -> str:
         if type_ == "share":
             amount /= 100
         return units.show(Quantity(amount, DIMENSION_OF[type_]))
-    return str(value)
+    return visible(str(value))
 
 
 def shell(text: str) -> str:
-    """A file's name as it can be typed."""
-    return quote(text)
+    """A word as it can be typed; what would steer the terminal is spelled as bash, zsh and POSIX of 2024 take it."""
+    if text.isprintable():
+        return quote(text)
+    spelled = (char if char.isprintable() else _octal(char) for char in text.replace("\\", "\\\\").replace("'", "\\'"))
+    return "$'" + "".join(spelled) + "'"
+
+
+def _octal(char: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(char))
+
+
+def file(name: str) -> str:
+    """A file's name as it can be typed, also where it looks like an option."""
+    return shell(f"./{name}" if name.startswith("-") else name)
+
+
+def program(
+    name: str, settings: Iterable[str] | None, profile: str | None, experiment: str | None, seed: int | None
+) -> str:
+    """A program with all that was said about it, as it can be typed again."""
+    said = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
+    said += [f"--profile {shell(profile)}"] if profile is not None else []
+    said += [f"--experiment {shell(experiment)}"] if experiment is not None else []
+    said += [f"--seed {seed}"] if seed is not None else []
+    return " ".join(said)
 
 
 def one_of(option: str, given: str, known: Iterable[str]) -> None:
