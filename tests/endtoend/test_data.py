@@ -1,0 +1,162 @@
+"""What is laid out is what was asked for, and a cold cache is cold."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from command_line import IN_MEMORY, Tools, Zlang, file_system
+
+MIB = 1 << 20
+
+CONTENTS = """
+import fio
+dir here {{ path = "." }}
+file data on here {{ size = 2MiB  content = {content} }}
+shell keep {{ command = "cp --sparse=never data ../kept; stat -c '%b' data > ../blocks; cp data $OUT/"  writes = off }}
+experiment contents {{ on = data  run = keep }}
+"""
+
+CACHES = """
+import fio
+dir here {{ path = {place} }}
+file data on here {{ size = 1MiB }}
+fio reads {{ rw = read  bs = 64KiB  {more} }}
+experiment caches {{ on = data  run = reads  cache = {cache}  repeat = 2 }}
+"""
+
+
+def share_left(data: bytes) -> float:
+    """How much of the data a compressor leaves, in blocks as file systems compress them."""
+    block = 128 << 10
+    pieces = [data[at : at + block] for at in range(0, len(data), block)]
+    return sum(len(gzip.compress(piece, 6)) for piece in pieces) / len(data)
+
+
+@pytest.mark.parametrize(
+    ("content", "least", "most"),
+    [
+        ("random", 0.99, 1.01),
+        ("compressible(50%)", 0.45, 0.58),
+        ("compressible(80%)", 0.15, 0.30),
+        ("zeros", 0.0, 0.01),
+    ],
+)
+def test_content(zlang: Zlang, content: str, least: float, most: float) -> None:
+    zlang.run(CONTENTS.format(content=content))
+    data = (zlang.at / "kept").read_bytes()
+    assert len(data) == 2 * MIB
+    assert least <= share_left(data) <= most
+    if content == "zeros":
+        assert data.count(0) == len(data)
+    if content == "random":
+        assert len({data[at : at + 4096] for at in range(0, len(data), 4096)}) == 512
+    if content != "zeros":
+        assert int((zlang.at / "blocks").read_text()) * 512 >= len(data), "no holes"
+
+
+def test_two_files_do_not_hold_the_same(zlang: Zlang) -> None:
+    zlang.run(CONTENTS.format(content="random").replace("writes = off", "writes = on") + "\n")
+    first = (zlang.at / "kept").read_bytes()
+    zlang("run", "program.zexp")
+    assert (zlang.at / "kept").read_bytes() != first
+
+
+def test_any_size(zlang: Zlang) -> None:
+    """Not only whole blocks of what lays out."""
+    zlang.run(
+        """
+dir here { path = "." }
+file data on here { size = 1B | 4KiB | 1500KiB | 3000001B  content = random | compressible(50%) }
+shell look { command = "stat -c '%s %b' data && tail -c 1 data | od -An -tu1 && cp data $OUT/"  writes = off }
+experiment sizes { on = data  run = look }
+"""
+    )
+    sizes = []
+    for trial in zlang.trials():
+        out = zlang.folder() / trial.place / "a1"
+        size, blocks = map(int, (out / "measure.out").read_text().split()[:2])
+        assert size == trial.factors["size"]
+        assert blocks * 512 >= size
+        tail = (out / "data").read_bytes()[-4096:]
+        assert size < 4096 or trial.factors["content"] != "random" or tail.count(0) < 100
+        sizes.append(size)
+    assert sorted(sizes) == sorted(2 * [1, 4096, 1_536_000, 3_000_001])
+
+
+def test_cold_on_a_disk(zlang: Zlang) -> None:
+    zlang.run(CACHES.format(place='"."', cache="cold", more=""))
+    states = zlang.rows("select distinct cache, cache_state, cache_evidence, valid from all_trials")
+    assert states == [{"cache": "cold", "cache_state": "cold", "cache_evidence": "0 bytes resident", "valid": True}]
+    (io,) = zlang.rows("select min(read_bytes) as bytes from trials")
+    assert io["bytes"] == MIB
+
+
+def test_it_would_not_have_been_cold(zlang: Zlang) -> None:
+    """The control: what a buffered read leaves in the cache is there just before the flush, and gone just after."""
+    tools = Tools(zlang)
+    look = 'case $* in *count=0*) {fincore} >>"$OUT/before.txt" ;; esac'.format(
+        fincore='fincore --bytes --noheadings --output RES -- "${1#if=}"'
+    )
+    tools.wrap("dd", f'{look}\nexec {{real}} "$@"')
+    zlang.run(CACHES.format(place='"."', cache="cold", more=""))
+    second = zlang.trials()[1]
+    out = zlang.folder() / second.place / "a1"
+    assert (out / "before.txt").read_text().split() == [str(MIB)]
+    (verify,) = (step for step in second.steps if step.action == "verify")
+    assert (out / f"{verify.name}.out").read_text().split() == ["0"]
+
+
+def test_what_lies_in_memory_is_not_cold(zlang: Zlang, memory: Path) -> None:
+    ended = zlang.run(CACHES.format(place=f'"{memory}"', cache="cold", more=""), code=1)
+    assert "0 of 2 trials count" in ended.out
+    assert "cache not cold: 1048576 bytes resident" in ended.err
+    states = zlang.rows("select distinct cache_state, valid, why_not from all_trials")
+    assert states == [{"cache_state": "not cold", "valid": False, "why_not": "cache not cold: 1048576 bytes resident"}]
+    assert zlang.rows("from trials") == []
+    assert list(memory.iterdir()) == []
+
+
+def test_hot(zlang: Zlang) -> None:
+    zlang.run(CACHES.format(place='"."', cache="hot", more=""))
+    assert zlang.rows("select distinct cache_state, cache_evidence from trials") == [
+        {"cache_state": "hot", "cache_evidence": "1048576 bytes resident"}
+    ]
+
+
+def test_a_cache_that_is_emptied_again_is_not_hot(zlang: Zlang) -> None:
+    Tools(zlang).wrap(
+        "cat", '{real} "$@" && case $* in */data) exec dd if="$2" iflag=nocache count=0 status=none ;; esac'
+    )
+    ended = zlang.run(CACHES.format(place='"."', cache="hot", more=""), code=1)
+    assert "not hot" in ended.err
+
+
+def test_fio_never_makes_the_file_itself(zlang: Zlang) -> None:
+    """Were the data lost, fio would lay out a file of its own and measure that."""
+    Tools(zlang).wrap("sync", 'case $* in */data) rm -f "$2" ;; esac; exit 0')
+    text = CACHES.format(place='"."', cache="cold", more="").replace("repeat = 2", "repeat = 1")
+    zlang.run(text, code=1)
+    assert zlang.rows("from trials") == []
+
+
+def test_without_privileges(zlang: Zlang) -> None:
+    """The quickstart's way needs no root: neither to lay out, nor to evict, nor to count."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests show it")
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-test-") as name:
+        if file_system(Path(name)) in IN_MEMORY:
+            pytest.skip("/var/tmp is not on a disk")
+        elsewhere = Zlang(Path(name))
+        elsewhere.at.chmod(0o777)
+        program = elsewhere.program(CACHES.format(place='"."', cache="cold", more=""))
+        elsewhere("plan", program, "--emit", "sh", "--out", "script")
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "script/plan.sh"]
+        done = subprocess.run(nobody, cwd=name, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        elsewhere("ingest", "runs")
+        assert elsewhere.rows("select distinct cache_state from trials") == [{"cache_state": "cold"}]

@@ -1,0 +1,157 @@
+"""What can be in the way of asking, and of running: no tools, no database, another's database, hostile job files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+from command_line import Zlang, left_of
+
+SMALL = """
+import fio
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio reads { rw = read  bs = 64KiB | 128KiB }
+experiment small { on = data  run = reads }
+"""
+
+SAYS = """
+dir here { path = "." }
+shell says { command = "echo 1" }
+experiment says { on = here  run = says }
+"""
+
+
+def test_without_fio(zlang: Zlang) -> None:
+    """Everything else is there."""
+    tools = zlang.at.parent / "bin"
+    tools.mkdir()
+    for directory in os.environ["PATH"].split(":"):
+        for path in Path(directory).glob("*"):
+            if path.name not in {"fio", "python", "zlang"} and not (tools / path.name).exists():
+                (tools / path.name).symlink_to(path)
+    zlang.environment["PATH"] = str(tools)
+    ended = zlang.run(SMALL, code=1)
+    assert "error: `fio` is not installed" in ended.err
+    assert "apt-get install fio" in ended.err
+    assert zlang.names() == {"program.zexp"}, "nothing was begun"
+    assert "missing here: `fio`" in zlang("plan", "program.zexp").out
+    assert "fio        missing: apt-get install fio" in zlang("doctor", "program.zexp", code=1).out
+
+
+def test_a_database_of_another_version(zlang: Zlang) -> None:
+    zlang.run(SAYS)
+    with duckdb.connect(str(zlang.at / "results.duckdb")) as connection:
+        connection.execute("update about set value = '0' where key = 'format'")
+    refused = zlang("sql", "from trials", code=1).err
+    assert "another version of zlang" in refused
+    assert "zlang ingest" in refused
+    zlang("ingest", "runs")
+    assert len(zlang.rows("from trials")) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database at all\n" * 100, b"\0" * 8192])
+def test_a_file_that_is_no_database(zlang: Zlang, content: bytes) -> None:
+    zlang.program(SAYS)
+    path = zlang.at / "results.duckdb"
+    path.write_bytes(content)
+    assert "is not a results database of zlang" in zlang("sql", "from trials", code=1).err
+    ended = zlang("run", "program.zexp", code=None)
+    if content:
+        assert ended.code == 1
+        assert "is not a database, so it is not replaced" in ended.err
+        assert path.read_bytes() == content
+        path.unlink()
+        zlang("ingest", "runs")
+    assert len(zlang.rows("from trials")) == 1, "what was measured is kept"
+
+
+def test_a_database_of_somebody_else(zlang: Zlang) -> None:
+    path = zlang.at / "mine.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table precious as select 42 as x")
+    ended = zlang.run(SAYS, "--db", "mine.duckdb", code=1)
+    assert "not a results database of zlang, so it is not replaced" in ended.err
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("from precious").fetchall() == [(42,)]
+
+
+def test_a_truncated_database(zlang: Zlang) -> None:
+    zlang.run(SAYS)
+    path = zlang.at / "results.duckdb"
+    path.write_bytes(path.read_bytes()[:9000])
+    assert "zlang ingest" in zlang("sql", "from trials", code=1).err
+
+
+def test_sql_in_every_format(zlang: Zlang) -> None:
+    zlang.run(SMALL)
+    query = "select bs, replicate, null as nothing, 'a,\"b\"|c' as text from trials order by bs"
+    assert zlang("sql", query, "--format", "csv").out.splitlines() == [
+        "bs,replicate,nothing,text",
+        '65536,1,,"a,""b""|c"',
+        '131072,1,,"a,""b""|c"',
+    ]
+    assert zlang.rows(query)[0] == {"bs": 65536, "replicate": 1, "nothing": None, "text": 'a,"b"|c'}
+    assert "| 65536 |" in " ".join(zlang("sql", query, "--format", "markdown").out.split())
+    table = zlang("sql", "-", stdin=query)
+    assert table.out.split()[:4] == ["bs", "replicate", "nothing", "text"]
+    assert table.err == "2 rows\n"
+    assert "1 row\n" in zlang("sql", "select 1 as one").err
+    wrong = zlang("sql", "select read_iop from trials", code=1)
+    assert "did you mean `read_iops`" in wrong.err
+    refused = zlang("sql", "copy trials to 'stolen.csv'", code=1)
+    assert "can only read" in refused.err
+    assert "stolen.csv" not in zlang.names()
+
+
+def test_no_program_and_no_place(zlang: Zlang) -> None:
+    ended = zlang.run(SMALL.replace('"."', '"no such place"'), code=1)
+    assert "No such file or directory" in ended.err
+    assert "0 of 2 trials count" in ended.out
+    zlang.at.joinpath("file").write_text("")
+    assert "cannot make a run folder" in zlang("run", "program.zexp", "--runs", "file/runs", code=1).err
+    assert "cannot make" in zlang("plan", "program.zexp", "--emit", "sh", "--out", "file/out", code=1).err
+
+
+def test_several_experiments_and_runs_side_by_side(zlang: Zlang) -> None:
+    zlang.run(SAYS)
+    zlang.run(SMALL)
+    zlang.run(SMALL)
+    assert len(zlang.rows("from says.trials")) == 1
+    assert len(zlang.rows("from small.trials")) == 4
+    assert len(zlang.rows("from trials")) == 4
+    assert zlang("status").out.count("finished") == 3
+    newest = max((zlang.at / "runs").iterdir())
+    shutil.rmtree(newest)
+    zlang("ingest", "runs")
+    assert len(zlang.rows("from trials")) == 2
+
+
+@pytest.mark.parametrize("place", ["a:b", "new\nline\nexec_prerun=touch pwned", "${HOME}", "semi;colon # [x]"])
+def test_job_files_hold_names_or_are_refused(zlang: Zlang, place: str) -> None:
+    import subprocess
+
+    (zlang.at / place).mkdir()
+    text = SMALL.replace('"."', '"' + place.replace("\n", "\\n").replace("{", "{{").replace("}", "}}") + '"')
+    ended = zlang("plan", zlang.program(text), "--emit", "fio", "--out", "jobs", code=None)
+    if ended.code == 0:
+        job = min((zlang.at / "jobs").iterdir())
+        (zlang.at / place / "zlang-by-hand").mkdir()
+        (zlang.at / place / "zlang-by-hand" / "data").write_bytes(bytes(1 << 20))
+        done = subprocess.run(
+            ["fio", job], cwd=zlang.at, capture_output=True, text=True, env={**os.environ, "RUN": "by-hand"}
+        )
+        assert done.returncode == 0, (job.read_text(), done.stderr)
+    else:
+        assert ended.code == 1
+        assert "Traceback" not in ended.err
+    assert not list(zlang.at.rglob("pwned"))
+
+
+def test_no_workload_is_left_when_zlang_ends(zlang: Zlang) -> None:
+    text = SAYS.replace("echo 1", "sleep 300 & echo 1")
+    zlang.run(text)
+    assert left_of(zlang.folder().name) == []

@@ -1,0 +1,104 @@
+"""Any command as a workload, and collectors beside it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from command_line import Zlang, left_of
+
+METRICS = r"""
+dir here { path = "." }
+param words: string = "two words"
+shell counts {
+  command = \"\"\"
+    echo 'speed: 12.5 MB/s'; echo 'speed: 99 MB/s'
+    echo '{{"jobs": [{{"iops": 7, "odd.key": 3}}]}}'
+    printf '%s\n' {words}
+    i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done
+  \"\"\"
+  metrics = [time, regex("speed=speed: ([0-9.]+)"), json("iops=jobs[0].iops"), json("odd=jobs[0][\"odd.key\"]")]
+}
+experiment metrics { on = here  run = counts  repeat = 2 }
+""".replace('\\"\\"\\"', '"""')
+
+COLLECTED = """
+import linux
+dir here { path = "." }
+shell waits { command = "sleep 2.2"  writes = off }
+experiment collected { on = here  run = waits  collect = [vmstat { interval = 1s }, diskstats { interval = 1s }] }
+"""
+
+
+def test_metrics_are_read_from_what_is_printed(zlang: Zlang) -> None:
+    zlang.run(METRICS)
+    rows = zlang.rows("select elapsed, user_s, sys_s, speed, iops, odd from trials")
+    assert len(rows) == 2
+    for row in rows:
+        assert (row["speed"], row["iops"], row["odd"]) == (99, 7, 3)
+        elapsed, user = row["elapsed"], row["user_s"]
+        assert isinstance(elapsed, float)
+        assert isinstance(user, float)
+        assert 0 < user <= elapsed < 5
+    (output,) = {path.read_text() for path in zlang.folder().glob("trials/*/*/a1/measure.out")}
+    assert output.endswith("two words\n")
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [
+        ('regex("n=no such thing")', "n: nothing in the output matches `no such thing`"),
+        ('json("n=jobs[7].iops")', "n: there is no `jobs[7]` in the output's JSON"),
+        ('regex("n=(speed)")', "n: `speed` is not a number"),
+    ],
+)
+def test_what_is_not_there_is_not_measured(zlang: Zlang, metric: str, why: str) -> None:
+    text = METRICS.replace('regex("speed=speed: ([0-9.]+)")', metric)
+    ended = zlang.run(text, code=1)
+    assert why in ended.err
+    assert {row["why_not"] for row in zlang.rows("select why_not from all_trials")} == {f"shell: {why}"}
+
+
+def test_a_command_that_fails(zlang: Zlang) -> None:
+    fails = """
+dir here { path = "." }
+let fails = shell { command = "exit 3"  label = "a" } | shell { command = "echo no disk >&2; exit 1"  label = "b" }
+          | shell { command = "kill -9 $$"  label = "c" } | shell { command = "true"  label = "d" }
+experiment failing { on = here  run = fails }
+"""
+    zlang.run(fails, code=1)
+    rows = zlang.rows("select why_not from all_trials order by fails")
+    why = [str(row["why_not"]) for row in rows]
+    assert (why[0], why[1], why[3]) == ("measure: exited with 3", "measure: no disk", "")
+    assert why[2].lower().startswith("measure: killed"), "by some shells, or by us"
+    shown = zlang("status", zlang.folder().name).out
+    assert all(str(row["why_not"]) in shown for row in rows if row["why_not"])
+
+
+def test_a_command_that_does_not_end(zlang: Zlang) -> None:
+    endless = """
+dir here { path = "." }
+shell endless { command = "trap '' TERM; sleep 60 & sleep 60"  timeout = 1s }
+experiment forever { on = here  run = endless }
+"""
+    began = time.monotonic()
+    ended = zlang.run(endless, code=1)
+    assert time.monotonic() - began < 15
+    assert "measure: out of time after 1 s" in ended.err
+    assert "out of time after" in str(zlang.rows("select why_not from all_trials"))
+    assert left_of(zlang.folder().name) == []
+
+
+def test_collectors_leave_samples(zlang: Zlang) -> None:
+    zlang.run(COLLECTED)
+    found = zlang.rows("select metric, count(*) as n, count(distinct source) as sources from samples group by all")
+    metrics = {str(row["metric"]): row["n"] for row in found}
+    assert "vmstat_us" in metrics
+    assert metrics.keys() >= {"read_iops", "write_bw", "util"}
+    (outside,) = zlang.rows(
+        "select count(*) as n from samples s join trials t using (run, trial, replicate) "
+        "where s.t < t.started - interval 3 second or s.t > t.started + interval 30 second"
+    )
+    assert outside["n"] == 0
+    assert zlang.rows("select valid from all_trials") == [{"valid": True}]
+    assert left_of(zlang.folder().name) == []
