@@ -278,6 +278,11 @@ def guarded(arguments: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except SystemExit as end:
+        # Typer ends so when nobody reads any more, as in `zlang plan … | head`; that is no failure.
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return 0
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -1,0 +1,134 @@
+"""Commands from outside: a program, arguments, and all that is said, as golden files. BLESS=1 writes them again."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from _pytest.capture import CaptureFixture
+
+from zlang.cli.app import COMMANDS, guarded
+
+GOLDEN = Path(__file__).parent / "golden"
+
+SWEEP = """\
+import fio
+param size: size = 64MiB
+profile small { size = 1MiB }
+dir here { path = "/mnt/disk" }
+file data on here { size = size }
+fio reads { rw = randread | read  bs = 4KiB | 128KiB  direct = on }
+experiment sweep "What does the block size do?" { on = data  run = reads  cache = cold  repeat = 2 }
+"""
+
+SHORT = """\
+dir here { path = "/mnt/disk" }
+shell says { command = "echo hello" }
+experiment short { on = here  run = says }
+"""
+
+WRONG = """\
+import fio
+dir here { path = "/mnt/disk" }
+file data on here { size = 4ms }
+fio reads { rw = randread  bss = 4KiB }
+experiment sweep { on = dat  run = reads }
+"""
+
+TWO = SHORT + "experiment second { on = here  run = says }\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is typed where `program.zexp` holds `program`; what comes of it is in the golden file."""
+
+    name: str
+    program: str
+    arguments: tuple[str, ...]
+    code: int = 0
+
+
+def case(name: str, program: str, *arguments: str, code: int = 0) -> Case:
+    return Case(name, program, arguments, code)
+
+
+CASES = [
+    *(case(f"help-{command.__name__}", "", command.__name__, "--help") for command in COMMANDS),
+    case("help", "", "--help"),
+    case("nothing", "", code=2),
+    case("version", "", "--version"),
+    case("check", SWEEP, "check", "program.zexp"),
+    case("check-wrong", WRONG, "check", "program.zexp", code=1),
+    case("check-missing", "", "check", "missing.zexp", code=1),
+    case("check-directory", SWEEP, "check", "."),
+    case("plan", SWEEP, "plan", "program.zexp"),
+    case("plan-as-said", SWEEP, "plan", "program.zexp", "--set", "size=8MiB", "--profile", "small", "--seed", "7"),
+    case("plan-trials", SWEEP, "plan", "program.zexp", "--trials"),
+    case("plan-trials-json", SWEEP, "plan", "program.zexp", "--trials", "--json"),
+    case("plan-json", SHORT, "plan", "program.zexp", "--json"),
+    case("plan-emit-json", SHORT, "plan", "program.zexp", "--emit", "json"),
+    case("plan-steps", SWEEP, "plan", "program.zexp", "--steps"),
+    case("plan-emit-markdown", SHORT, "plan", "program.zexp", "--emit", "markdown"),
+    case("plan-emit-fio", SWEEP, "plan", "program.zexp", "--emit", "fio"),
+    case("plan-emit-fio-out", SWEEP, "plan", "program.zexp", "--emit", "fio", "--out", "jobs"),
+    case("plan-emit-of-another-tool", SHORT, "plan", "program.zexp", "--emit", "fio", code=2),
+    case("plan-out", SHORT, "plan", "program.zexp", "--emit", "sh", "--out", "out"),
+    case("plan-wrong", WRONG, "plan", "program.zexp", code=1),
+    case("plan-two", TWO, "plan", "program.zexp", code=1),
+    case("plan-second", TWO, "plan", "program.zexp", "-e", "second"),
+    case("plan-third", TWO, "plan", "program.zexp", "-e", "secnd", code=1),
+    case("plan-no-experiment", "let x = 1\n", "plan", "program.zexp", code=1),
+    case("set-unknown", SWEEP, "plan", "program.zexp", "--set", "sizes=1MiB", code=1),
+    case("set-wrong", SWEEP, "plan", "program.zexp", "--set", "size=1s", code=1),
+    case("set-nothing", SWEEP, "plan", "program.zexp", "--set", "size", code=2),
+    case("profile-unknown", SWEEP, "plan", "program.zexp", "--profile", "smal", code=1),
+    case("usage-command", "", "plann", code=2),
+    case("usage-option", "", "plan", "program.zexp", "--trails", code=2),
+    case("usage-argument", "", "plan", code=2),
+    case("usage-number", "", "plan", "program.zexp", "--seed", "x", code=2),
+    case("usage-format", "", "sql", "select 1", "--format", "xml", code=2),
+    case("usage-emit", SHORT, "plan", "program.zexp", "--emit", "pdf", code=2),
+    case("run-missing", "", "run", "missing.zexp", code=1),
+    case("run-wrong", WRONG, "run", "program.zexp", code=1),
+    case("run-only", SHORT, "run", "program.zexp", "--only", "9", code=2),
+    case("status-none", "", "status"),
+    case("status-unknown", "", "status", "nothing", code=1),
+    case("resume-none", "", "resume", code=1),
+    case("ingest-none", "", "ingest", ".", code=1),
+    case("ingest-missing", "", "ingest", "missing", code=1),
+    case("sql-none", "", "sql", "select 1", code=1),
+    case("sql-garbage", SHORT, "sql", "select 1", "--db", "program.zexp", code=1),
+    case("init", "", "init", "first.zexp"),
+    case("init-there", SHORT, "init", "program.zexp", code=1),
+    case("kinds-file", "", "kinds", "file"),
+    case("kinds-unknown", "", "kinds", "fille", code=1),
+    case("kinds-json", "", "kinds", "vmstat", "--json"),
+]
+
+
+@pytest.mark.parametrize("each", CASES, ids=lambda each: each.name)
+def test_case(each: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("zlang.pipeline.missing_tools", lambda _: {})
+    (tmp_path / "program.zexp").write_text(each.program, "utf-8")
+    code = guarded(list(each.arguments))
+    out, err = capfd.readouterr()
+    said = f"$ zlang {' '.join(each.arguments)}\n{out}--- standard error\n{err}--- exit code {code}\n"
+    said = said.replace(str(tmp_path), "/here")
+    said = re.sub(
+        r'"plan":"[0-9a-f]+"', '"plan":"…"', re.sub(r"^zlang [0-9].*$", "zlang VERSION", said, flags=re.MULTILINE)
+    )
+    golden = GOLDEN / f"{each.name}.txt"
+    if os.environ.get("BLESS"):
+        GOLDEN.mkdir(exist_ok=True)
+        golden.write_text(said, "utf-8")
+    assert code == each.code
+    assert said == golden.read_text("utf-8")
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == {each.name for each in CASES}

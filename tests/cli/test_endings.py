@@ -1,0 +1,215 @@
+"""How commands end and what they look like: terminals, pipes, signals, and bugs of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from _pytest.capture import CaptureFixture
+from command_line import COMMAND, REPOSITORY, Zlang
+
+from zlang import pipeline
+from zlang.cli.app import guarded
+
+WRONG = "experiment e { run = nothing }\n"
+LARGE = """
+import fio
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio io { bs = 1KiB..1000KiB by 1KiB  iodepth = 1..1000  numjobs = 1..1000  thinktime = 1us..1000us by 1us }
+experiment large { on = data  run = io }
+"""
+
+
+@pytest.fixture
+def zlang(tmp_path: Path) -> Zlang:
+    return Zlang(tmp_path)
+
+
+def on_a_terminal(zlang: Zlang, *arguments: str) -> tuple[int, str]:
+    """The exit code and what was shown."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(zlang.at)
+        os.execve(COMMAND[0], [*COMMAND, *arguments], {**zlang.variables(), "TERM": "xterm", **zlang.environment})
+    said = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        said += piece
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), said.decode()
+
+
+def test_colours_are_for_terminals(zlang: Zlang) -> None:
+    name = zlang.program(WRONG)
+    code, shown = on_a_terminal(zlang, "check", name)
+    assert code == 1
+    assert "\x1b[1;31merror[E201]" in shown
+    assert "\x1b" not in zlang("check", name, code=1).err
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown).replace("\r\n", "\n")
+    assert plain == zlang("check", name, code=1).err
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR=1", "NO_COLOR=", "TERM=dumb"])
+def test_colours_can_be_refused(zlang: Zlang, variable: str) -> None:
+    name, _, value = variable.partition("=")
+    zlang.environment[name] = value
+    code, shown = on_a_terminal(zlang, "check", zlang.program(WRONG))
+    assert code == 1
+    assert "\x1b" not in shown
+
+
+def test_a_run_asks_on_a_terminal(zlang: Zlang) -> None:
+    zlang.program('dir here { path = "." }\nshell says { command = "true" }\nexperiment e { on = here  run = says }\n')
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(zlang.at)
+        os.execve(COMMAND[0], [*COMMAND, "run", "program.zexp"], dict(zlang.variables()))
+    said = b""
+    while b"[Y/n]" not in said:
+        said += os.read(terminal, 4096)
+    os.write(terminal, b"n\n")
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert b"e: run 1 trial?" in said
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert zlang.names() == {"program.zexp"}
+
+
+@pytest.mark.parametrize("arguments", [["--trials"], ["--trials", "--json"], ["--steps"], ["--json"]])
+def test_a_reader_that_leaves(zlang: Zlang, arguments: list[str]) -> None:
+    """`zlang plan … | head -1` of a plan that has no end to speak of."""
+    process = zlang.start("plan", zlang.program(LARGE), *arguments)
+    assert process.stdout
+    assert process.stderr
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_ctrl_c(zlang: Zlang, number: signal.Signals, code: int) -> None:
+    process = zlang.start("plan", zlang.program(LARGE), "--trials")
+    assert process.stdout
+    process.stdout.readline()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert b"Traceback" not in err
+
+
+def test_a_full_standard_output(zlang: Zlang) -> None:
+    name = zlang.program(WRONG.replace("nothing", "shell {}"))
+    zlang.program("let a = 1\n", "right.zexp")
+    with Path("/dev/full").open("wb") as full:
+        for arguments in (["check", "right.zexp"], ["kinds"], ["plan", name]):
+            done = subprocess.run(
+                [*COMMAND, *arguments], cwd=zlang.at, env=zlang.variables(), stdout=full, stderr=subprocess.PIPE
+            )
+            assert done.returncode != 0
+            assert b"Traceback" not in done.stderr
+
+
+def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("something\x1b[2J impossible")
+
+    monkeypatch.setattr(pipeline, "check", broken)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (tmp_path / "a.zexp").write_text("let a = 1\n")
+    assert guarded(["check", str(tmp_path / "a.zexp")]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    assert "\x1b" not in err
+    (log,) = tmp_path.glob("zlang-bug-*.log")
+    assert str(log) in err
+    assert "ZeroDivisionError" in log.read_text()
+    assert "Traceback" in log.read_text()
+
+
+# -- what is not golden, because it is this machine's or grows
+
+
+def test_kinds_are_listed(zlang: Zlang) -> None:
+    listed = zlang("kinds").out
+    assert all(f"\n{kind} " in f"\n{listed}" for kind in ("dir", "file", "host", "shell", "fio", "vmstat", "diskstats"))
+    for line in zlang("kinds", "--json").out.splitlines():
+        assert {"kind", "role", "module", "doc"} <= json.loads(line).keys()
+
+
+def test_doctor(zlang: Zlang) -> None:
+    told = json.loads(zlang("doctor", "--json").out)
+    assert {"fio", "fincore", "dd", "vmstat"} <= {tool["tool"] for tool in told["tools"]}
+    assert told["missing"] == []
+    assert told["root"] is (os.geteuid() == 0)
+    fio = next(tool for tool in told["tools"] if tool["tool"] == "fio")
+    assert fio["version"].startswith("fio-")
+    only = json.loads(zlang("doctor", zlang.program(LARGE), "--json").out)
+    assert "vmstat" not in {tool["tool"] for tool in only["tools"]}
+    zlang.environment["PATH"] = str(zlang.at)
+    missing = json.loads(zlang("doctor", "--json", code=1).out)
+    assert "fio" in missing["missing"]
+    assert "apt-get install fio" in zlang("doctor", code=1).out
+
+
+def test_the_first_program_is_sound(zlang: Zlang) -> None:
+    zlang("init")
+    zlang("plan", "experiment.zexp")
+    assert "--profile smoke" in zlang("init", "other.zexp").out
+    zlang("plan", "other.zexp", "--profile", "smoke")
+
+
+def test_what_is_suggested_can_be_typed(zlang: Zlang) -> None:
+    zlang.program("param n: count = 1\nprofile p { n = 2 }\n" + LARGE.replace("1..1000 ", "n "))
+    shown = zlang("plan", "program.zexp", "--set", "n= 3 ", "--profile", "p", "--seed", "4").out
+    suggested = shown.splitlines()[-1]
+    assert "zlang plan program.zexp --set 'n= 3 ' --profile p --seed 4 --steps" in suggested
+    assert suggested.endswith("zlang run program.zexp --set 'n= 3 ' --profile p --seed 4")
+
+
+# -- spaces that nobody can carry out
+
+
+def test_a_million_million_points(zlang: Zlang) -> None:
+    name = zlang.program(LARGE)
+    assert zlang("check", name).out == "program.zexp: large: 1,000,000,000,000 points, 1,000,000,000,000 trials\n"
+    before = os.times()
+    shown = zlang("plan", name).out
+    after = os.times()
+    assert "1,000,000,000,000 points" in shown
+    assert "the first 10 trials:" in shown
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    assert spent < 3, "seconds; it takes a tenth of one, and would take years if it were listed"
+    refused = zlang("run", name, code=1).err
+    assert "the plan has 1,000,000,000,000 trials, and `run` carries out at most 10,000" in refused
+    assert "--limit 1000000000000" in refused
+    assert zlang.names() == {name}
+
+
+def test_the_limit_can_be_lowered_and_raised(zlang: Zlang) -> None:
+    name = zlang.program(
+        'dir here { path = "." }\nshell s { command = "true"  timeout = 1s | 2s | 3s }\n'
+        "experiment e { on = here  run = s }\n"
+    )
+    assert "has 3 trials, and `run` carries out at most 2" in zlang("run", name, "--limit", "2", code=1).err
+    assert "3 of 3 trials count" in zlang("run", name, "--limit", "3").out
+
+
+def test_repository_is_where_it_is_thought_to_be() -> None:
+    assert (REPOSITORY / "zlang" / "cli" / "app.py").is_file()
