@@ -377,11 +377,23 @@ def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None
     if "job" not in forms:
         return None
     frame = cast.frame(seed, slot.replicate)
-    head = [part if isinstance(part, str) else _in_file(part.value(frame), experiment) for part in forms["job_head"]]
+    head = [
+        part if isinstance(part, str) else _name_in_file(part.value(frame), experiment) for part in forms["job_head"]
+    ]
     properties = cast.workload.kind.properties
     words = [option_word(forms["job_line"], properties[name], given) for name, given in cast.workload.values.items()]
     lines = [_in_file(word, experiment) for word in words]
     return _filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
+
+
+def _name_in_file(value: Value, experiment: Experiment) -> str:
+    """A name, in which what splits a list or begins a comment cannot be written (measured with fio)."""
+    text = _in_file(value, experiment)
+    for character in ":;#":
+        if character in text:
+            span, shown = experiment.run.span, values.show(value)
+            raise ProgramError(Code.NOT_IN_JOBFILE.at(span, name=shown, what=f"`{character}`"))
+    return text
 
 
 def _in_file(value: Value, experiment: Experiment) -> str:
