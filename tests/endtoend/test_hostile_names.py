@@ -84,10 +84,8 @@ def test_names_are_names(room: Zlang, name: str) -> None:
     assert {path.name for path in place.iterdir()} == {"keep"}
     kept = after[str((room.folder(f"{name} runs") / "source" / program).relative_to(room.at))]
     assert kept == (room.at / program).read_bytes()
-    rows = room.rows("select reads from trials order by all", f"--db={name}.duckdb")
-    assert sorted(str(row["reads"]) for row in rows) == sorted([name, "plain"])
-    (title,) = room.rows("select title from runs", f"--db={name}.duckdb")
-    assert title == {"title": name}
+    rows = room.rows("select reads, title from trials join runs using (run)", f"--db={name}.duckdb")
+    assert sorted((str(row["reads"]), row["title"]) for row in rows) == sorted([(name, name), ("plain", name)])
     suggested = shown.out[shown.out.index("  zlang sql ") :].split("  zlang status")[0].strip()
     again = subprocess.run(
         ["bash", "-c", said(suggested)], cwd=room.at, env=room.variables(), capture_output=True, text=True
@@ -149,7 +147,7 @@ def test_values_in_commands_are_values(room: Zlang, name: str) -> None:
     assert (out / "more").read_bytes().decode() == f"{name} and {name}"
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE[1::4])
 def test_set_gives_values(room: Zlang, name: str) -> None:
     before = tree(room.at)
     program = room.program(SHELL.format(word='"other"', path='"."'))
