@@ -119,7 +119,7 @@ def test_what_is_written_is_laid_out_again_and_what_is_read_is_not(zlang: Zlang)
 
 def test_ingest_builds_the_same_database_again(zlang: Zlang) -> None:
     zlang.run(SMALL)
-    tables = ("trials", "all_metrics", "samples", "steps", "facts", "runs", "columns", "latency", "problems")
+    tables = ("trials", "all_metrics", "steps", "runs", "latency")
     before = [zlang("sql", f"select * from {table} order by all", "--format", "csv").out for table in tables]
     (zlang.at / "results.duckdb").unlink()
     assert "1 runs, 4 trials, 4 of them count" in zlang("ingest", "runs").out
