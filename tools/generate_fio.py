@@ -41,7 +41,7 @@ def each(names: str, value: str) -> dict[str, str]:
 LEFT_OUT: tuple[tuple[str, str], ...] = (
     ("name description comm", "zlang names the job"),
     ("filename directory opendir filename_format unique_filename", "`at` says where the data are"),
-    ("randseed randrepeat allrandrepeat", "zlang owns the seed: `seed = replay | fresh`"),
+    ("randseed randrepeat allrandrepeat", "zlang owns the seed: every replicate draws offsets of its own"),
     (
         "wait_for stonewall new_group exit_what flow flow_id flow_sleep",
         "between several jobs of one fio; zlang starts one fio for each workload",
@@ -62,7 +62,7 @@ LEFT_OUT: tuple[tuple[str, str], ...] = (
     ("cgroup_nodelete", "leaves a cgroup behind on the machine"),
     ("unlink unlink_each_loop", "zlang removes what it made, and knows what is there"),
     ("create_only", "measures nothing; zlang lays the data out itself"),
-    ("pre_read", "warms the cache unseen; say `cache = warm`"),
+    ("pre_read", "warms the cache unseen; say `cache = hot`"),
     ("allow_mounted_write", "switches off fio's guard of a mounted file system"),
     ("verify_dump verify_state_save verify_state_load", "files in the directory where the run was started"),
     ("write_iolog", "a path, which zlang would have to keep"),

@@ -112,6 +112,10 @@ class Resolver:
         """The expression, which must be of a type; `name` is what it is given to."""
         if "command" in expected.scalars and isinstance(node, tree.Text):
             return self._command(node)
+        if "command" in expected.scalars and isinstance(node, tree.Choice):
+            commands = [option for option in node.options if isinstance(option, tree.Text)]
+            if len(commands) == len(node.options):
+                return self.pick(node.span, path, [self._command(command) for command in commands])
         outer, self.given_to = self.given_to, name
         resolved = self.resolve(node, path, expected)
         self.given_to = outer

@@ -111,7 +111,8 @@ def example_query(found: Summary) -> str:
     """A question to begin with, for this experiment's factors and its first metric."""
     metric = next((column.name for column in found.columns if column.type == "estimate"), "elapsed")
     names = [column.name for column in found.columns]
-    factors = names[: names.index("n")]
+    metrics = sum(column.type == "estimate" for column in found.columns)
+    factors = names[: len(names) - metrics - 1]  # n stands between the factors and the metrics
     plain = {name for name in factors if name.isidentifier() and name.lower() not in RESERVED}
     listed = "".join(f"{name}, " if name in plain else f'"{name}", ' for name in factors)
     return f"zlang sql {words.shell(f'select {listed}median({metric}) from trials group by all order by all')}"
