@@ -40,7 +40,9 @@ def share_left(data: bytes) -> float:
 @pytest.mark.parametrize(
     ("content", "least", "most"),
     [
-        ("random", 0.99, 1.01),
+        # fio fills a block by multiplying its seed on: as many low bits as are 0 in the seed are 0 in every word of the
+        # block. Measured over 300 files: 0.94 to 1.00.
+        ("random", 0.85, 1.01),
         ("compressible(50%)", 0.45, 0.58),
         ("compressible(80%)", 0.15, 0.30),
         ("zeros", 0.0, 0.01),
