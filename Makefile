@@ -16,7 +16,7 @@ help:
 	@echo 'make test     everything, from nothing, as CI does'
 	@echo 'make check    lint, types, layers'
 	@echo 'make format   mend what can be mended by itself'
-	@echo 'make bless    write the golden files again; then read the diff'
+	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
@@ -91,8 +91,9 @@ newest: $(VENV)/dev.done
 	PYTHONPATH=$(VENV)/newest $(BIN)/pytest -q tests/store tests/report
 
 bless: $(VENV)/dev.done
+	for generator in tools/generate_*.py; do $(BIN)/python "$$generator" || exit 1; done
 	BLESS=1 $(BIN)/pytest -q $$(grep -rl --include='test_*.py' BLESS tests)
-	git diff --stat -- tests
+	git diff --stat
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -138,13 +137,6 @@ def test_fio_refuses_what_it_does_not_know() -> None:
     ]
     right = [("null", "rw", "read"), ("pvsync2", "hipri", "1")]
     assert refused([*right, *wrong]) == wrong
-
-
-def test_library_is_what_the_generator_writes() -> None:
-    done = subprocess.run(
-        [sys.executable, generate_fio.__file__, "--check"], capture_output=True, text=True, check=False, timeout=20
-    )
-    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_every_option_is_a_property_or_left_out_for_a_reason() -> None:

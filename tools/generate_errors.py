@@ -8,7 +8,6 @@ In: `zlang/explanations/*.md`. Out: the document, with each message as zlang pri
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from zlang.cli import explaining  # noqa: E402 - found only by the line above
+from tools.generated import write_or_check  # noqa: E402 - found only by the line above
+from zlang.cli import explaining  # noqa: E402
 from zlang.diagnostics import Code  # noqa: E402
 
 DOCUMENT = ROOT / "docs/errors.md"
@@ -62,18 +62,5 @@ def _page(page: explaining.Page) -> Iterator[str]:
     yield f"Mended:\n\n```zexp\n{page.right}```\n"
 
 
-def main(arguments: list[str]) -> int:
-    """Write the document, or compare it."""
-    new = document()
-    if "--check" not in arguments:
-        DOCUMENT.write_text(new, "utf-8")
-        return 0
-    old = DOCUMENT.read_text("utf-8") if DOCUMENT.exists() else ""
-    diff = list(difflib.unified_diff(old.splitlines(), new.splitlines(), "docs/errors.md", "generated", lineterm=""))
-    for line in diff:
-        print(line)
-    return 1 if diff else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check(DOCUMENT, document(), sys.argv[1:]))

@@ -12,7 +12,6 @@ decides nothing is an error, so the tables cannot rot.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sys
@@ -24,6 +23,10 @@ from pathlib import Path
 from typing import TypedDict
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.generated import write_or_check  # noqa: E402 - found only by the line above
+
 DATA = ROOT / "stdlib/data/fio_options.json"
 LIBRARY = ROOT / "stdlib/fio.zexp"
 BEGIN = "  # begin generated properties: tools/generate_fio.py"
@@ -535,18 +538,5 @@ def replaced(text: str, new: str) -> str:
     return f"{head}{begin}{new}{end}{tail}"
 
 
-def main(arguments: list[str]) -> int:
-    """Write the region, or with --check say whether it is up to date."""
-    old = LIBRARY.read_text()
-    new = replaced(old, region(load()))
-    if "--check" in arguments:
-        diff = difflib.unified_diff(old.splitlines(), new.splitlines(), "there", "generated", lineterm="")
-        sys.stdout.writelines(f"{line}\n" for line in diff)
-        return int(old != new)
-    if old != new:
-        LIBRARY.write_text(new)
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    sys.exit(write_or_check(LIBRARY, replaced(LIBRARY.read_text("utf-8"), region(load())), sys.argv[1:]))

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from _pytest.capture import CaptureFixture
 
-from tools import generate_errors
 from zlang.cli import explaining
 from zlang.cli.app import guarded
 from zlang.diagnostics import Code, Diagnostic
@@ -69,10 +68,6 @@ def test_a_page_fits_on_the_screen(code: Code, capsys: CaptureFixture[str]) -> N
     assert shown.startswith(f"{code.id}: ")
     assert shown.count("\n") < 60
     assert all(len(line) <= 130 for line in shown.split("\n"))
-
-
-def test_the_document_is_what_would_be_generated() -> None:
-    assert generate_errors.DOCUMENT.read_text("utf-8") == generate_errors.document()
 
 
 def test_without_a_code_all_are_listed(capsys: CaptureFixture[str]) -> None:

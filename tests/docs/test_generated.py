@@ -1,0 +1,17 @@
+"""What is generated is what its generator would write now."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GENERATORS = sorted((Path(__file__).parents[2] / "tools").glob("generate_*.py"))
+
+
+@pytest.mark.parametrize("generator", GENERATORS, ids=[path.stem for path in GENERATORS])
+def test_what_is_generated_is_up_to_date(generator: Path) -> None:
+    done = subprocess.run([sys.executable, generator, "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
