@@ -8,33 +8,27 @@ Raises ProgramError where a point cannot be carried out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import TypeVar
 
 from zlang.check import values
 from zlang.check.kinds import option_word
 from zlang.check.program import (
-    Absent,
-    ActionDef,
     Experiment,
-    Expr,
     FactorDef,
     Instance,
     Kind,
     Program,
-    ReaderDef,
     Symbol,
     Value,
 )
 from zlang.check.resolve import Frame, shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
-from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
+from zlang.plan.plan import Action, Factor, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.plan.setups import Setups, drawn_frame, filled, steps_of
 from zlang.space import points
-from zlang.units import Quantity
 
-DEFAULT_TIMEOUT = 3600
 _SHOWN_LEVELS = 1000
 _KEPT = 4096
 T = TypeVar("T")
@@ -123,12 +117,7 @@ class _Cast:
 
     def frame(self, seed: int, replicate: int) -> Frame:
         """Where the workload's templates are filled in; every replicate draws its own offsets."""
-        return _drawn_frame(self.workload, self.on, values.digest(str(seed), self.identity, str(replicate)))
-
-
-def _drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
-    """A frame whose seed is drawn from a hash, of 31 bits as fio takes it."""
-    return Frame(workload, on, {"seed": Quantity(Fraction(int(drawn[:8], 16) & 0x7FFFFFFF))})
+        return drawn_frame(self.workload, self.on, values.digest(str(seed), self.identity, str(replicate)))
 
 
 def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
@@ -149,7 +138,7 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
 class _Builder:
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
-        self.setups: dict[str, Setup] = {}
+        self.setups = Setups(schedule.seed)
         self.needs: dict[tuple[str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
@@ -270,10 +259,9 @@ class _Builder:
             chain.insert(0, one)
             one = one.parent
         resources = [instance for instance in chain if instance.kind.role == "resource"]
-        carried = (*resources[1:], None)
-        setups = tuple(self._setup(one, above) for one, above in zip(resources, carried, strict=True))
         if cast.before is not None:
-            setups = (*setups[:-1], self._treated(setups[-1], cast.before, on))
+            self._join(cast.before, on)
+        setups = self.setups.of(resources, cast.before)
         steps: list[Step] = []
         verbs = {"cold": (Action.FLUSH,), "hot": (Action.WARM,), "as_is": ()}[cache]
         for verb in (*verbs, *((Action.VERIFY,) if verbs else ())):
@@ -282,7 +270,7 @@ class _Builder:
                 selector = cache if verb is Action.VERIFY else ""
                 action = instance.kind.actions.get((verb.value, selector))
                 if action is not None:
-                    steps += self._steps(action, verb, f"{verb.value}-{instance.key}", Frame(instance))
+                    steps += steps_of(action, verb, f"{verb.value}-{instance.key}", Frame(instance))
         if verbs and not any(step.action is Action.VERIFY for step in steps):
             message = f"nothing beneath `{on.key}` knows how to make its cache {cache} and to verify it"
             raise ProgramError(
@@ -291,80 +279,23 @@ class _Builder:
         for instance in resources:
             action = instance.kind.actions.get(("verify", "property"))
             if action is not None:
-                steps += self._steps(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
+                steps += steps_of(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
         if len(self.needs) >= _KEPT:
             self.needs.clear()
         self.needs[key] = setups, tuple(steps)
         return self.needs[key]
 
-    def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> Setup:
-        """The target's setup, followed by what puts it into the wanted state: made anew, it is treated anew."""
-        self._join(treatment, on)
-        action = treatment.kind.action("apply" if treatment.kind.role == "treatment" else "run")
-        assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
-        signature = values.digest(setup.signature, treatment.digest)[:12]
-        frame = _drawn_frame(treatment, on, values.digest(str(self.schedule.seed), signature))
-        steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
-        said = [replace(step, why=f"before the measurement: {step.why}") for step in steps]
-        return replace(setup, signature=signature, make=(*setup.make, *said))
-
-    def _setup(self, instance: Instance, carried: Instance | None) -> Setup:
-        """A resource in its state; what carries one thing at a time is another for each state of that."""
-        decisive = [instance.digest, instance.key]
-        if instance.kind.carries_one and carried is not None:
-            decisive += [carried.digest, carried.key]
-        signature = values.digest(*decisive)[:12]
-        known = self.setups.get(signature)
-        if known is not None:
-            return known
-        frame = Frame(instance)
-        make = instance.kind.action("present" if instance.is_given else "create")
-        unmake = None if instance.is_given else instance.kind.action("destroy")
-        parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
-        offers = [offer.value(frame) for offer in instance.kind.offers.values()]
-        offered = [offer if isinstance(offer, str) else values.show(offer) for offer in offers]
-        setup = Setup(
-            signature=signature,
-            key=instance.key,
-            parent=parent.key if parent else None,
-            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
-            make=tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else (),
-            unmake=tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame)) if unmake else (),
-        )
-        if len(self.setups) >= _KEPT:
-            self.setups.clear()
-        self.setups[signature] = setup
-        return setup
-
     def _watch(self, collectors: tuple[Instance, ...]) -> Iterator[Step]:
         for instance in collectors:
             action = instance.kind.action("watch")
             if action is not None:
-                yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance))
+                yield from steps_of(action, Action.COLLECT, instance.key, Frame(instance))
 
     def _measure(self, frame: Frame) -> list[Step]:
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = frame.instance.kind.action("run")
         assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
-        return self._steps(action, Action.MEASURE, "measure", frame)
-
-    def _steps(self, action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
-        steps = []
-        reader = _reader(action.readers[0], frame) if action.readers else None
-        for i, command in enumerate(action.commands, start=1):
-            timeout = command.timeout.value(frame) if command.timeout else None
-            steps.append(
-                Step(
-                    name=name if len(action.commands) == 1 else f"{name}-{i}",
-                    action=verb,
-                    command=shell_text(command.text, frame),
-                    why=command.why,
-                    timeout=_seconds(timeout),
-                    expect=None if command.expect is None else _filled(command.expect, frame),
-                    reader=reader if i == len(action.commands) else None,
-                )
-            )
-        return steps
+        return steps_of(action, Action.MEASURE, "measure", frame)
 
 
 def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None:
@@ -383,7 +314,7 @@ def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None
     properties = cast.workload.kind.properties
     words = [option_word(forms["job_line"], properties[name], given) for name, given in cast.workload.values.items()]
     lines = [_in_file(word, experiment) for word in words]
-    return _filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
+    return filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
 
 
 def _name_in_file(value: Value, experiment: Experiment) -> str:
@@ -414,35 +345,3 @@ def _column_path(factor: FactorDef, column: int) -> str:
     if len(factor.columns) == 1:
         return factor.path
     return f"{factor.path.rpartition('.')[0]}.{factor.columns[column].rpartition('.')[2]}"
-
-
-def _seconds(value: Value) -> int:
-    if not isinstance(value, Quantity):
-        return DEFAULT_TIMEOUT
-    return max(1, -(-value.amount.numerator // value.amount.denominator))
-
-
-def _filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
-    return "".join(part if isinstance(part, str) else _lines(part.value(frame)) for part in parts)
-
-
-def _lines(value: Value) -> str:
-    """The text of a value; a list is a line for each."""
-    return "\n".join(map(_lines, value)) if isinstance(value, tuple) else values.plain(value)
-
-
-def _reader(definition: ReaderDef, frame: Frame) -> Reader:
-    arguments: dict[str, object] = {}
-    for name, expr in definition.arguments:
-        value = expr.value(frame)
-        if not isinstance(value, Absent):
-            arguments[name] = _argument(value)
-    return Reader(definition.reader, _filled(definition.artefact, frame), arguments)
-
-
-def _argument(value: Value) -> object:
-    if isinstance(value, tuple):
-        return [_argument(item) for item in value]
-    if isinstance(value, Symbol):
-        return [value.name] if value.argument is None else [value.name, _argument(value.argument)]
-    return values.cell(value)
