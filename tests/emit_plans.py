@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zlang.emit import shell
-from zlang.plan.plan import Action, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.plan.plan import Action, Header, Plan, Scalar, Setting, Setup, Step, Trial
 from zlang.run import journal
-from zlang.run.events import Begin, Commit, End, Fail, Made, Recorded, Start, Unmade
+from zlang.run.events import Altered, Begin, Commit, End, Fail, Made, Recorded, Start, Unmade
 
 SHELLS: Mapping[str, tuple[str, ...]] = {
     "dash": ("dash",),
@@ -25,7 +25,15 @@ def step(
     return Step(name=name, action=action, command=command, why=why, timeout=timeout)
 
 
-def setup(signature: str, key: str, parent: str | None = None, make: str = ":", unmake: str = ":") -> Setup:
+def setup(
+    signature: str,
+    key: str,
+    parent: str | None = None,
+    make: str = ":",
+    unmake: str = ":",
+    base: str | None = None,
+    settings: Sequence[Setting] = (),
+) -> Setup:
     return Setup(
         signature=signature,
         key=key,
@@ -33,7 +41,13 @@ def setup(signature: str, key: str, parent: str | None = None, make: str = ":", 
         creates=f"the {key}",
         make=(step(f"make-{signature}", make, Action.PREPARE),),
         unmake=(step(f"unmake-{signature}", unmake, Action.TIDY),),
+        base=base,
+        settings=tuple(settings),
     )
+
+
+def setting(name: str, value: str, command: str = ":", *, rewrites: bool = False) -> Setting:
+    return Setting(name, (step(f"set-{name}", f"{command}; : {value}", Action.PREPARE),), rewrites)
 
 
 def trial(
@@ -90,12 +104,14 @@ def full_plan() -> Plan:
         step("measure", "echo \"it's $RUN\"; printf '```\\n'", why="the point of it"),
         step("clean", 'rm -f "$OUT"/x', Action.TIDY, why="leave nothing behind"),
     )
-    pool, data, other = setup("p1", "pool"), setup("d1", "data", "pool"), setup("p2", "pool")
+    pool, data = setup("p1", "pool"), setup("d1", "data", "pool")
+    other = setup("p2", "pool", base="p", settings=[setting("sync", "on"), setting("block", "8", rewrites=True)])
+    altered = setup("p3", "pool", base="p", settings=[setting("sync", "on"), setting("block", "9", rewrites=True)])
     return plan(
         *(pool, data, trial(1, ["p1", "d1"], protocol)),
         trial(2, ["p1", "d1"], [step("breaks", "echo oops >&2; exit 3"), step("never")], spoils=["data"]),
         trial(3, ["p1", "d1"], factors={"engine": "libaio", "direct": True, "ramp": None}),
-        *(other, trial(4, ["p2"])),
+        *(other, trial(4, ["p2"]), altered, trial(5, ["p3"])),
         facts=[step("uname", "uname -a", Action.FACT, why="which kernel")],
         sources={"dir/a.zexp": "it's\nEND_OF_PLAN\n", "a.zexp": "no newline"},
     )
@@ -147,6 +163,8 @@ def words(found: Sequence[Recorded]) -> list[str]:
         match event:
             case Made(signature=signature):
                 said.append(f"+{signature}")
+            case Altered(was=was, signature=signature):
+                said.append(f"{was}>{signature}")
             case Unmade(signature=signature):
                 said.append(f"-{signature}")
             case Commit(trial=name):

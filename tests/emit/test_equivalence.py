@@ -6,14 +6,21 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from emit_plans import SHELLS, carry_out, events, full_plan, plan, setup, step, trial
+from emit_plans import SHELLS, carry_out, events, full_plan, plan, setting, setup, step, trial
 
-from zlang.plan.plan import Action, Plan
+from zlang.plan.plan import Action, Plan, Setup
 from zlang.run import folder, runner
 from zlang.run.events import Commit, End, Recorded
 from zlang.run.executor import LocalExecutor
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
+
+
+def state(signature: str, sync: str, block: str, command: str = ":") -> Setup:
+    """One of the states of a pool: `sync` is live, `block` a rewrite."""
+    settings = [setting("sync", sync, command), setting("block", block, rewrites=True)]
+    return setup(signature, "pool", base="b", settings=settings)
+
 
 PLANS = {
     "everything": full_plan(),
@@ -37,6 +44,16 @@ PLANS = {
         trial(5, steps=[step("long", f": {'x' * 200_000}")]),
         trial(6, steps=[step("missing", "no-such-command")]),
         facts=[step("f", "exit 1", Action.FACT), step("g", ":", Action.FACT)],
+    ),
+    "altered": plan(
+        *(state("p", "on", "8"), setup("d", "data", "pool"), setup("e", "more", "data"), trial(1, "pde")),
+        *(state("q", "off", "8"), trial(2, "qde"), state("r", "off", "9"), trial(3, "rd"), trial(4, "pde")),
+        *(setup("z", "pool"), trial(5, "zd"), trial(6, "q", spoils=["pool"]), trial(7, "p")),
+    ),
+    "altering fails": plan(
+        *(state("p", "on", "8"), setup("d", "data", "pool"), trial(1, "pd")),
+        *(state("q", "off", "8", "[ -e once ] || { touch once; exit 7; }"), trial(2, "qd"), trial(3, "qd")),
+        *(trial(4, "pd"), trial(5, "qd")),
     ),
     "spoiled": plan(
         setup("p", "pool"),

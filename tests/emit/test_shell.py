@@ -45,7 +45,7 @@ def test_a_whole_plan(tmp_path: Path, shell: str) -> None:
     run = carry_out(tmp_path, full_plan(), shell, code=1)
     assert words(events(run)) == [
         *("session", "+p1", "+d1", "=t1", "!t2 breaks", "-d1", "+d1", "=t3"),
-        *("-d1", "-p1", "+p2", "=t4", "-p2", "finish"),
+        *("-d1", "-p1", "+p2", "=t4", "p2>p3", "=t5", "-p3", "finish"),
     ]
     assert codes(run)["iostat"] == codes(run)["vmstat"] == 143
     assert (run / "plan.jsonl").read_text() == "".join(json_lines.emit(full_plan()))
@@ -238,7 +238,7 @@ def test_a_full_disk_stops_the_run_after_tidying(tmp_path: Path) -> None:
 def test_list_and_help_do_nothing(tmp_path: Path) -> None:
     script = write(tmp_path, full_plan())
     listed = subprocess.run(["dash", script, "--list"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert listed.stdout.splitlines()[2:] == ["3  t3/1  engine=libaio, direct=true, ramp=-", "4  t4/1  bs=16384"]
+    assert listed.stdout.splitlines()[2:4] == ["3  t3/1  engine=libaio, direct=true, ramp=-", "4  t4/1  bs=16384"]
     helped = subprocess.run(["dash", script, "-h"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "usage: sh" in helped.stdout
     assert subprocess.run(["dash", script, "--nope"], cwd=tmp_path, capture_output=True, check=False).returncode == 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zlang.plan.plan import Setup
-from zlang.plan.state import Make, State, Unmake
+from zlang.plan.plan import Action, Setting, Setup, Step
+from zlang.plan.state import Alter, Make, State, Unmake
 
 
 def setup(signature: str, key: str, parent: str | None = None) -> Setup:
@@ -19,10 +19,32 @@ FILE = setup("f1", "file", "data")
 OTHER = setup("o1", "other")
 
 
+def state(signature: str, sync: str, block: str, base: str = "b") -> Setup:
+    """One of the states of a set: `sync` is live, `block` a rewrite. The commands are what tells settings apart."""
+
+    def setting(name: str, value: str, *, rewrites: bool) -> Setting:
+        step = Step(name, Action.PREPARE, f"{name}={value}", "a test", 1)
+        return Setting(name, (step,), rewrites)
+
+    settings = (setting("sync", sync, rewrites=False), setting("block", block, rewrites=True))
+    return Setup(signature, "set", "pool", "set", (), (), base, settings)
+
+
+SET, QUICK, COARSE, ELSE = state("s", "1", "8"), state("q", "0", "8"), state("c", "1", "9"), state("e", "1", "8", "x")
+UPON, UPON_THAT = setup("u1", "upon", "set"), setup("u2", "upon_that", "upon")
+
+
 def bring(state: State, *needed: Setup) -> tuple[State, list[str]]:
     words = []
     for change in state.changes(needed):
-        words.append(("+" if isinstance(change, Make) else "-") + change.setup.signature)
+        match change:
+            case Make():
+                words.append(f"+{change.setup.signature}")
+            case Alter():
+                words.append(f"{change.was.signature}>{change.setup.signature}")
+                words += [step.command for step in change.steps]
+            case Unmake():
+                words.append(f"-{change.setup.signature}")
         state = state.after(change)
     return state, words
 
@@ -64,13 +86,35 @@ def test_stale_is_made_anew_only_when_needed() -> None:
     assert not state.stale
 
 
+def test_a_live_change_leaves_what_stands_on_it_and_a_rewrite_has_it_made_anew() -> None:
+    state, _ = bring(State(), POOL, SET, UPON, UPON_THAT)
+    state, words = bring(state, POOL, QUICK, UPON, UPON_THAT)
+    assert words == ["s>q", "sync=0"]
+    state, words = bring(state, POOL, COARSE)
+    assert words == ["q>c", "sync=1", "block=9"]
+    assert state.stale == {"upon", "upon_that"}
+    state, words = bring(state, POOL, SET, UPON)
+    assert words == ["c>s", "block=8", "-u2", "-u1", "+u1"]
+
+
+def test_another_base_and_what_is_stale_are_made_anew() -> None:
+    state, _ = bring(State(), POOL, SET, UPON)
+    assert bring(state, POOL, ELSE, UPON)[1] == ["-u1", "-s", "+e", "+u1"]
+    assert bring(state.spoil(["set"]), POOL, QUICK, UPON)[1] == ["-u1", "-s", "+q", "+u1"]
+
+
 def test_teardown_is_the_reverse_of_making() -> None:
     state, _ = bring(State(), POOL, OTHER, DATA)
     assert [unmake.setup for unmake in state.teardown()] == [DATA, OTHER, POOL]
 
 
-needs = st.sampled_from([(POOL,), (POOL2,), (POOL, DATA), (POOL, DATA2, FILE), (OTHER,), (OTHER, POOL2, DATA)])
-spoiled = st.sets(st.sampled_from(["pool", "data", "file", "other"]))
+needs = st.sampled_from(
+    [
+        *((POOL,), (POOL2,), (POOL, DATA), (POOL, DATA2, FILE), (OTHER,), (OTHER, POOL2, DATA)),
+        *((POOL, SET, UPON), (POOL, QUICK, UPON, UPON_THAT), (POOL, COARSE), (POOL, COARSE, UPON), (POOL, ELSE, UPON)),
+    ]
+)
+spoiled = st.sets(st.sampled_from(["pool", "data", "file", "other", "set", "upon"]))
 
 
 @given(st.lists(st.tuples(needs, spoiled), max_size=8))
@@ -83,6 +127,10 @@ def test_the_rules_hold_along_any_way(way: list[tuple[tuple[Setup, ...], set[str
                 case Make(made):
                     assert made.key not in keys
                     assert made.parent is None or made.parent in keys
+                case Alter(was, altered):
+                    assert was in state.standing
+                    assert was.key not in state.stale
+                    assert (was.key, was.base) == (altered.key, altered.base)
                 case Unmake(gone):
                     assert gone in state.standing
                     assert all(there.parent != gone.key for there in state.standing)

@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 
 from zlang.errors import RunError
 from zlang.run import journal
-from zlang.run.events import Begin, Commit, End, Fail, Finish, Interrupt, Made, Recorded, Session, Start, Unmade
+from zlang.run.events import (
+    Altered,
+    Begin,
+    Commit,
+    End,
+    Fail,
+    Finish,
+    Interrupt,
+    Made,
+    Recorded,
+    Session,
+    Start,
+    Unmade,
+)
 
 word = st.text("abcXYZ019._/-", max_size=12)
 times = st.integers(0, 2 * 10**12).map(lambda thousandths: thousandths / 1000)
@@ -22,6 +35,7 @@ events: st.SearchStrategy[Recorded] = st.one_of(
     st.builds(Start, times, word, word),
     st.builds(End, times, word, word, whole),
     st.builds(Made, times, word, word),
+    st.builds(Altered, times, word, word, word),
     st.builds(Unmade, times, word, word),
     st.builds(Commit, times, word, whole, word),
     st.builds(Fail, times, word, whole, word, word),
@@ -89,11 +103,12 @@ def test_what_was_made_and_not_unmade_is_left(tmp_path: Path) -> None:
             Made(1.0, "pool", "p"),
             Start(1.0, "make", "setups/d/a2"),
             Start(1.0, "make", "setups/e/a1"),
+            Altered(1.0, "pool", "p", "q"),
             Unmade(1.0, "file", "e"),
         ):
             writer.write(event)
     standing = journal.standing(path)
-    assert list(standing.left) == ["p", "d"]
+    assert list(standing.left) == ["q", "d"]
     assert standing.attempts == {"p": 1, "d": 2, "e": 1}
 
 

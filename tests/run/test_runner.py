@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from run_fakes import FakeExecutor, Opinion, fake_run, new_folder, plan, setup, step, trial
 
 from zlang.errors import RunError
-from zlang.plan.plan import Action, Plan, Trial
+from zlang.plan.plan import Action, Plan, Setting, Setup, Trial
 from zlang.run import journal
-from zlang.run.events import Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome
+from zlang.run.events import Altered, Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted, Stop
@@ -124,6 +125,46 @@ def test_an_interrupt_tidies_and_resume_goes_on_with_the_trial(tmp_path: Path) -
     assert again.order[:2] == ["make-s", "flush"]
     assert again.order[-1] == "unmake-s"
     assert (folder.path / "trials/t2/1/a2").is_dir()
+
+
+def altered_plan() -> Plan:
+    def state(name: str) -> Setup:
+        setting = Setting("sync", (step(f"set-{name}", Action.PREPARE),), rewrites=False)
+        return replace(setup(name, "pool"), base="b", settings=(setting,))
+
+    return plan(*(state("p"), setup("d", "data", "pool"), trial(1, "pd"), state("q"), trial(2, "qd"), trial(3, "pd")))
+
+
+def test_a_change_leaves_what_stands(tmp_path: Path) -> None:
+    executor, events, folder = carry_out(tmp_path, altered_plan())
+    once = ["make-p", "make-d", "measure", "set-q", "measure", "set-p", "measure"]
+    assert executor.order == [*once, "unmake-d", "unmake-p"]
+    assert isinstance(events[-1], Finish)
+    assert sorted(path.name for path in (folder.path / "setups").iterdir()) == ["d", "p", "q"]
+
+
+@pytest.mark.parametrize(("after", "left"), [(Start, "p"), (Altered, "q")])
+def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Event], left: str) -> None:
+    folder = new_folder(tmp_path, altered_plan())
+    events = fake_run(folder, FakeExecutor())
+    for event in events:
+        if isinstance(event, after) and (not isinstance(event, Start) or event.step == "set-q"):
+            break
+    events.close()  # type: ignore[attr-defined]  # as if killed: nothing is tidied up
+    assert list(journal.standing(folder.journal).left) == [left, "d"]
+    again = FakeExecutor()
+    assert isinstance(list(fake_run(folder, again))[-1], Finish)
+    assert again.order == [
+        "unmake-d",
+        f"unmake-{left}",
+        "make-q",
+        "make-d",
+        "measure",
+        "set-p",
+        "measure",
+        "unmake-d",
+        "unmake-p",
+    ]
 
 
 def test_an_interrupt_while_measuring_stops_collectors(tmp_path: Path) -> None:

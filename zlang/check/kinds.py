@@ -12,6 +12,7 @@ from typing import Any
 from zlang.check import types, values
 from zlang.check.program import (
     ABSENT,
+    COSTS,
     ActionDef,
     Command,
     Expr,
@@ -32,7 +33,6 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 ROLES = ("machine", "resource", "workload", "collector", "treatment")
-COSTS = ("live", "rewrite", "create", "manual")
 FORMS = ("option", "job", "job_head", "job_line")
 MOST_PENDING = 40
 _ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only")
@@ -361,12 +361,13 @@ class _KindScope:
         return Expr(span, definition.type, value, member=_argument_of(definition.type, value))
 
     def _options(self, frame: Any) -> Value:
-        return tuple([self.option(name, given) for name, given in frame.instance.values.items()])
+        given = frame.instance.values
+        return tuple([self.option(name, given[name]) for name in _at_hand(frame)])
 
     def _list(self, list_name: str, frame: Any) -> Value:
-        """What the properties that were given add to a list, in the order in which they were given."""
+        """What the properties at hand add to a list, in the order in which they were given."""
         found: list[Value] = []
-        for name in frame.instance.values:
+        for name in _at_hand(frame):
             for belongs, expr in self.builder.properties[name].lists:
                 if belongs == list_name:
                     value = expr.value(frame)
@@ -375,6 +376,11 @@ class _KindScope:
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.builder.option, self.builder.properties[name], given)
+
+
+def _at_hand(frame: Any) -> Iterable[str]:
+    """The properties that were given; where one is changed, it alone."""
+    return (frame.context["key"],) if "key" in frame.context else frame.instance.values
 
 
 def _argument_of(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, Span], Expr | None]:

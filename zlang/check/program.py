@@ -108,6 +108,11 @@ class Expr(Record):
     work: int = 1
 
 
+COSTS = ("live", "rewrite", "create", "manual")
+"""What changing a property takes, the cheapest first: a command; that and laying out again what stands on the resource;
+the resource made anew; a person."""
+
+
 class PropertyDef(Record):
     """A property of a kind, as its declaration says.
 
@@ -186,7 +191,10 @@ class Kind:
 
 
 class FactorDef(Record):
-    """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them."""
+    """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them.
+
+    `cost` is that of the dearest property of a resource that it is given to: what it takes to go to another level.
+    """
 
     path: str
     columns: tuple[str, ...]
@@ -194,7 +202,7 @@ class FactorDef(Record):
     size: int
     level: Callable[[int], tuple[Value, ...]]
     span: Span
-    cost: str = "live"
+    cost: str = ""
 
 
 class Experiment(Record):

@@ -17,6 +17,7 @@ from zlang.check.functions import FUNCTIONS
 from zlang.check.functions import call as call_function
 from zlang.check.program import (
     ABSENT,
+    COSTS,
     Absent,
     Axis,
     Expr,
@@ -838,24 +839,29 @@ class Resolver:
                 self.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found="`where`", hint=hint))
             elif isinstance(item, tree.Zip):
                 known = {w.text: d.type for w in item.names if (d := self._definition(kind, w))}
-                zipped = self.zip(item, path, known)
-                fields |= {n: self._checked(kind.properties[n], e) for n, e in zipped.items() if n in kind.properties}
+                for name, one in self.zip(item, path, known).items():
+                    if name in known:
+                        self._note_cost(kind, kind.properties[name], one)
+                        fields[name] = self._checked(kind.properties[name], one)
             elif item.name.text == "label":
                 continue
             elif (definition := self._definition(kind, item.name)) is not None:
                 name = item.name.text
                 resolved = self.typed(item.value, (*path, name), name, definition.type)
-                for axis in resolved.axes:
-                    if axis.path in self.factors:
-                        self._cost(axis.path, definition.cost)
+                self._note_cost(kind, definition, resolved)
                 fields[name] = self._checked(definition, resolved)
         return fields
 
-    def _cost(self, path: str, cost: str) -> None:
-        factor = self.factors[path]
-        self.factors[path] = FactorDef(
-            factor.path, factor.columns, factor.types, factor.size, factor.level, factor.span, cost
-        )
+    def _note_cost(self, kind: Kind, definition: PropertyDef, given: Expr) -> None:
+        """What it takes to go to another level of a factor: as much as the dearest property that it decides."""
+        if kind.role != "resource":
+            return
+        cost = definition.cost if kind.action("change") or definition.cost == "manual" else "create"
+        for axis in given.axes:
+            factor = self.factors.get(axis.path)
+            if factor is not None and (not factor.cost or COSTS.index(cost) > COSTS.index(factor.cost)):
+                columns = (factor.columns, factor.types, factor.size, factor.level)
+                self.factors[axis.path] = FactorDef(factor.path, *columns, factor.span, cost)
 
     def _definition(self, kind: Kind, word: tree.Word) -> PropertyDef | None:
         found = kind.properties.get(word.text)

@@ -154,12 +154,11 @@ def _trial_lines(planned: Planned) -> Iterator[str]:
 
 def _steps(planned: Planned) -> Iterator[str]:
     """Every command in the order in which it is carried out if nothing fails."""
-    from zlang.plan.state import Make, State
+    from zlang.plan.state import State
 
     header = planned.plan.header
     state = State()
     setups: dict[str, Setup] = {}
-    texts: dict[tuple[bool, str], str] = {}
     for step in header.facts:
         yield _step(step)
     for item in planned.plan.items():
@@ -169,19 +168,14 @@ def _steps(planned: Planned) -> Iterator[str]:
         needed = [setups[signature] for signature in item.setups]
         for change in state.changes(needed):
             state = state.after(change)
-            made = isinstance(change, Make)
-            steps = change.setup.make if made else change.setup.unmake
-            key = (made, change.setup.signature)
-            if key not in texts:
-                texts[key] = "".join(map(_step, steps))
-            yield texts[key]
+            yield from map(_step, change.steps)
         shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
         yield f"\n# trial {item.number} of {header.trials}, replicate {item.replicate}: {visible(shown)}\n"
         yield from map(_step, item.steps)
         state = state.spoil(item.spoils)
     yield "\n# at the end\n"
     for unmake in state.teardown():
-        yield from (_step(step) for step in unmake.setup.unmake)
+        yield from (_step(step) for step in unmake.steps)
 
 
 def _step(step: Step) -> str:

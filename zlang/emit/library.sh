@@ -109,6 +109,15 @@ z_forget_left() {
   z_left=$z_rest
 }
 
+z_rename_left() {
+  z_rest=
+  for z_each in $z_left; do
+    [ "$z_each" != "$1" ] || z_each=$2
+    z_rest="$z_rest $z_each"
+  done
+  z_left=$z_rest
+}
+
 z_note_left() {
   case " $z_left " in
     *" $1 "*) ;;
@@ -124,7 +133,7 @@ z_recall() {
   [ -e "$z_dir/journal.jsonl" ] || return 0
   z_mend_journal
   tr '\0' '?' <"$z_dir/journal.jsonl" | grep -e '"event":"commit"' -e '"event":"fail"' -e '"event":"made"' -e '"event":"unmade"' \
-    -e '"event":"start".*"out":"setups/' -e '"event":"end".*"out":"facts","rc":0,' \
+    -e '"event":"altered"' -e '"event":"start".*"out":"setups/' -e '"event":"end".*"out":"facts","rc":0,' \
     >"$z_dir/.done/lines"
   while IFS= read -r z_line; do
     z_believed && z_recall_line
@@ -147,6 +156,12 @@ z_recall_line() {
     made)
       z_field signature
       z_note_left "$z_value"
+      ;;
+    altered)
+      z_field was
+      z_was=$z_value
+      z_field signature
+      z_rename_left "$z_was" "$z_value"
       ;;
     unmade)
       z_field signature
@@ -523,8 +538,11 @@ settle() {
 
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
-setup() { # NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT; keys by number, 0 = no parent
-  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_place_$1='' z_tries_$1=0"
+# NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parent; bases by number, 0 = none;
+# settings by number, with an r if what stands on it has to be laid out again.
+setup() {
+  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8"
+  eval "z_place_$1='' z_tries_$1=0"
   case " $z_left " in
     *" $2 "*) z_found="$z_found$2=$1 " ;;
   esac
@@ -585,22 +603,78 @@ z_bring() {
         esac
         ;;
     esac
-    z_clear "$z_key" && z_make "$z_needed" || return 1
+    if z_can_alter "$z_needed"; then
+      z_alter "$z_was" "$z_needed" || return 1
+    else
+      z_clear "$z_key" && z_make "$z_needed" || return 1
+    fi
   done
 }
 
-# Unmake what is there under a key, and all that stands on it, latest first.
-z_clear() {
-  z_doomed=" $1 " z_clearing=
+# What stands under a key, and all that stands on it, latest first: the numbers in z_found_upon.
+z_upon() {
+  z_doomed=" $1 " z_found_upon=
   for z_each in $z_standing; do
     eval "z_key=\$z_key_$z_each z_parent=\$z_parent_$z_each"
     case $z_doomed in
       *" $z_parent "*) z_doomed="$z_doomed$z_key " ;;
     esac
     case $z_doomed in
-      *" $z_key "*) z_clearing="$z_each $z_clearing" ;;
+      *" $z_key "*) z_found_upon="$z_each $z_found_upon" ;;
     esac
   done
+}
+
+# Whether setup $1 is a state into which what stands can be brought as it is; that is z_was then.
+z_can_alter() {
+  eval "z_wanted=\$z_key_$1 z_base=\$z_base_$1"
+  [ "$z_base" != 0 ] || return 1
+  case $z_stale in
+    *" $z_wanted "*) return 1 ;;
+  esac
+  for z_was in $z_standing; do
+    eval "z_each=\$z_key_$z_was"
+    [ "$z_each" = "$z_wanted" ] || continue
+    eval "[ \"\$z_base_$z_was\" = $z_base ]"
+    return
+  done
+  return 1
+}
+
+z_alter() { # WAS NUMBER
+  eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
+  z_spoil "$z_altered" # neither the one nor the other: if this fails, it is made anew
+  z_setup_attempt "$1"
+  z_is_rewritten=
+  for z_setting in $z_to_set; do
+    case $z_is_set in
+      *" $z_setting "*) continue ;;
+    esac
+    "set_${z_setting%r}" || return 1
+    case $z_setting in
+      *r) z_is_rewritten=1 ;;
+    esac
+  done
+  eval "z_now_is_altered \"\$z_json_$2\" \"\$z_sig_$1\" \"\$z_sig_$2\"; z_place_$1="
+  z_freshen "$z_altered"
+  z_rest=
+  for z_each in $z_standing; do
+    [ "$z_each" != "$1" ] || z_each=$2
+    z_rest="$z_rest $z_each"
+  done
+  z_standing=$z_rest
+  [ -n "$z_is_rewritten" ] || return 0
+  z_upon "$z_altered"
+  for z_each in $z_found_upon; do
+    eval "z_key=\$z_key_$z_each"
+    [ "$z_key" = "$z_altered" ] || z_spoil "$z_key"
+  done
+}
+
+# Unmake what is there under a key, and all that stands on it, latest first.
+z_clear() {
+  z_upon "$1"
+  z_clearing=$z_found_upon
   for z_unmaking in $z_clearing; do
     z_unmake "$z_unmaking" || return 1
   done
@@ -624,6 +698,10 @@ z_make() {
 # At the moment at which the last command ended.
 z_now_is() {
   z_write "\"$1\",\"key\":$2,\"signature\":\"$3\""
+}
+
+z_now_is_altered() {
+  z_write "\"altered\",\"key\":$1,\"was\":\"$2\",\"signature\":\"$3\""
 }
 
 z_unmake() {

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from zlang.emit.base import one_line, point
 from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
-from zlang.plan.state import Make, State
+from zlang.plan.state import Alter, Change, Make, State, Unmake
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
 _SHORTEST_FENCE = 3
@@ -71,17 +71,23 @@ def _trials(plan: Plan) -> Iterator[str]:
         changes: list[tuple[str, Step]] = []
         for change in state.changes([setups[signature] for signature in item.setups]):
             state = state.after(change)
-            changes.extend(_labelled(change.setup, is_made=isinstance(change, Make)))
+            changes.extend(_labelled(change))
         yield from _commands([*changes, *(("", step) for step in _in_order(item))])
         state = state.spoil(item.spoils)
     if state.standing:
         yield "## At the end\n\n"
-        yield from _commands([pair for undo in state.teardown() for pair in _labelled(undo.setup, is_made=False)])
+        yield from _commands([pair for undo in state.teardown() for pair in _labelled(undo)])
 
 
-def _labelled(setup: Setup, *, is_made: bool) -> Iterator[tuple[str, Step]]:
-    label = f"{'make' if is_made else 'unmake'} {setup.key}: "
-    return ((label, step) for step in (setup.make if is_made else setup.unmake))
+def _labelled(change: Change) -> Iterator[tuple[str, Step]]:
+    match change:
+        case Make():
+            verb = "make"
+        case Alter():
+            verb = "change"
+        case Unmake():
+            verb = "unmake"
+    return ((f"{verb} {change.setup.key}: ", step) for step in change.steps)
 
 
 def _in_order(trial: Trial) -> list[Step]:

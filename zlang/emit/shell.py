@@ -20,7 +20,7 @@ import orjson
 from zlang.emit.base import one_line, point
 from zlang.errors import RunError
 from zlang.plan import wire
-from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
+from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
 
 _END = "END_OF_PLAN"
 """Ends a here-document of plan lines, each of which begins with a brace."""
@@ -68,16 +68,24 @@ def emit(plan: Plan) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """Signatures and keys by number, as the script calls them."""
+    """Signatures, keys, bases and settings by number, as the script calls them."""
 
     signatures: dict[str, int] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
+    bases: dict[str, int] = field(default_factory=dict)
+    settings: dict[bytes, int] = field(default_factory=dict)
 
     def signature(self, signature: str) -> int:
         return self.signatures.setdefault(signature, len(self.signatures) + 1)
 
     def key(self, key: str) -> int:
         return self.keys.setdefault(key, len(self.keys) + 1)
+
+    def base(self, base: str | None) -> int:
+        return 0 if base is None else self.bases.setdefault(base, len(self.bases) + 1)
+
+    def setting(self, setting: Setting) -> int:
+        return self.settings.setdefault(orjson.dumps(setting), len(self.settings) + 1)
 
 
 @cache
@@ -139,11 +147,16 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
     parent = 0 if setup.parent is None else numbers.key(setup.parent)
     key = _quote(orjson.dumps(setup.key).decode())
     what = one_line(setup.creates)
+    known = len(numbers.settings)
+    settings = [(numbers.setting(setting), setting) for setting in setup.settings]
+    words = " ".join(f"{each}{'r' if setting.rewrites else ''}" for each, setting in settings)
+    state = f"{numbers.base(setup.base)} {_quote(words)}"
     lines = [
         f"\n# {what}",
-        f"setup {number} {_word(setup.signature)} {numbers.key(setup.key)} {parent} {key} {_quote(what)}",
+        f"setup {number} {_word(setup.signature)} {numbers.key(setup.key)} {parent} {key} {_quote(what)} {state}",
         *_function(f"make_{number}", setup.make),
         *_function(f"unmake_{number}", setup.unmake),
+        *(line for each, setting in settings if each > known for line in _function(f"set_{each}", setting.steps)),
     ]
     return "\n".join(lines) + "\n"
 

@@ -50,8 +50,9 @@ class Schedule:
     def __init__(self, experiment: Experiment, seed: int) -> None:
         self.experiment, self.seed = experiment, seed
         self.space = points.of(experiment)
-        dear = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
-        self.plots, self.points = self.space.split(dear)
+        decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
+        live = {path for path, factor in experiment.factors.items() if factor.cost == "live"}
+        self.plots, self.points = self.space.split(decisive - live)
         self.trials = self.space.count * experiment.repeat
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
 
@@ -139,7 +140,7 @@ class _Builder:
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
         self.setups = Setups(schedule.seed)
-        self.needs: dict[tuple[str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
+        self.needs: dict[tuple[str, str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
         experiment, schedule = self.experiment, self.schedule
@@ -249,15 +250,16 @@ class _Builder:
         on, cache = cast.on, cast.cache
         if on is None:
             return (), ()
-        key = (on.digest, cast.before.digest if cast.before else "", cache)
-        known = self.needs.get(key)
-        if known is not None:
-            return known
         chain: list[Instance] = []
         one: Instance | None = on
         while one is not None:
             chain.insert(0, one)
             one = one.parent
+        keys = "/".join(instance.key for instance in chain)
+        key = (on.digest, keys, cast.before.digest if cast.before else "", cache)
+        known = self.needs.get(key)
+        if known is not None:
+            return known
         resources = [instance for instance in chain if instance.kind.role == "resource"]
         if cast.before is not None:
             self._join(cast.before, on)

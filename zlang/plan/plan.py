@@ -64,11 +64,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A property in a state to which it can be set while its resource stands.
+
+    `rewrites` if it holds only for what is written later, so that what stands on the resource is laid out again.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    rewrites: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """A resource in one state: how it is made and unmade.
 
-    `signature` identifies the state and that of everything beneath it; `key` the resource (two setups of one key are
-    never there at once); `parent` is the key of the resource that it stands on.
+    `signature` identifies the state and what that of everything beneath it is made of; `key` the resource (two setups
+    of one key are never there at once); `parent` is the key of the resource that it stands on. Setups of one `base`
+    are one resource in states that its `settings` bring into each other; without a base it is made anew for each.
     """
 
     signature: str
@@ -77,6 +90,8 @@ class Setup:
     creates: str
     make: tuple[Step, ...]
     unmake: tuple[Step, ...]
+    base: str | None = None
+    settings: tuple[Setting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

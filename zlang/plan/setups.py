@@ -1,20 +1,20 @@
 """From declared things to setups: the states in which they are made, and the commands that make them.
 
 In: what a target stands on, with itself, parents first, at a point. Out: `Setup`s, and the steps of any action.
-Rule: two things have one signature exactly where the same commands bring them into being and what was set on them since
-is the same, whatever came before.
+Rule: what a resource is made of is its *core*: all that cannot be set while it stands, its own and that of what it
+stands on. What can be set belongs to its own state only, unless a command of what stands on it asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from zlang.check import values
 from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Symbol, Value
 from zlang.check.resolve import Frame, shell_text
-from zlang.plan.plan import Action, Reader, Setup, Step
+from zlang.plan.plan import Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
 
 _DEFAULT_TIMEOUT = 3600
@@ -26,53 +26,131 @@ class Setups:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._known: dict[str, Setup] = {}
+        self._known: dict[tuple[str, ...], tuple[Setup, str]] = {}
 
     def of(self, resources: Sequence[Instance], treatment: Instance | None) -> tuple[Setup, ...]:
         """The setups of resources, each standing on the one before; the last gets the treatment."""
-        carried = (*resources[1:], None)
-        setups = [self._setup(one, above) for one, above in zip(resources, carried, strict=True)]
+        setups: list[Setup] = []
+        core, keys = "", ""
+        for instance, carried in zip(resources, (*resources[1:], None), strict=True):
+            keys = f"{keys}/{instance.key}"
+            setup, core = self._setup(instance, carried, core, keys)
+            setups.append(setup)
         if treatment is not None:
             setups[-1] = self._treated(setups[-1], treatment, resources[-1])
         return tuple(setups)
 
-    def _setup(self, instance: Instance, carried: Instance | None) -> Setup:
-        """A resource in its state; what carries one thing at a time is another for each state of that."""
-        decisive = [instance.digest, instance.key]
-        if instance.kind.carries_one and carried is not None:
-            decisive += [carried.digest, carried.key]
-        signature = values.digest(*decisive)[:12]
-        known = self._known.get(signature)
+    def _setup(self, instance: Instance, carried: Instance | None, below: str, keys: str) -> tuple[Setup, str]:
+        """A resource in its state, and its core; `below` is the core of what it stands on.
+
+        What carries one thing at a time is another for each thing that has to be made anew on it.
+        """
+        carries = [_made_of(carried), carried.key] if instance.kind.carries_one and carried is not None else []
+        place = (instance.digest, keys, below, *carries)
+        known = self._known.get(place)
         if known is not None:
             return known
-        frame = Frame(instance)
+        asked: set[str] = set()
+        parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
+        frame = Frame(replace(instance, parent=instance.parent and _watched(instance.parent, asked)))
         make = instance.kind.action("present" if instance.is_given else "create")
         unmake = None if instance.is_given else instance.kind.action("destroy")
-        parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
         offers = [offer.value(frame) for offer in instance.kind.offers.values()]
         offered = [offer if isinstance(offer, str) else values.show(offer) for offer in offers]
+        made = tuple(steps_of(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else ()
+        unmade = tuple(steps_of(unmake, Action.TIDY, f"destroy-{instance.key}", frame)) if unmake else ()
+        settings = tuple(_settings(instance, frame))
+        core = values.digest(_made_of(instance), keys, below, *carries, *sorted(asked))
+        # A state that would be found elsewhere, or be unmade in another way, is no state of the same thing.
+        base = values.digest(core, *offered, *(step.command for step in unmade))
         setup = Setup(
-            signature=signature,
+            signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
             parent=parent.key if parent else None,
             creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
-            make=tuple(steps_of(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else (),
-            unmake=tuple(steps_of(unmake, Action.TIDY, f"destroy-{instance.key}", frame)) if unmake else (),
+            make=made,
+            unmake=unmade,
+            base=base[:12] if settings else None,
+            settings=settings,
         )
         if len(self._known) >= _KEPT:
             self._known.clear()
-        self._known[signature] = setup
-        return setup
+        self._known[place] = setup, core
+        return setup, core
 
     def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> Setup:
         """The target's setup, followed by what puts it into the wanted state: made anew, it is treated anew."""
         action = treatment.kind.action("apply" if treatment.kind.role == "treatment" else "run")
         assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
-        signature = values.digest(setup.signature, treatment.digest)[:12]
-        frame = drawn_frame(treatment, on, values.digest(str(self._seed), signature))
+        rewriting = {setting.name for setting in setup.settings if setting.rewrites}
+        given = [f"{name}={values.canonical(on.values[name])}" for name in sorted(rewriting)]
+        core = values.digest(setup.base or setup.signature, treatment.digest, *given)
+        asked: set[str] = set()
+        frame = drawn_frame(treatment, _watched(on, asked), values.digest(str(self._seed), core))
         steps = steps_of(action, Action.PREPARE, f"before-{treatment.key}", frame)
-        said = [replace(step, why=f"before the measurement: {step.why}") for step in steps]
-        return replace(setup, signature=signature, make=(*setup.make, *said))
+        said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
+        base = values.digest(core, *sorted(asked))[:12]
+        if setup.base is None:
+            return replace(setup, signature=base, make=(*setup.make, *said))
+        return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said))
+
+
+def _changeable(instance: Instance) -> Mapping[str, Value]:
+    """What was given to a resource and can be set while it stands."""
+    if instance.is_given or instance.kind.action("change") is None:
+        return {}
+    properties = instance.kind.properties
+    return {name: value for name, value in instance.values.items() if properties[name].cost in {"live", "rewrite"}}
+
+
+def _settings(instance: Instance, frame: Frame) -> Iterator[Setting]:
+    action = instance.kind.action("change")
+    for name, value in _changeable(instance).items():
+        assert action is not None, f"BUG: {instance.kind.name} has nothing that changes it"
+        definition = instance.kind.properties[name]
+        at = Frame(frame.instance, None, {"key": name, "value": values.in_unit(value, definition.unit)})
+        step_name = f"change-{instance.key}-{values.safe_name((name,))}"
+        yield Setting(name, tuple(steps_of(action, Action.PREPARE, step_name, at)), definition.cost == "rewrite")
+
+
+def _made_of(instance: Instance) -> str:
+    """The hash of what a resource is made with: of what can be set later, only which of it is given."""
+    changeable, properties = _changeable(instance), instance.kind.properties
+    said = [
+        name if name in changeable else f"{name}={values.canonical(instance.values[name])}{properties[name].said}"
+        for name in sorted(instance.values)
+    ]
+    return values.digest(values.template_digest(instance.kind), str(instance.is_given), *said)
+
+
+def _signature(base: str, instance: Instance) -> str:
+    changeable = _changeable(instance)
+    return values.digest(base, *(f"{name}={values.canonical(changeable[name])}" for name in sorted(changeable)))[:12]
+
+
+class _Watched(Mapping[str, Value]):
+    """The values of a thing; what can be set while it stands is noted where it is asked for."""
+
+    def __init__(self, instance: Instance, asked: set[str]) -> None:
+        self._values, self._changeable = instance.values, _changeable(instance)
+        self._key, self._asked = instance.key, asked
+
+    def __getitem__(self, name: str) -> Value:
+        value = self._values[name]
+        if name in self._changeable:
+            self._asked.add(f"{self._key}.{name}={values.canonical(value)}")
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def _watched(instance: Instance, asked: set[str]) -> Instance:
+    parent = instance.parent and _watched(instance.parent, asked)
+    return replace(instance, values=_Watched(instance, asked), parent=parent)
 
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:

@@ -1,7 +1,8 @@
 """Which setups stand, and what has to change before a trial can be measured: `State` + setups needed -> `Change`s.
 
 Rules: two setups of one key never stand at once; nothing is unmade while something stands on it; nothing that stands
-as it is needed, and is not stale, is touched. What is shown, what is emitted and what is run follow this one algorithm.
+as it is needed, and is not stale, is touched; what can be altered is not made anew. What is shown, what is emitted and
+what is run follow this one algorithm.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from zlang.plan.plan import Setup
+from zlang.plan.plan import Setting, Setup, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,29 @@ class Make:
 
     setup: Setup
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands."""
+        return self.setup.make
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """Bring a resource that stands as `was` into another state, and leave what stands on it standing."""
+
+    was: Setup
+    setup: Setup
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What is not set as it has to be."""
+        return tuple(setting for setting in self.setup.settings if setting not in self.was.settings)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands."""
+        return tuple(step for setting in self.settings for step in setting.steps)
+
 
 @dataclass(frozen=True, slots=True)
 class Unmake:
@@ -25,8 +49,13 @@ class Unmake:
 
     setup: Setup
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands."""
+        return self.setup.unmake
 
-Change = Make | Unmake
+
+Change = Make | Alter | Unmake
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +72,10 @@ class State:
         for setup in needed:
             if state.has(setup):
                 continue
+            was = next((there for there in state.standing if there.key == setup.key), None)
             steps: tuple[Change, ...] = (*state._clearing(setup.key), Make(setup))
+            if was and setup.base is not None and was.base == setup.base and was.key not in state.stale:
+                steps = (Alter(was, setup),)
             for change in steps:
                 state = state.after(change)
             changes.extend(steps)
@@ -62,6 +94,10 @@ class State:
         match change:
             case Make(setup):
                 return State((*others, setup), self.stale - {key})
+            case Alter(_, setup):
+                altered = State(tuple(setup if there.key == key else there for there in self.standing), self.stale)
+                is_rewritten = any(setting.rewrites for setting in change.settings)
+                return altered.spoil(altered._upon(key) - {key}) if is_rewritten else altered
             case Unmake():
                 return State(others, self.stale - {key})
 
@@ -75,8 +111,13 @@ class State:
         return tuple(Unmake(setup) for setup in reversed(self.standing))
 
     def _clearing(self, key: str) -> tuple[Unmake, ...]:
-        doomed = {key}
-        for there in self.standing:  # a setup is always made after what it stands on
-            if there.parent in doomed:
-                doomed.add(there.key)
+        doomed = self._upon(key)
         return tuple(unmake for unmake in self.teardown() if unmake.setup.key in doomed)
+
+    def _upon(self, key: str) -> frozenset[str]:
+        """The key, and those of all that stands on it."""
+        found = {key}
+        for there in self.standing:  # a setup is always made after what it stands on
+            if there.parent in found:
+                found.add(there.key)
+        return frozenset(found)

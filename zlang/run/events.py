@@ -63,6 +63,16 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
+class Altered:
+    """A setup that stood as `was` now stands as `signature`."""
+
+    t: float
+    key: str
+    was: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unmade:
     """A setup is gone."""
 
@@ -106,7 +116,7 @@ class Interrupt:
     t: float
 
 
-Recorded = Session | Begin | Start | End | Made | Unmade | Commit | Fail | Finish | Interrupt
+Recorded = Session | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Finish | Interrupt
 
 RECORDED: Mapping[str, type[Recorded]] = {
     "session": Session,
@@ -114,6 +124,7 @@ RECORDED: Mapping[str, type[Recorded]] = {
     "start": Start,
     "end": End,
     "made": Made,
+    "altered": Altered,
     "unmade": Unmade,
     "commit": Commit,
     "fail": Fail,

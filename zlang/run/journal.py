@@ -18,7 +18,7 @@ from typing import Self
 import orjson
 
 from zlang.errors import RunError
-from zlang.run.events import RECORDED, Begin, Commit, End, Fail, Finish, Made, Recorded, Session, Start, Unmade
+from zlang.run.events import RECORDED, Altered, Begin, Commit, End, Fail, Finish, Made, Recorded, Session, Start, Unmade
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC = b',"crc":'
@@ -134,6 +134,8 @@ class Standing:
                 self.facts.add(step)
             case Made(signature=signature):
                 self.left.setdefault(signature, "")
+            case Altered(was=was, signature=signature):
+                self.left = {signature if name == was else name: out for name, out in self.left.items()}
             case Unmade(signature=signature):
                 self.left.pop(signature, None)
             case Commit(out=out):

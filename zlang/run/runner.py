@@ -18,9 +18,10 @@ from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
-from zlang.plan.state import Make, State, Unmake
+from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.run import journal
 from zlang.run.events import (
+    Altered,
     Begin,
     Commit,
     End,
@@ -273,6 +274,8 @@ class _Run:
             match change:
                 case Make(setup):
                     failure = yield from self._make(setup)
+                case Alter():
+                    failure = yield from self._alter(change)
                 case Unmake(setup):
                     failure = yield from self._unmake(setup)
             if failure:
@@ -290,6 +293,20 @@ class _Run:
                 return failure
         yield self._record(Made(self._now(), setup.key, setup.signature))
         self._state = made
+        return None
+
+    def _alter(self, change: Alter) -> Generator[Event, None, _Failure | None]:
+        was, setup = change.was, change.setup
+        altered = self._state.after(change)
+        self._state = self._state.spoil((setup.key,))  # neither the one nor the other: if this fails, it is made anew
+        out = self._new_place(was)
+        for step in change.steps:
+            failure = yield from self._attempted(step, out)
+            if failure:
+                return failure
+        yield self._record(Altered(self._now(), setup.key, was.signature, setup.signature))
+        self._places.pop(was.signature, None)
+        self._state = altered
         return None
 
     def _unmake(self, setup: Setup) -> Generator[Event, None, _Failure | None]:

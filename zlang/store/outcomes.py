@@ -10,7 +10,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from zlang.run.events import Begin, Commit, End, Fail, Finish, Interrupt, Made, Recorded, Session, Start, Unmade
+from zlang.run.events import (
+    Altered,
+    Begin,
+    Commit,
+    End,
+    Fail,
+    Finish,
+    Interrupt,
+    Made,
+    Recorded,
+    Session,
+    Start,
+    Unmade,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +104,7 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
                 before = found.attempts.get((trial, replicate))
                 if before is None or before.failed is not None:
                     found.attempts[trial, replicate] = _failed(event, began)
-            case Made() | Unmade() | Finish() | Interrupt():
+            case Made() | Altered() | Unmade() | Finish() | Interrupt():
                 pass
             case _:
                 assert_never(event)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A test
 #
-# 4 trials; needs a POSIX shell with coreutils and util-linux, or busybox. Usage: sh plan.sh --help
+# 5 trials; needs a POSIX shell with coreutils and util-linux, or busybox. Usage: sh plan.sh --help
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317
 set -u
 CDPATH=''
@@ -10,7 +10,7 @@ export CDPATH LC_ALL
 z_title='A test'
 z_plan=c0ffee
 z_word='sweep-it'
-z_trials=4
+z_trials=5
 
 # ---- How a plan is carried out. What is particular to this plan stands below. ----
 # Everything of ours is called z_* so that no variable of the user's is changed for the commands.
@@ -123,6 +123,15 @@ z_forget_left() {
   z_left=$z_rest
 }
 
+z_rename_left() {
+  z_rest=
+  for z_each in $z_left; do
+    [ "$z_each" != "$1" ] || z_each=$2
+    z_rest="$z_rest $z_each"
+  done
+  z_left=$z_rest
+}
+
 z_note_left() {
   case " $z_left " in
     *" $1 "*) ;;
@@ -138,7 +147,7 @@ z_recall() {
   [ -e "$z_dir/journal.jsonl" ] || return 0
   z_mend_journal
   tr '\0' '?' <"$z_dir/journal.jsonl" | grep -e '"event":"commit"' -e '"event":"fail"' -e '"event":"made"' -e '"event":"unmade"' \
-    -e '"event":"start".*"out":"setups/' -e '"event":"end".*"out":"facts","rc":0,' \
+    -e '"event":"altered"' -e '"event":"start".*"out":"setups/' -e '"event":"end".*"out":"facts","rc":0,' \
     >"$z_dir/.done/lines"
   while IFS= read -r z_line; do
     z_believed && z_recall_line
@@ -161,6 +170,12 @@ z_recall_line() {
     made)
       z_field signature
       z_note_left "$z_value"
+      ;;
+    altered)
+      z_field was
+      z_was=$z_value
+      z_field signature
+      z_rename_left "$z_was" "$z_value"
       ;;
     unmade)
       z_field signature
@@ -537,8 +552,11 @@ settle() {
 
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
-setup() { # NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT; keys by number, 0 = no parent
-  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_place_$1='' z_tries_$1=0"
+# NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parent; bases by number, 0 = none;
+# settings by number, with an r if what stands on it has to be laid out again.
+setup() {
+  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8"
+  eval "z_place_$1='' z_tries_$1=0"
   case " $z_left " in
     *" $2 "*) z_found="$z_found$2=$1 " ;;
   esac
@@ -599,22 +617,78 @@ z_bring() {
         esac
         ;;
     esac
-    z_clear "$z_key" && z_make "$z_needed" || return 1
+    if z_can_alter "$z_needed"; then
+      z_alter "$z_was" "$z_needed" || return 1
+    else
+      z_clear "$z_key" && z_make "$z_needed" || return 1
+    fi
   done
 }
 
-# Unmake what is there under a key, and all that stands on it, latest first.
-z_clear() {
-  z_doomed=" $1 " z_clearing=
+# What stands under a key, and all that stands on it, latest first: the numbers in z_found_upon.
+z_upon() {
+  z_doomed=" $1 " z_found_upon=
   for z_each in $z_standing; do
     eval "z_key=\$z_key_$z_each z_parent=\$z_parent_$z_each"
     case $z_doomed in
       *" $z_parent "*) z_doomed="$z_doomed$z_key " ;;
     esac
     case $z_doomed in
-      *" $z_key "*) z_clearing="$z_each $z_clearing" ;;
+      *" $z_key "*) z_found_upon="$z_each $z_found_upon" ;;
     esac
   done
+}
+
+# Whether setup $1 is a state into which what stands can be brought as it is; that is z_was then.
+z_can_alter() {
+  eval "z_wanted=\$z_key_$1 z_base=\$z_base_$1"
+  [ "$z_base" != 0 ] || return 1
+  case $z_stale in
+    *" $z_wanted "*) return 1 ;;
+  esac
+  for z_was in $z_standing; do
+    eval "z_each=\$z_key_$z_was"
+    [ "$z_each" = "$z_wanted" ] || continue
+    eval "[ \"\$z_base_$z_was\" = $z_base ]"
+    return
+  done
+  return 1
+}
+
+z_alter() { # WAS NUMBER
+  eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
+  z_spoil "$z_altered" # neither the one nor the other: if this fails, it is made anew
+  z_setup_attempt "$1"
+  z_is_rewritten=
+  for z_setting in $z_to_set; do
+    case $z_is_set in
+      *" $z_setting "*) continue ;;
+    esac
+    "set_${z_setting%r}" || return 1
+    case $z_setting in
+      *r) z_is_rewritten=1 ;;
+    esac
+  done
+  eval "z_now_is_altered \"\$z_json_$2\" \"\$z_sig_$1\" \"\$z_sig_$2\"; z_place_$1="
+  z_freshen "$z_altered"
+  z_rest=
+  for z_each in $z_standing; do
+    [ "$z_each" != "$1" ] || z_each=$2
+    z_rest="$z_rest $z_each"
+  done
+  z_standing=$z_rest
+  [ -n "$z_is_rewritten" ] || return 0
+  z_upon "$z_altered"
+  for z_each in $z_found_upon; do
+    eval "z_key=\$z_key_$z_each"
+    [ "$z_key" = "$z_altered" ] || z_spoil "$z_key"
+  done
+}
+
+# Unmake what is there under a key, and all that stands on it, latest first.
+z_clear() {
+  z_upon "$1"
+  z_clearing=$z_found_upon
   for z_unmaking in $z_clearing; do
     z_unmake "$z_unmaking" || return 1
   done
@@ -638,6 +712,10 @@ z_make() {
 # At the moment at which the last command ended.
 z_now_is() {
   z_write "\"$1\",\"key\":$2,\"signature\":\"$3\""
+}
+
+z_now_is_altered() {
+  z_write "\"altered\",\"key\":$1,\"was\":\"$2\",\"signature\":\"$3\""
 }
 
 z_unmake() {
@@ -747,18 +825,20 @@ END_OF_PLAN
 source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
-{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":4,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"format":1}}
-{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
-{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"format":1}}
+{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[]}}
+{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[]}}
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}]}}
 {"trial":{"number":2,"identity":"t2","replicate":1,"block":1,"factors":{"bs":8192},"cache":"as_is","setups":["p1","d1"],"spoils":["data"],"steps":[{"name":"breaks","action":"measure","command":"echo oops >&2; exit 3","why":"a test","timeout":30,"host":"local","expect":null,"reader":null},{"name":"never","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
 {"trial":{"number":3,"identity":"t3","replicate":1,"block":1,"factors":{"engine":"libaio","direct":true,"ramp":null},"cache":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
-{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}]}}
 {"trial":{"number":4,"identity":"t4","replicate":1,"block":1,"factors":{"bs":16384},"cache":"as_is","setups":["p2"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
+{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}]}}
+{"trial":{"number":5,"identity":"t5","replicate":1,"block":1,"factors":{"bs":20480},"cache":"as_is","setups":["p3"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}]}}
 END_OF_PLAN
 
 # the pool
-setup 1 p1 1 0 '"pool"' 'the pool'
+setup 1 p1 1 0 '"pool"' 'the pool' 0 ''
 make_1() {
   # a test
   step make-p1 30 :
@@ -769,7 +849,7 @@ unmake_1() {
 }
 
 # the data
-setup 2 d1 2 1 '"data"' 'the data'
+setup 2 d1 2 1 '"data"' 'the data' 0 ''
 make_2() {
   # a test
   step make-d1 30 :
@@ -780,7 +860,7 @@ unmake_2() {
 }
 
 # the pool
-setup 3 p2 1 0 '"pool"' 'the pool'
+setup 3 p2 1 0 '"pool"' 'the pool' 1 '1 2r'
 make_3() {
   # a test
   step make-p2 30 :
@@ -788,6 +868,29 @@ make_3() {
 unmake_3() {
   # a test
   step unmake-p2 30 :
+}
+set_1() {
+  # a test
+  step set-sync 30 ':; : on'
+}
+set_2() {
+  # a test
+  step set-block 30 ':; : 8'
+}
+
+# the pool
+setup 4 p3 1 0 '"pool"' 'the pool' 1 '1 3r'
+make_4() {
+  # a test
+  step make-p3 30 :
+}
+unmake_4() {
+  # a test
+  step unmake-p3 30 :
+}
+set_3() {
+  # a test
+  step set-block 30 ':; : 9'
 }
 
 begin_run
@@ -829,6 +932,13 @@ if trial 3 t3 1 'engine=libaio, direct=true, ramp=-' '1 2' ''; then
 fi
 
 if trial 4 t4 1 bs=16384 '3' ''; then
+  # a test
+  step measure 30 :
+  settle
+  ended
+fi
+
+if trial 5 t5 1 bs=20480 '4' ''; then
   # a test
   step measure 30 :
   settle

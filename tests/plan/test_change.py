@@ -1,0 +1,209 @@
+"""Resources that are changed while they stand: a plan is replayed on a model of the machine."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.plan.plan import Plan, Setup, Step, Trial
+from zlang.plan.state import Alter, State
+from zlang.source import Source
+
+KINDS = """
+kind place: resource {
+  property disks: count { required = on }
+  property sync: off | always { default = off  cost = live }
+  property block: size { default = 8KiB  cost = rewrite }
+  offers dir = "/{name}"
+  create { sh "make {name} disks={disks} sync={sync} block={block}" }
+  change { sh "set {name} {key}={value}" }
+  destroy { sh "remove {name}" }
+}
+kind corpus: resource on place {
+  property files: count { required = on }
+  property hint: bool { default = off  doc = "whether it is laid out by what the place is set to" }
+  property depth: count { default = 1  cost = live }
+  offers dir = "{on.dir}/{name}"
+  create { sh "lay {name} files={files} depth={depth} hint={if hint then on.sync else 0}" }
+  change { sh "set {name} {key}={value}" }
+  destroy { sh "remove {name}" }
+}
+kind churn: workload {
+  needs dir as at
+  writes = spoils == on
+  property spoils: bool { default = off }
+  property level: count { default = 1 }
+  run { sh "work {level}" }
+}
+kind age: treatment {
+  needs dir as at
+  property by: count { default = 1 }
+  apply { sh "age {by}" }
+}
+"""
+
+PROGRAM = (
+    KINDS
+    + """
+place pool { disks = 1 | 2  sync = off | always  block = 4KiB | 8KiB }
+corpus tree on pool { files = 10 | 20  depth = 1 | 2  hint = HINT }
+churn work { level = 1 | 2  spoils = SPOILS }
+age aged {}
+experiment e { on = tree  before = BEFORE  run = work  repeat = 2 }
+"""
+)
+
+
+def plan_of(text: str, seed: int = 1) -> Plan:
+    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    assert checked.findings == ()
+    return pipeline.plan(checked, pipeline.choose(checked, None), seed, Overrides()).plan
+
+
+@dataclass
+class Machine:
+    """What the commands of the kinds above would do: each thing with what it is, and was when it was laid out."""
+
+    things: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def run(self, step: Step) -> None:
+        verb, *words = step.command.split()
+        said = dict(word.split("=") for word in words if "=" in word)
+        match verb:
+            case "make":
+                assert not self.things, "a place is made where nothing stands"
+                self.things[words[0]] = said
+            case "lay":
+                assert words[0] not in self.things
+                self.things[words[0]] = {**said, "block": self.things["pool"]["block"]}
+            case "set":
+                self.things[words[0]] |= said
+            case "age":
+                tree = self.things["tree"]
+                assert "age" not in tree, "what is aged was laid out anew"
+                tree["age"] = words[0]
+            case "remove":
+                assert words[0] == "tree" or "tree" not in self.things
+                del self.things[words[0]]
+
+
+def check(machine: Machine, trial: Trial) -> None:
+    """The machine is as the factors say, and so it was when the tree was laid out, but for what holds at once."""
+    asked = {name: str(value) for name, value in trial.factors.items()}
+    pool, tree = machine.things["pool"], machine.things["tree"]
+    assert {name: pool[name] for name in ("disks", "sync", "block")} == {
+        n: asked[n] for n in ("disks", "sync", "block")
+    }
+    assert (tree["files"], tree["depth"], tree["block"]) == (asked["files"], asked["depth"], asked["block"])
+    assert tree["hint"] in {asked["sync"], "0"}
+    assert ("age" in tree) == (asked.get("before") == "aged")
+
+
+@pytest.mark.parametrize("hint", ["off", "on"])
+@pytest.mark.parametrize("before", ["none", "none | aged"])
+@given(seed=st.integers(0, 10_000), spoils=st.booleans(), faults=st.sampled_from([0.0, 0.1]))
+@settings(max_examples=6, deadline=None)
+def test_no_trial_is_measured_in_another_state_than_its_own(
+    hint: str, before: str, seed: int, spoils: bool, faults: float
+) -> None:
+    text = PROGRAM.replace("HINT", hint).replace("BEFORE", before).replace("SPOILS", "on" if spoils else "off")
+    plan = plan_of(text, seed)
+    machine, state, known, chance = Machine(), State(), dict[str, Setup](), random.Random(seed)
+    seen = Counter[tuple[str, int]]()
+    for item in plan.items():
+        if isinstance(item, Setup):
+            known[item.signature] = item
+            continue
+        seen[item.identity, item.replicate] += 1
+        for change in state.changes([known[signature] for signature in item.setups]):
+            is_broken = isinstance(change, Alter) and chance.random() < faults
+            for step in change.steps[:1] if is_broken else change.steps:
+                machine.run(step)
+            if is_broken:  # as the runner has it: neither the one state nor the other
+                state = state.spoil([change.setup.key])
+                break
+            state = state.after(change)
+        else:
+            check(machine, item)
+            state = state.spoil(item.spoils)
+    for unmake in state.teardown():
+        for step in unmake.steps:
+            machine.run(step)
+    assert machine.things == {}
+    assert set(seen.values()) == {1}
+    assert len(seen) == plan.header.trials
+
+
+def counted(text: str) -> Counter[str]:
+    """How often each thing is made, altered and unmade in a plan."""
+    state, known, counts = State(), dict[str, Setup](), Counter[str]()
+    for item in plan_of(text).items():
+        if isinstance(item, Setup):
+            known[item.signature] = item
+            continue
+        for change in state.changes([known[signature] for signature in item.setups]):
+            state = state.after(change)
+            counts[f"{type(change).__name__} {change.setup.key}"] += 1
+        state = state.spoil(item.spoils)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("swept", "expected"),
+    [
+        ("sync = off | always", {"Make pool": 1, "Make tree": 1}),
+        ("block = 4KiB | 8KiB", {"Make pool": 1, "Make tree": 2, "Alter pool": 1, "Unmake tree": 1}),
+        ("disks = 2 | 3", {"Make pool": 2, "Make tree": 2, "Unmake pool": 1, "Unmake tree": 1}),
+        ("(sync, block) = (off, 4KiB) | (always, 8KiB)", {"Make pool": 1, "Make tree": 2}),
+    ],
+)
+def test_a_sweep_makes_as_little_anew_as_its_cost_says(swept: str, expected: dict[str, int]) -> None:
+    swept = swept if "disks" in swept else f"disks = 1  {swept}"
+    text = f"{KINDS}place pool {{ {swept} }}\ncorpus tree on pool {{ files = 10 }}\nchurn work {{ level = 1 | 2 }}\n"
+    counts = counted(f"{text}experiment e {{ on = tree  run = work  repeat = 3 }}\n")
+    assert expected.items() <= counts.items()
+
+
+def test_what_is_given_is_not_changed() -> None:
+    kinds = KINDS.replace("  change {", '  present { sh "test -d {name}" }\n  change {', 1)
+    things = "given place pool { disks = 1  sync = off | always }\nchurn work {}\n"
+    plan = plan_of(f"{kinds}{things}experiment e {{ on = pool  run = work }}\n")
+    given_things = [item for item in plan.items() if isinstance(item, Setup)]
+    assert len(given_things) == 2
+    for thing in given_things:
+        assert ([step.command for step in thing.make], thing.unmake, thing.settings) == (["test -d pool"], (), ())
+
+
+def test_in_a_change_the_lists_hold_what_the_property_at_hand_adds() -> None:
+    text = """
+    kind place: resource {
+      lists = [settings]
+      property path: path { required = on }
+      property sync: bool { cost = live  settings = ["-o", if sync then "sync=always" else "sync=off"] }
+      property block: size { cost = rewrite  settings = ["-o", "block={block}"] }
+      offers dir = "{path}"
+      create { sh "make {settings} {path}" }
+      change { sh "set {settings} {path}" { why = "set it" } }
+      destroy { sh "remove {path}" }
+    }
+    shell look { command = "ls"  writes = off }
+    place p { path = "it's"  sync = on  block = 8k }
+    experiment e { on = p  run = look }
+    """
+    (setup,) = (item for item in plan_of(text).items() if isinstance(item, Setup))
+    assert setup.make[0].command == "make -o sync=always -o block=8192 'it'\"'\"'s'"
+    assert [(setting.name, setting.rewrites, setting.steps[0].name) for setting in setup.settings] == [
+        ("sync", False, "change-p-sync"),
+        ("block", True, "change-p-block"),
+    ]
+    assert [setting.steps[0].command for setting in setup.settings] == [
+        "set -o sync=always 'it'\"'\"'s'",
+        "set -o block=8192 'it'\"'\"'s'",
+    ]
