@@ -38,7 +38,7 @@ def test_a_program_is_sound_and_can_be_planned(name: str, text: str) -> None:
 
 
 def test_the_language_page_names_every_limit() -> None:
-    from zlang.check.resolve import LONGEST_RANGE
+    from zlang.check.ranges import LONGEST_RANGE
     from zlang.space.space import LIMIT
     from zlang.syntax.parse import DEEPEST, LONGEST
 

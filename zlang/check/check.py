@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from zlang.check import library, types
+from zlang.check.expressions import unknown
 from zlang.check.kinds import kind_of
 from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Program
 from zlang.check.reserved import RESERVED
-from zlang.check.resolve import Resolver, unknown
+from zlang.check.resolve import Resolver
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.diagnostics import MOST, Code, Diagnostic, Severity
 from zlang.record import Record

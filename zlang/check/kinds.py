@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from zlang.check import types, values
+from zlang.check.expressions import constant
+from zlang.check.instances import Frame
 from zlang.check.program import (
     ABSENT,
     COSTS,
@@ -23,7 +25,8 @@ from zlang.check.program import (
     Value,
     Variable,
 )
-from zlang.check.resolve import Frame, Resolver, constant, joined
+from zlang.check.resolve import Resolver
+from zlang.check.texts import joined
 from zlang.check.types import STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic
 from zlang.record import Record

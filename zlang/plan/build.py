@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from zlang.check import values
+from zlang.check.instances import Frame
 from zlang.check.kinds import option_word
 from zlang.check.program import (
     Experiment,
@@ -22,7 +23,7 @@ from zlang.check.program import (
     Symbol,
     Value,
 )
-from zlang.check.resolve import Frame, shell_text
+from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
 from zlang.plan.plan import Action, Factor, Header, Plan, Scalar, Setup, Step, Trial

@@ -12,8 +12,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 from zlang.check import values
+from zlang.check.instances import Frame
 from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Symbol, Value
-from zlang.check.resolve import Frame, shell_text
+from zlang.check.texts import shell_text
 from zlang.plan.plan import Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
 

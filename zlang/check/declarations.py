@@ -1,0 +1,215 @@
+"""Declared things: their properties by type, their parent by kind, and what their members are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zlang.check import types
+from zlang.check.choices import Choices
+from zlang.check.expressions import constant, unknown
+from zlang.check.instances import Frame, InstanceBuilder, checked_value
+from zlang.check.names import EXAMPLES
+from zlang.check.program import ABSENT, COSTS, Expr, FactorDef, Kind, PropertyDef, Value
+from zlang.check.scope import Path
+from zlang.check.types import STRING, Type
+from zlang.diagnostics import Code, ProgramError
+from zlang.source import Span
+from zlang.suggest import did_you_mean, nearest
+from zlang.syntax import tree
+
+
+class Declarations(Choices):
+    """What a declaration makes."""
+
+    def _make(self, node: tree.Make, path: Path) -> Expr:
+        return self.declare(node.span, node.kind, node.parent, node.items, path, path[-1], is_given=False)
+
+    def declare(
+        self,
+        span: Span,
+        kind_name: tree.Name,
+        parent: tree.Expr | None,
+        items: tuple[tree.Item, ...],
+        path: Path,
+        label: str,
+        *,
+        is_given: bool,
+    ) -> Expr:
+        """A declared thing: its properties by type, its parent by kind."""
+        kind = self.scope.kind(kind_name)
+        if kind is None:
+            name = str(kind_name)
+            hint = self.scope.kind_hint(name) or did_you_mean(name, self.scope.kind_names())
+            self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
+            return unknown(span)
+        if is_given and kind.action("present") is None:
+            self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name))
+        stands_on = self._parent(kind, parent, span, path)
+        fields = self._fields(kind, items, path)
+        for name in kind.required:
+            given = name in fields or any(_names(item, name) for item in items)
+            if not given and not _misspelt(kind, items, name):
+                hint = f"add `{name} = {_example(kind.properties[name].type)}`"
+                self.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=name, hint=hint))
+        exprs = [*fields.values(), *([stands_on] if stands_on else [])]
+        axes = tuple(axis for expr in exprs for axis in expr.axes)
+        reads = frozenset[str]().union(*(expr.reads for expr in exprs))
+        builder = InstanceBuilder(kind, path, label, fields, stands_on, reads, is_given=is_given)
+
+        def member(what: str, where: Span) -> Expr | None:
+            if what in fields:
+                return fields[what]
+            if what in kind.properties:
+                return self._default(kind.properties[what], where, builder, reads)
+            if what in kind.offers:
+                offer = kind.offers[what]
+
+                def offered(point: Any) -> Value:
+                    return offer.value(Frame(builder(point)))
+
+                return Expr(where, STRING, offered, reads=reads, depth=1 + max((e.depth for e in exprs), default=0))
+            return None
+
+        beneath = stands_on.type.kinds | stands_on.type.beneath if stands_on else frozenset[str]()
+        made = Expr(span, Type(kinds=frozenset({kind.name}), beneath=beneath), builder, axes, reads, member)
+        return self._sized(made, [*exprs, *([stands_on] if stands_on else [])])
+
+    def _default(self, definition: PropertyDef, where: Span, builder: InstanceBuilder, reads: frozenset[str]) -> Expr:
+        """A property that was not given."""
+        default = definition.default
+        if default is None:
+            return constant(where, definition.type, ABSENT)
+        if default.is_constant:
+            return constant(where, definition.type, default.value(None))
+        return Expr(where, definition.type, lambda point: default.value(Frame(builder(point))), reads=reads, depth=1)
+
+    def _parent(self, kind: Kind, parent: tree.Expr | None, span: Span, path: Path) -> Expr | None:
+        if parent is None:
+            if kind.parents and "host" not in kind.parents and kind.role == "resource":
+                expected = " or ".join(f"a `{p}`" for p in kind.parents)
+                self.report(
+                    Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it stands on {expected}")
+                )
+            return None
+        resolved = self.single(parent) if isinstance(parent, tree.Name) else self.resolve(parent, (*path, "on"))
+        if resolved.type.unknown:
+            return resolved
+        if not resolved.type.kinds or not all(self._carries(name, kind) for name in resolved.type.kinds):
+            expected = " or ".join(f"a `{p}`" for p in kind.parents) or "nothing"
+            place = f"what `{kind.name}` stands on"
+            self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type))
+        return resolved
+
+    def _carries(self, parent: str, kind: Kind) -> bool:
+        """Whether a kind may stand on another: it is named, or it offers what is named."""
+        offered = self.scope.kind_called(parent)
+        return parent in kind.parents or (offered is not None and bool(set(offered.offers) & set(kind.parents)))
+
+    def _fields(self, kind: Kind, items: tuple[tree.Item, ...], path: Path) -> dict[str, Expr]:
+        fields: dict[str, Expr] = {}
+        places: dict[str, Span] = {}
+        for item in items:
+            words = item.names if isinstance(item, tree.Zip) else (item.name,) if isinstance(item, tree.Field) else ()
+            for word in words:
+                if word.text in places:
+                    finding = Code.DUPLICATE.at(word.span, name=word.text)
+                    self.report(finding.also(places[word.text], "first defined here"))
+            if any(word.text in places for word in words):
+                continue
+            places |= {word.text: word.span for word in words}
+            if isinstance(item, tree.Where):
+                hint = "`where` belongs to an experiment"
+                self.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found="`where`", hint=hint))
+            elif isinstance(item, tree.Zip):
+                known = {w.text: d.type for w in item.names if (d := self._definition(kind, w))}
+                for name, one in self.zip(item, path, known).items():
+                    if name in known:
+                        self._note_cost(kind, kind.properties[name], one)
+                        fields[name] = self._checked(kind.properties[name], one)
+            elif item.name.text == "label":
+                continue
+            elif (definition := self._definition(kind, item.name)) is not None:
+                name = item.name.text
+                resolved = self.typed(item.value, (*path, name), name, definition.type)
+                self._note_cost(kind, definition, resolved)
+                fields[name] = self._checked(definition, resolved)
+        return fields
+
+    def _note_cost(self, kind: Kind, definition: PropertyDef, given: Expr) -> None:
+        """What it takes to go to another level of a factor: as much as the dearest property that it decides."""
+        if kind.role != "resource":
+            return
+        cost = definition.cost if kind.action("change") or definition.cost == "manual" else "create"
+        for axis in given.axes:
+            factor = self.factors.get(axis.path)
+            if factor is not None and (not factor.cost or COSTS.index(cost) > COSTS.index(factor.cost)):
+                columns = (factor.columns, factor.types, factor.size, factor.level)
+                self.factors[axis.path] = FactorDef(factor.path, *columns, factor.span, cost)
+
+    def _definition(self, kind: Kind, word: tree.Word) -> PropertyDef | None:
+        found = kind.properties.get(word.text)
+        if found is None:
+            hint = did_you_mean(word.text, kind.properties) or f"`zlang kinds {kind.name}` lists them"
+            self.report(Code.UNKNOWN_PROPERTY.at(word.span, kind=kind.name, name=word.text, hint=hint))
+        return found
+
+    def _checked(self, definition: PropertyDef, resolved: Expr) -> Expr:
+        """The value, held to what its property allows: now where it is constant, at its point where it is not."""
+        if resolved.type.unknown:
+            return resolved
+        faults: set[tuple[int, int]] = set()
+        for leaf in resolved.leaves or (resolved,):
+            if not leaf.is_constant:
+                continue
+            try:
+                checked_value(definition, leaf.value(None), leaf.span)
+            except ProgramError as error:
+                if (leaf.span.start, leaf.span.end) not in faults:
+                    self.report(error.diagnostic)
+                faults.add((leaf.span.start, leaf.span.end))
+        is_path = "path" in definition.type.scalars
+        if resolved.is_constant:
+            known = resolved.value(None)
+            if is_path and isinstance(known, str) and known.startswith("-"):
+                known = f"./{known}"
+            return Expr(resolved.span, resolved.type, lambda _: known, is_constant=True)
+        plain = definition.allow is None and definition.unit is None and not is_path
+        all_constant = all(leaf.is_constant for leaf in resolved.leaves) if resolved.leaves else False
+        if plain or (all_constant and not is_path):
+            return resolved
+
+        def value(point: Any) -> Value:
+            known = resolved.value(point)
+            checked_value(definition, known, resolved.span)
+            return f"./{known}" if is_path and isinstance(known, str) and known.startswith("-") else known
+
+        return Expr(
+            resolved.span,
+            resolved.type,
+            value,
+            resolved.axes,
+            resolved.reads,
+            resolved.member,
+            resolved.leaves,
+            depth=resolved.depth,
+            work=resolved.work,
+        )
+
+
+def _names(item: tree.Item, name: str) -> bool:
+    if isinstance(item, tree.Zip):
+        return any(word.text == name for word in item.names)
+    return isinstance(item, tree.Field) and item.name.text == name
+
+
+def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
+    """Whether a field that the kind does not have may have been meant to be this one."""
+    given = [item.name.text for item in items if isinstance(item, tree.Field)]
+    return any(word not in kind.properties and nearest(word, [name]) for word in given)
+
+
+def _example(type_: Type) -> str:
+    for scalar in types.SCALARS:
+        if scalar in type_.scalars:
+            return EXAMPLES.get(scalar, '"…"' if scalar in {"path", "command"} else "…")
+    return type_.words[0].name if type_.words else "…"

@@ -1,0 +1,105 @@
+"""What all expressions have in common: they are worked out at once where they are the same everywhere, within limits.
+
+Rule: this knows no form of expression. Each module of forms (`texts`, `names`, `operators`, `ranges`, `choices`,
+`declarations`) adds those it is named for, and `resolve` joins them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from zlang import units
+from zlang.check import types, values
+from zlang.check.program import ABSENT, Expr, FactorDef, Value
+from zlang.check.scope import Path, Scope
+from zlang.check.types import UNKNOWN, Type
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.source import Span
+from zlang.syntax import tree
+from zlang.syntax.parse import DEEPEST
+from zlang.units import Quantity
+
+MOST_WORK = 100_000
+
+
+def constant(span: Span, type_: Type, value: Value) -> Expr:
+    """An expression that is the same everywhere."""
+    return Expr(span, type_, lambda _: value, is_constant=True)
+
+
+def unknown(span: Span) -> Expr:
+    """Stands for what could not be resolved."""
+    return Expr(span, UNKNOWN, lambda _: ABSENT)
+
+
+class Expressions(ABC):
+    """Resolves the expressions of one scope; collects findings and the factors it meets."""
+
+    def __init__(
+        self, scope: Scope, report: Callable[[Diagnostic], None], factors: dict[str, FactorDef] | None = None
+    ) -> None:
+        self.scope = scope
+        self.report = report
+        self.factors = {} if factors is None else factors
+        self.given_to = ""
+
+    @abstractmethod
+    def resolve(self, node: tree.Expr, path: Path, expected: Type | None = None) -> Expr:
+        """The expression; a choice in it is a factor under `path`."""
+
+    @abstractmethod
+    def typed(self, node: tree.Expr, path: Path, name: str, expected: Type) -> Expr:
+        """The expression, which must be of a type; `name` is what it is given to."""
+
+    @abstractmethod
+    def single(self, node: tree.Expr, expected: Type | None = None) -> Expr:
+        """An expression that is no choice itself."""
+
+    @abstractmethod
+    def condition(self, node: tree.Expr) -> Expr:
+        """An expression that must be true or false."""
+
+    def _guard(self, span: Span, work: Callable[[], Value]) -> Value:
+        try:
+            return work()
+        except ZeroDivisionError:
+            raise ProgramError(Code.DIVISION.at(span)) from None
+        except values.ValueProblem as problem:
+            raise ProgramError(Code.NOT_SHOWN.at(span, message=str(problem))) from None
+
+    def _combined(self, span: Span, type_: Type, value: Callable[[Any], Value], parts: list[Expr]) -> Expr:
+        """What is worked out from parts: at once where they are the same everywhere."""
+        reads = frozenset[str]().union(*(part.reads for part in parts))
+        axes = tuple({axis.path: axis for part in parts for axis in part.axes}.values())
+        made = self._sized(Expr(span, type_, value, axes, reads), parts)
+        if made.type.unknown or not all(part.is_constant for part in parts):
+            return made
+        try:
+            known = value({})
+        except ProgramError as error:
+            self.report(error.diagnostic)
+            return unknown(span)
+        if isinstance(known, Quantity):
+            return constant(span, type_, known)
+        return Expr(span, type_, lambda _: known, is_constant=True, depth=made.depth, work=made.work)
+
+    def _sized(self, expr: Expr, parts: Iterable[Expr]) -> Expr:
+        """The expression with what it takes to work it out; a finding where that is too much."""
+        depth, work = 1, 1
+        for part in parts:
+            depth, work = max(depth, part.depth + 1), work + part.work
+        if depth > DEEPEST:
+            hint = "it uses names that use names that use names …"
+            self.report(Code.TOO_DEEP.at(expr.span, limit=DEEPEST, hint=hint))
+            return unknown(expr.span)
+        if work > MOST_WORK:
+            self.report(Code.TOO_MUCH.at(expr.span, limit=f"{MOST_WORK:,}"))
+            return unknown(expr.span)
+        given = (expr.span, expr.type, expr.value, expr.axes, expr.reads, expr.member, expr.leaves, expr.is_constant)
+        return Expr(*given, depth, work)
+
+    def _dimension(self, expr: Expr) -> units.Dimension | None:
+        numbers = {types.DIMENSION_OF[s] for s in expr.type.scalars if s in types.DIMENSION_OF}
+        return next(iter(numbers)) if len(numbers) == 1 and expr.type.scalars <= types.NUMERIC else None

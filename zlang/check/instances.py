@@ -1,0 +1,101 @@
+"""Declared things at a point, where their kinds' templates are filled in, and what their properties may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from zlang import units
+from zlang.check import values
+from zlang.check.program import Absent, Expr, Instance, Kind, PropertyDef, Value
+from zlang.check.scope import Path
+from zlang.diagnostics import Code, ProgramError
+from zlang.source import Span
+from zlang.units import Quantity
+
+
+class Frame:
+    """Where a kind's templates are filled in: a declared thing, its target, and what the plan knows."""
+
+    __slots__ = ("context", "instance", "target")
+
+    def __init__(
+        self, instance: Instance | None, target: Instance | None = None, context: Mapping[str, Value] | None = None
+    ) -> None:
+        self.instance = instance
+        self.target = target
+        self.context = context or {}
+
+
+class InstanceBuilder:
+    """The declared thing at a point; points that agree in what it reads share one."""
+
+    __slots__ = ("cache", "fields", "is_given", "key", "kind", "kind_digest", "label", "order", "parent", "said")
+
+    def __init__(
+        self,
+        kind: Kind,
+        path: Path,
+        label: str,
+        fields: Mapping[str, Expr],
+        parent: Expr | None,
+        reads: frozenset[str],
+        *,
+        is_given: bool,
+    ) -> None:
+        self.kind, self.fields, self.parent, self.is_given = kind, fields, parent, is_given
+        self.key, self.label = values.safe_name(path), label
+        self.order = tuple(sorted(reads))
+        self.cache: dict[tuple[int | None, ...], Instance] = {}
+        self.kind_digest = ""
+        self.said = values.Memory(lambda name, value: f"{name}={values.canonical(value)}{kind.properties[name].said}")
+
+    def __call__(self, point: Any) -> Instance:
+        """The declared thing."""
+        key = tuple([point.get(path) for path in self.order])
+        known = self.cache.get(key)
+        if known is None:
+            if len(self.cache) >= 1024:  # noqa: PLR2004 - enough for the things that trials share; the rest stream by
+                self.cache.clear()
+            known = self.cache[key] = self._build(point)
+        return known
+
+    def _build(self, point: Any) -> Instance:
+        given: dict[str, Value] = {}
+        for name, field in self.fields.items():
+            value = field.value(point)
+            if not isinstance(value, Absent):
+                given[name] = value
+        parent = self.parent.value(point) if self.parent else None
+        on = parent if isinstance(parent, Instance) else None
+        text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
+        self.kind_digest = self.kind_digest or values.template_digest(self.kind)
+        digest = values.digest(self.kind_digest, on.digest if on else "", text)
+        return Instance(self.kind, self.key, self.label, given, on, self.is_given, digest)
+
+
+def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
+    """Raise ProgramError where a property cannot have this value."""
+    if isinstance(value, Absent):
+        return
+    if definition.unit is not None and isinstance(value, Quantity):
+        unit = definition.unit
+        if (value.amount / unit.amount).denominator != 1:
+            raise ProgramError(
+                Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=f"`{units.show(unit)}`")
+            )
+    elif isinstance(value, Quantity) and value.dimension in (units.SIZE, units.DURATION, units.RATE):
+        if not value.is_whole:
+            unit_name = {units.SIZE: "bytes", units.DURATION: "seconds"}.get(value.dimension, "bytes per second")
+            raise ProgramError(Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=unit_name))
+    if definition.allow is not None and isinstance(value, Quantity):
+        limits = definition.allow.value(None)
+        assert isinstance(limits, tuple)
+        low, high = limits
+        below = isinstance(low, Quantity) and value.amount < low.amount
+        above = isinstance(high, Quantity) and value.amount > high.amount
+        if below or above:
+            hint = f"it can be {definition.allow_text}"
+            raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=units.show(value), hint=hint))
+    if isinstance(value, str) and "\0" in value:
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value="a text with a NUL character"))

@@ -1,0 +1,165 @@
+"""Operators: logic in three values, comparisons, arithmetic with units, `is`, `in` and `if`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from zlang import units
+from zlang.check import types, values
+from zlang.check.expressions import Expressions, constant, unknown
+from zlang.check.program import ABSENT, Absent, Expr, Instance, Symbol, Value
+from zlang.check.types import Type
+from zlang.diagnostics import Code
+from zlang.source import Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+
+class Operators(Expressions):
+    """What is worked out from one, two or three expressions."""
+
+    def _binary(self, node: tree.Binary) -> Expr:
+        if node.operator in {"and", "or"}:
+            sides = [self.condition(node.left), self.condition(node.right)]
+            combine = _both if node.operator == "and" else _either
+            left, right = sides
+            return self._combined(node.span, types.BOOL, lambda at: combine(left.value(at), right.value(at)), sides)
+        if node.operator == "in":
+            return self._contains(node)
+        if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
+            return self._comparison(node)
+        return self._arithmetic(node)
+
+    def _contains(self, node: tree.Binary) -> Expr:
+        left = self.single(node.left)
+        right = self.single(node.right, Type(element=left.type))
+
+        def value(at: Any) -> Value:
+            one, many = left.value(at), right.value(at)
+            if isinstance(one, Absent) or isinstance(many, Absent):
+                return None
+            return isinstance(many, tuple) and any(values.equal(one, other) for other in many)
+
+        if right.type.element is None and not right.type.unknown:
+            self.report(Code.WRONG_TYPE.at(right.span, name="in", expected="followed by a list", found=right.type))
+        return self._combined(node.span, types.BOOL, value, [left, right])
+
+    def _comparison(self, node: tree.Binary) -> Expr:
+        if _is_plain_word(node.left) and not _is_plain_word(node.right):
+            right = self.single(node.right)
+            left = self.single(node.left, right.type)
+        else:
+            left = self.single(node.left)
+            right = self.single(node.right, left.type)
+        span, operator = node.span, node.operator
+        if left.type.unknown or right.type.unknown:
+            return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
+        one, other = self._dimension(left), self._dimension(right)
+        if one is not None and other is not None and one != other:
+            verb = "compare"
+            self.report(Code.MIXED_UNITS.at(span, verb=verb, left=units.name_of(one), right=units.name_of(other)))
+        elif operator not in {"==", "!="} and (one is None or other is None):
+            odd = left if one is None else right
+            self.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="for numbers", found=odd.type))
+            return unknown(span)
+        elif (one is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
+            self.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type))
+        return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
+
+    def _comparing(self, span: Span, operator: str, left: Expr, right: Expr) -> Callable[[Any], Value]:
+        return lambda at: self._guard(span, lambda: values.compare(operator, left.value(at), right.value(at)))
+
+    def _arithmetic(self, node: tree.Binary) -> Expr:
+        left, right = self.single(node.left), self.single(node.right)
+        operator = node.operator
+        if left.type.unknown or right.type.unknown:
+            return unknown(node.span)
+        one, other = self._dimension(left), self._dimension(right)
+        if operator == "of" and one != units.SHARE:
+            self.report(Code.WRONG_TYPE.at(left.span, name="of", expected="for shares such as `50%`", found=left.type))
+            return unknown(node.span)
+        verb = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "of": "take a share of"}[operator]
+        if one is None or other is None or (operator in {"+", "-"} and one != other):
+            shown = [units.name_of(d) if d else str(e.type) for d, e in ((one, left), (other, right))]
+            self.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1]))
+            return unknown(node.span)
+        dimension = one if operator in {"+", "-"} else values.result_dimension(operator, one, other)
+        both_counts = left.type == types.COUNT and right.type == types.COUNT and operator != "/"
+        type_ = types.COUNT if both_counts else types.of_dimension(dimension)
+
+        last: tuple[Value, Value, Value] = (None, None, None)
+
+        def computed(at: Any) -> Value:
+            nonlocal last
+            first, second = left.value(at), right.value(at)
+            if first is not last[0] or second is not last[1]:  # most trials share both
+                last = (first, second, values.arithmetic(operator, first, second))
+            return last[2]
+
+        def value(at: Any) -> Value:
+            return self._guard(node.span, lambda: computed(at))
+
+        combined = self._combined(node.span, type_, value, [left, right])
+        if combined.is_constant and not combined.type.unknown:
+            known = combined.value({})
+            return constant(node.span, types.of_quantity(known), known) if isinstance(known, Quantity) else combined
+        return combined
+
+    def _not(self, node: tree.Not) -> Expr:
+        operand = self.condition(node.operand)
+
+        def value(at: Any) -> Value:
+            known = operand.value(at)
+            return None if known is None or isinstance(known, Absent) else not known
+
+        return self._combined(node.span, types.BOOL, value, [operand])
+
+    def _is_a(self, node: tree.IsA) -> Expr:
+        subject = self.single(node.value)
+        name = str(node.what)
+        declared = self.scope.kind(node.what) is not None or self.scope.lookup(node.what.path[0], node.what.span)
+        if not declared and subject.type.variant(name) is None and not subject.type.unknown:
+            known = [*self.scope.kind_names(), *self.scope.names(), *(word.name for word in subject.type.words)]
+            hint = did_you_mean(name, known) or self.scope.kind_hint(name)
+            self.report(Code.UNKNOWN_NAME.at(node.what.span, name=name, hint=hint))
+        kind = self.scope.kind(node.what)
+
+        def value(at: Any) -> Value:
+            known = subject.value(at)
+            if isinstance(known, Instance):
+                return known.label == name or (kind is not None and known.kind.name == kind.name)
+            if isinstance(known, Symbol):
+                return known.name == name
+            return None if isinstance(known, Absent) else False
+
+        return self._combined(node.span, types.BOOL, value, [subject])
+
+    def _if(self, node: tree.If, expected: Type | None) -> Expr:
+        condition = self.condition(node.condition)
+        sides = [self.single(node.then, expected), self.single(node.otherwise, expected)]
+
+        def value(at: Any) -> Value:
+            known = condition.value(at)
+            if known is None or isinstance(known, Absent):
+                return ABSENT
+            return sides[0 if known else 1].value(at)
+
+        return self._combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides])
+
+
+def _both(left: Value, right: Value) -> Value:
+    if left is False or right is False:
+        return False
+    return True if left is True and right is True else None
+
+
+def _either(left: Value, right: Value) -> Value:
+    if left is True or right is True:
+        return True
+    return False if left is False and right is False else None
+
+
+def _is_plain_word(node: tree.Expr) -> bool:
+    return isinstance(node, tree.Name) and len(node.path) == 1

@@ -1,0 +1,37 @@
+"""Where an expression looks its names up: a file, an experiment, or the templates of a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from zlang.check.program import Expr, Kind, Value
+from zlang.source import Span
+from zlang.syntax import tree
+
+Path = tuple[str, ...]
+
+
+class Scope(Protocol):
+    """Where names are looked up."""
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        """What the name stands for."""
+
+    def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
+
+    def kind(self, name: tree.Name) -> Kind | None:
+        """The kind of that name."""
+
+    def kind_called(self, name: str) -> Kind | None:
+        """The kind of a name as types know it, imported under whatever name."""
+
+    def kind_names(self) -> Iterable[str]:
+        """All kinds, for suggestions."""
+
+    def kind_hint(self, name: str) -> str:
+        """What to do about a kind that is not there."""
+
+    def is_given(self, name: str) -> Callable[[Any], Value] | None:
+        """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""
