@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from zlang.plan.plan import ROOT
+from zlang.run import journal
+from zlang.run.events import Altered, Made
 
 REPOSITORY = Path(__file__).parents[2]
 SIZES = {"ext4": "16MiB", "xfs": "320MiB", "btrfs": "256MiB"}
@@ -185,6 +188,46 @@ def test_the_script_of_the_sweep() -> None:
 def test_every_property_is_read_back(kind: str, properties: str) -> None:
     said = zlang("run", program(kind, properties, "allocation = sparse  offset = 4KiB"), "--yes", code=None)
     assert failed() == [], said
+
+
+SETTABLE = {
+    "ext4": (
+        """(commit, barrier, auto_da_alloc, discard, dioread_nolock, atime, lazytime,
+             max_batch_time, min_batch_time, inode_readahead_blks)
+           = (5s, on, off, on, off, noatime, on, 1ms, 0s, 16)
+           | (30s, off, on, off, on, relatime, off, 2ms, 10us, 64)""",
+        "stripe = 0 | 16",
+    ),
+    "xfs": ("(atime, lazytime) = (noatime, on) | (relatime, off)", "inodes = inode32 | inode64"),
+    "btrfs": (
+        """(autodefrag, discard, commit, flushoncommit, thread_pool, treelog, barrier, atime, lazytime)
+           = (on, sync, 10s, on, 3, off, off, noatime, on) | (off, none, 30s, off, 4, on, on, relatime, off)""",
+        "(compress, datasum, max_inline, metadata_ratio) = (none, off, 2KiB, 0) | (zstd(3), on, 0B, 4)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SETTABLE)
+def test_what_can_be_set_is_set_on_the_file_system_that_is_there(kind: str) -> None:
+    live, rewrite = (re.sub(r"\s*\n\s*", " ", one) for one in SETTABLE[kind])
+    text = Path(program(kind, f"{live}\n{rewrite}")).read_text("utf-8")
+    Path("one.zexp").write_text(text.replace("cache = cold", "repeat = 2"), "utf-8")  # cold would mount it anew
+    said = zlang("run", "one.zexp", "--yes", code=None)
+    assert failed() == [], said
+    found = list(journal.Lines(Path("runs") / last_run() / "journal.jsonl"))
+    made = Counter(event.key for event in found if isinstance(event, Made))
+    assert made == {"here": 1, "disk": 1, "volume": 1, "data": 2}
+    assert sum(isinstance(event, Altered) for event in found) >= 4
+
+
+def test_all_that_can_be_set_is_tried() -> None:
+    from zlang.check import library
+
+    for kind, programs in SETTABLE.items():
+        properties = library.load().kind(kind).properties
+        by_cost = {cost: {n for n, one in properties.items() if one.cost == cost} for cost in ("live", "rewrite")}
+        for text, cost in zip(programs, ("live", "rewrite"), strict=True):
+            assert set(re.findall(r"[a-z_]+", text.split("=")[0])) == by_cost[cost]
 
 
 def test_no_property_is_left_out() -> None:
