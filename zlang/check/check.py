@@ -157,7 +157,8 @@ class _Checker:
 
     def _follows(self, finding: Diagnostic) -> bool:
         module = self.modules.get(finding.span.source.name)
-        if module is None or finding.code not in {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.MISSING_PROPERTY}:
+        unknown = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.UNKNOWN_PARAM}
+        if module is None or finding.code not in {*unknown, Code.MISSING_PROPERTY}:
             return False
         if finding.code is Code.MISSING_PROPERTY:
             return module.is_broken
@@ -170,7 +171,10 @@ class _Checker:
         parsed = parse.program(source)
         self.findings += parsed.findings
         self.sources.append(source)
-        module = _Module(parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings))
+        lacks_import = "import" in parsed.broken or not parsed.broken.isdisjoint(self.library.modules)
+        module = _Module(
+            parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings), lacks_import=lacks_import
+        )
         self.modules[source.name] = module
         places: dict[str, Span] = {}
         for entry in parsed.tree.entries:

@@ -6,6 +6,7 @@ left out, and reading goes on at the next line of the innermost block that is op
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +80,8 @@ class Driver:
         self.findings = findings
         self.broken: set[str] = set()
         self.tables = tables.load()
+        self.quiet_until = 0
+        self.excused: set[int] = set()
 
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding; a line of which a character or a text could not be read has only that one."""
@@ -109,6 +112,8 @@ class Driver:
                 action = actions[stack[-1].state].get(token.type)
             if stack[-1].state == end_state and token.type == END:
                 return stack[-1].value
+            if action is None and stack[-1].symbol == "NEWLINE":
+                action = next(iter(actions[stack[-1].state].values()))  # what the line end ended is whole
             if action is None:
                 self._report(stack, token)
                 recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
@@ -153,13 +158,21 @@ class Driver:
 
     def _report(self, stack: list[_Part], token: Token) -> None:
         here = Span(self.source, token.start, max(token.end, token.start + (token.type != END)))
+        if token.start < self.quiet_until:
+            return
         unclosed = self._unclosed(stack, token)
         if unclosed is not None:
             texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
-            if any(unclosed.span.start < start for start in texts):
-                return  # what closes it may be in that text
+            if any(unclosed.span.start < start for start in texts) or unclosed.span.start in self.excused:
+                return  # what closes it may be in that text, or belongs where something else was found
             self.report(unclosed.also(here, "here it should have been closed"))
             return
+        headless = self._headless(stack, token)
+        if headless is not None:
+            self.report(Code.UNEXPECTED.at(headless, expected="`{`", found="the end of the line"))
+            return
+        if self._is_at_edge(token):
+            self.excused.update(part.start for part in stack if part.symbol == "LBRACE")
         expected = self._expected(stack)
         hint = self._hint(stack, token, expected)
         self.report(Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint))
@@ -179,6 +192,23 @@ class Driver:
             opening = self.source.text[last.start]
             return Code.UNCLOSED.at(span, opening=opening, label="opened here", hint=f"add a `{closing}`")
         return None
+
+    def _headless(self, stack: list[_Part], token: Token) -> Span | None:
+        """The end of the declaration whose `{` is missing, where a field stands that has no declaration."""
+        if token.type != "FIELD" or stack[-1].symbol != "lines" or not stack[-1].value:
+            return None
+        declared = stack[-1].value[-1]
+        end = declared.span.end
+        between = self.source.text[end : token.start]
+        is_bare = isinstance(declared, tree.Declaration) and self.source.text[end - 1] != "}"
+        return Span(self.source, end, end) if is_bare and _ONE_LINE_END.fullmatch(between) else None
+
+    def _is_at_edge(self, token: Token) -> bool:
+        """Whether a token is the first or the last of its line, where braces stand."""
+        text = self.source.text
+        first, end = text.rfind("\n", 0, token.start) + 1, text.find("\n", token.end)
+        rest = text[token.end : end if end >= 0 else len(text)].lstrip()
+        return not text[first : token.start].strip() or not rest or rest.startswith("#")
 
     def _expected(self, stack: list[_Part]) -> str:
         states = [part.state for part in stack]
@@ -252,8 +282,7 @@ class Driver:
         """Drop the broken item; the position of the token at which reading goes on, None at the end."""
         token = tokens[position]
         at_entry = token.depth > 0 and self._begins_entry(token)
-        dropped = stack[max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0) + 1 :]
-        self.broken.update(p.value.text for p in dropped[:4] if p.symbol in {"NAME", "FIELD"})
+        self._forget(stack, tokens, position)
         while len(stack) > 1 and (stack[-1].symbol not in _LISTS or (at_entry and stack[-1].symbol != "lines")):
             stack.pop()
         if at_entry:
@@ -264,19 +293,55 @@ class Driver:
         while tokens[position].type != END:
             token = tokens[position]
             if token.depth <= depth and token.type == "NEWLINE":
-                return position if len(stack) > 1 else None
+                return self._past_orphans(tokens, position, depth) if len(stack) > 1 else None
             if token.depth <= depth and token.type == "RBRACE" and depth > 0:
+                line_end = self.source.text.find("\n", token.start)
+                settled = tokens[min(position + _SETTLING, len(tokens) - 1)].start
+                self.quiet_until = min(settled, line_end) if line_end >= 0 else settled
                 return position
             position += 1
             if token.depth > 0 and self._begins_entry(tokens[position]):
                 return self._recover(stack, tokens, position)
         return None
 
+    def _forget(self, stack: list[_Part], tokens: list[Token], position: int) -> None:
+        """Note the names that the broken entry may have bound: those before its first `=` or `{`."""
+        lines = max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0)
+        start = stack[lines + 1].start if len(stack) > lines + 1 else tokens[position].start
+        while position > 0 and tokens[position - 1].start >= start:
+            position -= 1
+        names: set[str] = set()
+        for token in tokens[position:]:
+            if token.type in {"NEWLINE", END} or (names and token.type in {"EQUAL", "LBRACE"}):
+                break
+            if token.type in {"NAME", "FIELD", "IMPORT"}:
+                names.add(token.text)
+        self.broken |= names
+
+    def _past_orphans(self, tokens: list[Token], position: int, depth: int) -> int:
+        """The line end after the fields, and their `}`, that a broken head leaves behind at the top of a file."""
+        while depth == 0:
+            following = position
+            while tokens[following].type == "NEWLINE":
+                following += 1
+            begins = tokens[following]
+            if begins.depth > 0 or begins.type not in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"}:
+                break
+            position = following + 1
+            while tokens[position].type != END and (tokens[position].type != "NEWLINE" or tokens[position].depth > 0):
+                position += 1
+            if begins.type == "RBRACE":
+                break
+        return position
+
     def _begins_entry(self, token: Token) -> bool:
         starts = token.type in {"LET", "PARAM", "PROFILE", "IMPORT", "GIVEN", "EXPERIMENT", "KIND", "NAME"}
         return starts and (token.start == 0 or self.source.text[token.start - 1] == "\n")
 
 
+_SETTLING = 3
+"""How many tokens have to be read after a recovery within a line before something wrong there is news (as in yacc)."""
+_ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _SINGLE = {
     "RPAR": "`)`",
     "RSQB": "`]`",
