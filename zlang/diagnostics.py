@@ -48,6 +48,7 @@ class Code(Enum):
     UNKNOWN_PARAM = ("E212", "the program has no param `{name}`")
     UNKNOWN_PROFILE = ("E213", "the program has no profile `{name}`")
     UNKNOWN_FIELD = ("E214", "{subject} has no `{name}`")
+    NO_FACTOR = ("E216", "`{name}` is no factor of this experiment")
     UNKNOWN_LIBRARY = ("E215", "the standard library has no `{name}`")
 
     WRONG_TYPE = ("E301", "`{name}` is {expected}, this is {found}")
@@ -67,6 +68,9 @@ class Code(Enum):
     NOTHING_OFFERED = ("E315", "`{workload}` needs {needs}, and {target} offers {offers}")
     CHOICE_HERE = ("E316", "a choice inside an expression needs a name")
     NOT_GIVEN = ("E317", "`{kind}` cannot be `given`: it has no command that verifies that it is there")
+    NEEDS_AGGREGATE = ("E318", "`{name}` has a value in each trial, and here one value of all of them is needed")
+    AGGREGATE_HERE = ("E319", "`{name}` is of several trials, and here there is only one")
+    NOTHING_MEASURED = ("E320", "nothing in this is measured")
 
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")

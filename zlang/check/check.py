@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from zlang.check import library, types
 from zlang.check.expressions import unknown
@@ -26,6 +27,9 @@ from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import parse, tree
 from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
+
+if TYPE_CHECKING:
+    from zlang.check.answers import Clause
 
 CACHES = ("cold", "hot", "as_is")
 """Cache protocols: flushed and verified; filled and verified; left as it is."""
@@ -336,7 +340,21 @@ class _Checker:
             tuple(wheres),
             factors,
             axes,
+            self._clauses(node, scope, factors),
         )
+
+    def _clauses(
+        self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
+    ) -> tuple[Clause, ...]:
+        """What the experiment asks of its results; nothing where it is not known what they will be."""
+        written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
+        if not written or any(field.type.unknown for field in scope.fields.values()):
+            return ()
+        from zlang.check import clauses
+
+        words = clauses.words_of(scope.fields, factors, scope, self.kind_by_name)
+        made = [clauses.resolve(clause, words, scope, self.report) for clause in written]
+        return tuple(clause for clause in made if clause is not None)
 
     def _known_field(self, word: tree.Word) -> bool:
         if word.text in _FIELDS:

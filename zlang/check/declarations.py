@@ -117,9 +117,10 @@ class Declarations(Choices):
             if any(word.text in places for word in words):
                 continue
             places |= {word.text: word.span for word in words}
-            if isinstance(item, tree.Where):
-                hint = "`where` belongs to an experiment"
-                self.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found="`where`", hint=hint))
+            if isinstance(item, tree.Where | tree.Expect | tree.Table | tree.Plot):
+                clause = f"`{type(item).__name__.lower()}`"
+                hint = f"{clause} belongs to an experiment"
+                self.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found=clause, hint=hint))
             elif isinstance(item, tree.Zip):
                 known = {w.text: d.type for w in item.names if (d := self._definition(kind, w))}
                 for name, one in self.zip(item, path, known).items():

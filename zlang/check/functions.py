@@ -93,6 +93,9 @@ FUNCTIONS: dict[str, Function] = {
     "len": Function(1, 1, "a text or a list", lambda _: COUNT, _len),
 }
 
+AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
+"""Of several trials, in the clauses of an experiment; percentiles such as `p99` are too."""
+
 
 def call(function: Function, values: tuple[Value, ...]) -> Value:
     """The function's value; absent where an argument is."""

@@ -47,7 +47,7 @@ class Operators(Expressions):
         return self._combined(node.span, types.BOOL, value, [left, right])
 
     def _comparison(self, node: tree.Binary) -> Expr:
-        if _is_plain_word(node.left) and not _is_plain_word(node.right):
+        if self.may_be_word(node.left) and not self.may_be_word(node.right):
             right = self.single(node.right)
             left = self.single(node.left, right.type)
         else:
@@ -67,6 +67,10 @@ class Operators(Expressions):
         elif (one is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
             self.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type))
         return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
+
+    def may_be_word(self, node: tree.Expr) -> bool:
+        """Whether it may be one of the words that the other side of a comparison can be."""
+        return isinstance(node, tree.Name) and len(node.path) == 1
 
     def _comparing(self, span: Span, operator: str, left: Expr, right: Expr) -> Callable[[Any], Value]:
         return lambda at: self._guard(span, lambda: values.compare(operator, left.value(at), right.value(at)))
@@ -159,7 +163,3 @@ def _either(left: Value, right: Value) -> Value:
     if left is True or right is True:
         return True
     return False if left is False and right is False else None
-
-
-def _is_plain_word(node: tree.Expr) -> bool:
-    return isinstance(node, tree.Name) and len(node.path) == 1

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
+
+if TYPE_CHECKING:
+    from zlang.check.answers import Clause
 
 Point = Mapping[str, int]
 """Which level each factor has: the factor's path to the level's index."""
@@ -204,11 +207,18 @@ class FactorDef(Record):
     span: Span
     cost: str = ""
 
+    def column_path(self, column: int) -> str:
+        """The full path of one of its columns."""
+        if len(self.columns) == 1:
+            return self.path
+        return f"{self.path.rpartition('.')[0]}.{self.columns[column].rpartition('.')[2]}"
+
 
 class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
-    `before` is the treatment that the target gets, `cache` the protocol of its caches.
+    `before` is the treatment that the target gets, `cache` the protocol of its caches. `clauses` are what it asks of
+    its results.
     """
 
     name: str
@@ -223,6 +233,7 @@ class Experiment(Record):
     wheres: tuple[Expr, ...]
     factors: Mapping[str, FactorDef]
     axes: tuple[Axis, ...]
+    clauses: tuple[Clause, ...] = ()
 
 
 class Program(Record):

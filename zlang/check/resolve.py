@@ -13,7 +13,7 @@ from zlang import units
 from zlang.check import types
 from zlang.check.declarations import Declarations
 from zlang.check.expressions import constant, unknown
-from zlang.check.functions import FUNCTIONS
+from zlang.check.functions import AGGREGATES, FUNCTIONS
 from zlang.check.functions import call as call_function
 from zlang.check.names import Names
 from zlang.check.operators import Operators
@@ -120,6 +120,10 @@ class Resolver(Texts, Names, Operators, Declarations):
             given = self.scope.is_given(str(node.arguments[0]))
             if given is not None:
                 return Expr(node.span, types.BOOL, given)
+        if node.where is not None or (name in AGGREGATES and name not in FUNCTIONS):
+            hint = "`expect`, `table` and `plot` are of several"
+            self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
         function = FUNCTIONS.get(name)
         if function is None:
             known = [*FUNCTIONS, *(word.name for word in expected.words if word.field)] if expected else FUNCTIONS

@@ -107,6 +107,15 @@ def cell(value: Value) -> str | int | float | bool | None:
     return None if isinstance(value, Absent) else value
 
 
+def argument(value: Value) -> object:
+    """The value as a reader's argument: lists, words with what they carry, cells."""
+    if isinstance(value, tuple):
+        return [argument(item) for item in value]
+    if isinstance(value, Symbol):
+        return [value.name] if value.argument is None else [value.name, argument(value.argument)]
+    return cell(value)
+
+
 def show(value: Value) -> str:
     """The value as people write it."""
     if isinstance(value, Quantity):

@@ -153,7 +153,7 @@ class _Builder:
             experiment.name, str(schedule.seed), *said, *texts, *sorted(values.template_digest(kind) for kind in kinds)
         )
         factors = tuple(
-            Factor(name, _column_path(factor, i), factor.types[i], _levels(factor, i), factor.size)
+            Factor(name, factor.column_path(i), factor.types[i], _levels(factor, i), factor.size)
             for factor in experiment.factors.values()
             for i, name in enumerate(factor.columns)
         )
@@ -342,9 +342,3 @@ def _levels(factor: FactorDef, column: int) -> tuple[Scalar, ...]:
     if factor.size > _SHOWN_LEVELS:
         return ()
     return tuple(values.cell(factor.level(i)[column]) for i in range(factor.size))
-
-
-def _column_path(factor: FactorDef, column: int) -> str:
-    if len(factor.columns) == 1:
-        return factor.path
-    return f"{factor.path.rpartition('.')[0]}.{factor.columns[column].rpartition('.')[2]}"

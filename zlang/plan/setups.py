@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from zlang.check import values
 from zlang.check.instances import Frame
-from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Symbol, Value
+from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value
 from zlang.check.texts import shell_text
 from zlang.plan.plan import Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
@@ -200,13 +200,5 @@ def _reader(definition: ReaderDef, frame: Frame) -> Reader:
     for name, expr in definition.arguments:
         value = expr.value(frame)
         if not isinstance(value, Absent):
-            arguments[name] = _argument(value)
+            arguments[name] = values.argument(value)
     return Reader(definition.reader, filled(definition.artefact, frame), arguments)
-
-
-def _argument(value: Value) -> object:
-    if isinstance(value, tuple):
-        return [_argument(item) for item in value]
-    if isinstance(value, Symbol):
-        return [value.name] if value.argument is None else [value.name, _argument(value.argument)]
-    return values.cell(value)

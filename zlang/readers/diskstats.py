@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from zlang.metrics import TOTALS
 from zlang.plan.plan import Reader, Step
 from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
 
@@ -25,7 +26,6 @@ SECTOR = 512
 _NOT_A_DISK = re.compile(r"(loop|ram|zram|dm-|md\d|md_|zd\d|bcache|drbd|sr\d|fd\d|nvme\d+c\d+n)")
 _FIELDS = 14
 _WRAP = 2**32  # the kernel prints milliseconds as 32 bits
-_TOTALS = ("device_reads", "device_writes", "device_read_bytes", "device_write_bytes")
 
 
 class _Counters(NamedTuple):
@@ -65,7 +65,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
             if name in disks:
                 amounts = (change.reads, change.writes, change.sectors_read * SECTOR, change.sectors_written * SECTOR)
                 totals = [total + amount for total, amount in zip(totals, amounts, strict=True)]
-    metrics = dict(zip(_TOTALS, map(float, totals), strict=True)) if disks else {}
+    metrics = dict(zip(TOTALS, map(float, totals), strict=True)) if disks else {}
     return Reading(metrics, samples=tuple(samples))
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import orjson
 
+from zlang.metrics import DIRECTIONS, KINDS, PERCENTILES
 from zlang.plan.plan import Reader, Step
 from zlang.readers.reading import Histogram, Reading, Window, text_of
 
@@ -36,9 +37,6 @@ SHARE_SHORT = 0.01
 """Above this share of I/Os that moved less than a block, block size and latency no longer belong together."""
 
 _Part = Any  # an object of the report: _problems looks at what it must hold, before the metrics are taken
-_DIRECTIONS = ("read", "write", "trim", "mixed")
-_KINDS = ("clat", "lat", "slat")
-_PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
 _FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999": "99.900000"}
 _MOST_SHOWN = 3
 _whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all of their names were seen before
@@ -190,7 +188,7 @@ def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
         return
     if job.get("total_err"):
         yield f"{job['total_err']} I/Os failed and were passed over (job {name}: error {job.get('first_error')})"
-    parts = [job[direction] for direction in _DIRECTIONS if direction in job]
+    parts = [job[direction] for direction in DIRECTIONS if direction in job]
     active = [part for part in parts if part["total_ios"] and part["io_bytes"]]
     if not active:
         if not _is_idle(job):
@@ -247,7 +245,7 @@ def _waiting(jobs: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
     """
     longest: dict[int, int] = {}
     for job in jobs:
-        runtime = max(job[direction]["runtime"] for direction in _DIRECTIONS if direction in job)
+        runtime = max(job[direction]["runtime"] for direction in DIRECTIONS if direction in job)
         longest[job["groupid"]] = max(longest.get(job["groupid"], 0), runtime)
     if len(longest) > 1 and not args.get("concurrent") and sum(longest.values()) <= jobs[0]["elapsed"] * 1000:
         yield "its jobs are in several groups, which may have run one after another: their rates cannot be added up"
@@ -260,7 +258,7 @@ def _reading(jobs: list[_Part]) -> Reading:
     metrics: dict[str, float] = {}
     latency: list[Histogram] = []
     longest = 0
-    for direction in _DIRECTIONS:
+    for direction in DIRECTIONS:
         parts = [job[direction] for job in jobs if direction in job and job[direction]["io_bytes"]]
         if parts:
             longest = max(longest, _direction(direction, parts, metrics, latency))
@@ -277,7 +275,7 @@ def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency
     metrics[name + "_bytes"] = sum(part["io_bytes"] for part in parts)
     metrics[name + "_ios"] = sum(part["total_ios"] for part in parts)
     metrics[name + "_runtime"] = runtime / 1000
-    for kind in _KINDS:
+    for kind in KINDS:
         key = kind + "_ns"
         timed = [part[key] for part in parts if key in part and part[key]["N"]]
         if timed:
@@ -299,8 +297,8 @@ def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float]
         for short, key in _FIO_KEYS.items():
             metrics[prefix + short] = known[key]
     elif bins and len(all_bins) == len(timed):
-        found = percentiles(bins, [share for _, share in _PERCENTILES])
-        metrics.update((prefix + short, value) for (short, _), value in zip(_PERCENTILES, found, strict=True))
+        found = percentiles(bins, [share for _, share in PERCENTILES])
+        metrics.update((prefix + short, value) for (short, _), value in zip(PERCENTILES, found, strict=True))
     if bins and len(all_bins) == len(timed):
         latency.append(Histogram(name, kind, bins))
 

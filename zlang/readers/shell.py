@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from zlang.metrics import words
 from zlang.plan.plan import Reader, Step
 from zlang.readers.reading import Reading, Window, text_of
 
@@ -40,7 +41,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     problems: list[str] = []
     for item in wanted if isinstance(wanted, list | tuple) else ():
         try:
-            match [str(word) for word in item]:
+            match words(item):
                 case ["time"]:
                     metrics.update(_times(directory, step, window))
                 case ["regex", said] if "=" in said:

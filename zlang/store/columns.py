@@ -7,11 +7,11 @@ metrics, then factors, which fall back to their full path; a type is only ever w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from zlang import metrics
 from zlang.plan.plan import Factor, Scalar
 
 _LARGEST = 2**63
@@ -67,19 +67,6 @@ _FACTOR_SQL = {
     "bool": "BOOLEAN",
 }
 _FACTOR_UNIT = {"size": "bytes", "duration": "s", "rate": "bytes/s", "iops": "1/s", "share": "%"}
-_METRIC_UNIT = (
-    (re.compile(r"_iops$"), "1/s"),
-    (re.compile(r"_bw$"), "bytes/s"),
-    (re.compile(r"_bytes$"), "bytes"),
-    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$"), "ns"),
-    (re.compile(r"_cpu$"), "%"),
-    (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
-)
-
-
-def metric_unit(name: str) -> str:
-    """The unit of a metric, by what readers call their metrics."""
-    return next((unit for pattern, unit in _METRIC_UNIT if pattern.search(name)), "")
 
 
 @dataclass(slots=True)
@@ -131,18 +118,19 @@ class Columns:
     def listed(self) -> list[Column]:
         """All columns, factors first, with names that differ."""
         taken = {name for name, *_ in TRIAL_COLUMNS}
-        metrics = [self._metric(taken, name, code) for name, code in self._metrics.items()]
+        measured = [self._metric(taken, name, code) for name, code in self._metrics.items()]
         factors = [self._factor(taken, known) for known in self._factors.values()]
         fixed = [Column(n, Role.TRIAL, n, sql, "", unit, text, "") for n, sql, unit, text in TRIAL_COLUMNS]
-        return [*factors, *fixed, *metrics]
+        return [*factors, *fixed, *measured]
 
     def _metric(self, taken: set[str], metric: str, code: str) -> Column:
-        name = _free(taken, _plain(metric), f"measured_{_plain(metric)}")
-        return Column(name, Role.METRIC, code, "DOUBLE", "number", metric_unit(metric), "", metric)
+        plain = metrics.column(metric)
+        name = _free(taken, plain, f"measured_{plain}")
+        return Column(name, Role.METRIC, code, "DOUBLE", "number", metrics.unit(metric), "", metric)
 
     def _factor(self, taken: set[str], known: _Open) -> Column:
-        path = _plain(known.path)
-        name = _free(taken, _plain(known.name), path, f"factor_{path}")
+        path = metrics.column(known.path)
+        name = _free(taken, metrics.column(known.name), path, f"factor_{path}")
         sql = known.sql or "VARCHAR"
         return Column(name, Role.FACTOR, known.code, sql, known.type, _FACTOR_UNIT.get(known.type, ""), "", known.path)
 
@@ -182,10 +170,6 @@ def _sql_of(value: str | float | bool) -> str:
     if isinstance(value, int):
         return "BIGINT" if -_LARGEST <= value < _LARGEST else "DOUBLE"
     return "DOUBLE" if isinstance(value, float) else "VARCHAR"
-
-
-def _plain(name: str) -> str:
-    return name.replace(".", "_").replace("\0", "") or "unnamed"
 
 
 def _free(taken: set[str], *candidates: str) -> str:

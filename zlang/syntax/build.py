@@ -202,6 +202,38 @@ def _where(_driver: Driver, span: Span, condition: tree.Expr) -> tree.Where:
     return tree.Where(span, condition)
 
 
+def _expect(driver: Driver, span: Span, *parts: Any) -> tree.Expect:
+    *title, condition = parts
+    return tree.Expect(span, plain_text(driver, title[0]) if title else "", condition)
+
+
+def _table(_driver: Driver, span: Span, measures: tuple[tree.Expr, ...], by: tuple[tree.Name, ...] = ()) -> tree.Table:
+    return tree.Table(span, measures, by)
+
+
+def _plot(
+    _driver: Driver, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, by: tuple[tree.Name, ...] = ()
+) -> tree.Plot:
+    return tree.Plot(span, measures, over, by, None)
+
+
+def _plot_facet(
+    _driver: Driver, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, facet: tree.Name
+) -> tree.Plot:
+    return tree.Plot(span, measures, over, (), facet)
+
+
+def _plot_by_facet(
+    _driver: Driver,
+    span: Span,
+    measures: tuple[tree.Expr, ...],
+    over: tree.Name,
+    by: tuple[tree.Name, ...],
+    facet: tree.Name,
+) -> tree.Plot:
+    return tree.Plot(span, measures, over, by, facet)
+
+
 def _choice(_driver: Driver, span: Span, options: tuple[tree.Expr, ...]) -> tree.Choice:
     return tree.Choice(span, options)
 
@@ -273,6 +305,10 @@ def _call(_driver: Driver, span: Span, function: tree.Name, arguments: tuple[tre
     return tree.Call(span, function, arguments)
 
 
+def _call_where(_driver: Driver, span: Span, function: tree.Name, argument: tree.Expr, where: tree.Expr) -> tree.Call:
+    return tree.Call(span, function, (argument,), where)
+
+
 def _path(_driver: Driver, span: Span, name: Token) -> tree.Name:
     return tree.Name(span, (name.text,))
 
@@ -336,6 +372,11 @@ BUILDERS: dict[str, Builder] = {
     "field": _field,
     "zip": _zip,
     "where": _where,
+    "expect": _expect,
+    "table": _table,
+    "plot": _plot,
+    "plot_facet": _plot_facet,
+    "plot_by_facet": _plot_by_facet,
     "one": _one,
     "property": _property,
     "offers": _offers,
@@ -367,6 +408,7 @@ BUILDERS: dict[str, Builder] = {
     "make": _make,
     "make_on": _make_on,
     "call": _call,
+    "call_where": _call_where,
     "path": _path,
     "path_on": _path_on,
     "path_more": _path_more,

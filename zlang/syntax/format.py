@@ -32,9 +32,16 @@ _CLOSING = frozenset({"RBRACE", "RPAR", "RSQB"})
 _GLUED_BEFORE = frozenset({"RPAR", "RSQB", "COMMA", "DOT", "COLON", _DOTDOT, "OPEN_END"})
 _GLUED_AFTER = frozenset({"LPAR", "LSQB", "ZIP_OPEN", "DOT", _DOTDOT})
 _GLUED = frozenset({("NAME", "LPAR"), ("LBRACE", "RBRACE")})
-_BEGINS = frozenset({"ZIP_OPEN", "WHERE", "SH", "READS", "PROPERTY", "OFFERS", "NEEDS", "REQUIRES"})
+_BEGINS = frozenset(
+    {"ZIP_OPEN", "WHERE", "EXPECT", "TABLE", "PLOT", "SH", "READS", "PROPERTY", "OFFERS", "NEEDS", "REQUIRES"}
+)
 _OPERAND_ENDS = frozenset({"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE"})
-_LOOSEST_FIRST = ({"COMMA"}, {"VBAR"}, {"THEN", "ELSE"}, {"OR"}, {"AND"}, {"PLUS", "MINUS"}, {"TIMES", "DIVIDE"})
+_LOOSEST_FIRST = (
+    *({word} for word in ("COMMA", "WHERE", "VBAR")),
+    {"THEN", "ELSE"},
+    *({word} for word in ("OR", "AND", "COMPARE")),
+    *({"PLUS", "MINUS"}, {"TIMES", "DIVIDE"}),
+)
 _ONLY_BARS = frozenset({"VBAR"})
 _BARE_SIZE = re.compile(r"(-?[0-9_.]+)([kKmMgGtTpPeE])(iB)?(/s)?")
 
@@ -191,7 +198,7 @@ class _Reader:
             # Two operands never stand side by side, but the two words of an action such as `verify cold` do.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
             return is_operand and not (self.last == "NAME" and self.made.begins[-1])
-        return kind in _BEGINS
+        return kind in _BEGINS and self.made.kinds[self.opened[-1]] == "LBRACE"
 
     def _above(self, start: int) -> None:
         """The comments before the token at `start`."""

@@ -21,6 +21,7 @@ from zlang.syntax.lexer import END, Token
 LONGEST = 1 << 20
 DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "OF", "BY", "IN", "AS"}
+_SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands"}
 _COLLECTING = {"append", "first", "nothing", "one", "pair"}
@@ -51,6 +52,12 @@ def expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]
     """Parse one expression, as `--set` takes it."""
     driver = Driver(source, [])
     return driver.parse_inside(0, len(source.text)), tuple(driver.findings)
+
+
+def plot(source: Source) -> tuple[tree.Plot | None, tuple[Diagnostic, ...]]:
+    """Parse one `plot` clause, as `zlang plot` takes it."""
+    driver = Driver(source, [])
+    return driver.parse_inside(0, len(source.text), "plot"), tuple(driver.findings)
 
 
 def kind_item(source: Source, start: int, end: int) -> tree.KindItem:
@@ -90,13 +97,12 @@ class Driver:
         if not any(first <= f.span.start <= finding.span.start for f in unread):
             self.findings.append(finding)
 
-    def parse_inside(self, start: int, end: int) -> tree.Expr | None:
-        """Parse the expression between two offsets."""
+    def parse_inside(self, start: int, end: int, what: str = "expr") -> Any:
+        """Parse the expression, or something else, between two offsets."""
         lexed = lexer.lex(self.source, self.tables, start, end)
         self.findings.extend(lexed.findings)
         tokens = [token for token in lexed.tokens if token.type != "NEWLINE"]
-        result: tree.Expr | None = self.run(tokens, "expr")
-        return result
+        return self.run(tokens, what)
 
     def run(self, tokens: list[Token], start: str) -> Any:
         """The value of the start symbol, or None where an expression could not be read."""

@@ -74,9 +74,8 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
     """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
     from lark import Lark
 
-    lark: Any = Lark(
-        GRAMMAR.read_text("utf-8"), parser="lalr", start=["file", "expr", "kind_item"], lexer="basic", strict=strict
-    )
+    starts = ["file", "expr", "kind_item", "plot"]
+    lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=starts, lexer="basic", strict=strict)
     keywords: dict[str, str] = {}
     literals: dict[str, str] = {}
     patterns: list[tuple[str, str]] = []
@@ -116,9 +115,9 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
                 goes[symbol] = new[argument]
         actions.append(acts)
         gotos.append(goes)
-    starts = {start: new[state] for start, state in sorted(table.start_states.items())}
+    begins = {start: new[state] for start, state in sorted(table.start_states.items())}
     ends = {start: new[state] for start, state in sorted(table.end_states.items())}
-    return pattern, keywords, literals, actions, gotos, rules, starts, ends
+    return pattern, keywords, literals, actions, gotos, rules, begins, ends
 
 
 def _in_order(table: Any) -> list[Any]:

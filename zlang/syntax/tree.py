@@ -70,11 +70,12 @@ class ListOf(Record):
 
 
 class Call(Record):
-    """`max(a, b)`, or a variant with its value, `compressible(50%)`."""
+    """`max(a, b)`, a variant with its value, `compressible(50%)`, or an aggregate, `median(read_iops where on)`."""
 
     span: Span
     function: Name
     arguments: tuple[Expr, ...]
+    where: Expr | None = None
 
 
 class Binary(Record):
@@ -145,7 +146,34 @@ class Where(Record):
     condition: Expr
 
 
-Item = Field | Zip | Where
+class Expect(Record):
+    """`expect "sentence" condition`."""
+
+    span: Span
+    title: str
+    condition: Expr
+
+
+class Table(Record):
+    """`table measure, … by factor, …`."""
+
+    span: Span
+    measures: tuple[Expr, ...]
+    by: tuple[Name, ...]
+
+
+class Plot(Record):
+    """`plot measure, … over factor by factor, …, facet factor`."""
+
+    span: Span
+    measures: tuple[Expr, ...]
+    over: Name
+    by: tuple[Name, ...]
+    facet: Name | None
+
+
+Clause = Expect | Table | Plot
+Item = Field | Zip | Where | Clause
 
 
 class Let(Record):

@@ -1,0 +1,85 @@
+"""What an experiment asks of its results, as plain data: from its clauses through the plan to the database.
+
+Rule: nothing but names of metrics, paths of factors and numbers in base units (bytes, seconds, per second, parts of
+one), so that a question means the same wherever its answer is looked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zlang.check.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A formula over the columns of trials. What its parts mean depends on `op`.
+
+    `value`: the `value`. `metric`: the column called `name`. `factor`: the first of the factors `paths` that exists.
+    `median` and the other aggregates: of `terms[0]` over the trials for which `terms[1]`, if it is there, is true.
+    `percentile`: the smallest latency below which the share `value` of all operations lies, by the histograms of
+    direction and kind `paths`, of the trials for which `terms[0]`, if it is there, is true. `in`: whether the first of
+    `terms` is one of the others. Else: the operator of that name between `terms`.
+    """
+
+    op: str
+    terms: tuple[Term, ...] = ()
+    name: str = ""
+    value: str | int | float | bool | None = None
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A factor that answers are sorted by: as it was written, its paths, and the type of its column."""
+
+    name: str
+    paths: tuple[str, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is told of several trials: as it was written, how it is worked out, and the type of that."""
+
+    name: str
+    term: Term
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What should come out; in each combination of the factors that it does not mention, or overall."""
+
+    title: str
+    text: str
+    term: Term
+    overall: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Measures by factors."""
+
+    text: str
+    measures: tuple[Measure, ...]
+    by: tuple[Asked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Measures over a factor, a line for each level of others, a picture for each level of one more."""
+
+    text: str
+    measures: tuple[Measure, ...]
+    over: Asked
+    by: tuple[Asked, ...]
+    facet: Asked | None
+
+
+Clause = Expectation | Table | Plot
+
+
+def scalar(type_: Type) -> str:
+    """The one scalar of a number's type."""
+    return next(iter(type_.scalars)) if len(type_.scalars) == 1 else "number"

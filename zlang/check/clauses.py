@@ -1,0 +1,492 @@
+"""The clauses `expect`, `table` and `plot`: from the tree to `answers`.
+
+In: a clause, the names that it may use, and a scope for what else it may use. Out: an `answers.Clause`, or None and
+findings. Rules: a metric or a factor stands inside an aggregate; a measure without one is the median over the trials
+that count. Types and units are checked by the same code as everywhere; what is constant becomes a number here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from zlang import metrics
+from zlang.check import answers, types, values
+from zlang.check.answers import Asked, Measure, Term
+from zlang.check.expressions import unknown
+from zlang.check.functions import AGGREGATES, FUNCTIONS
+from zlang.check.instances import Frame
+from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Kind, Symbol, Value
+from zlang.check.resolve import Resolver
+from zlang.check.scope import Scope
+from zlang.check.types import NOTHING, Type, Variant
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.record import Record
+from zlang.source import Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+_PERCENTILE = re.compile(r"p(\d\d?)(\d*)")
+_SCALARS = {"1/s": "iops", "bytes": "size", "bytes/s": "rate", "ns": "duration", "s": "duration", "%": "share"}
+_MOST_LEVELS = 1000
+"""Of a factor of words or declared things; a longer one is a range, which has numbers."""
+
+
+class Column(Record):
+    """A factor's column: its name, its path, the type of the column, and what it is at a point of `axis`."""
+
+    name: str
+    path: str
+    sort: str
+    axis: str
+    size: int
+    value: Expr
+
+
+class Words(Record):
+    """What a clause may speak of: metrics, latencies of which there are histograms, factors.
+
+    `fields` are the experiment's own, for `run.bs`.
+    """
+
+    metrics: frozenset[str]
+    distributions: frozenset[str]
+    columns: tuple[Column, ...]
+    fields: Mapping[str, Expr]
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return [*sorted(self.metrics | self.distributions), *(column.name for column in self.columns)]
+
+    def find(self, path: tuple[str, ...]) -> tuple[Column, ...]:
+        """The columns that a name stands for: several where it is the same property of several workloads."""
+        name = ".".join(path)
+        exact = tuple(column for column in self.columns if column.name == name)
+        if exact:
+            return exact
+        ends = tuple(column for column in self.columns if f".{column.path}".endswith(f".{name}"))
+        if len(ends) == 1:
+            return ends
+        return self._of_field(path)
+
+    def ambiguous(self, path: tuple[str, ...]) -> list[str]:
+        """The longer names of which this is the end."""
+        name = ".".join(path)
+        return [column.name for column in self.columns if f".{column.path}".endswith(f".{name}")]
+
+    def _of_field(self, path: tuple[str, ...]) -> tuple[Column, ...]:
+        """`run.bs`: of each workload that has it, if it is a factor in each of them."""
+        field = self.fields.get(path[0])
+        found: list[Column] = []
+        for leaf in (field.leaves or (field,)) if field is not None else ():
+            part: Expr | None = leaf
+            for word in path[1:]:
+                part = part.member(word, leaf.span) if part is not None and part.member is not None else None
+            if part is None:
+                continue
+            mine = [c for c in self.columns if c.axis in part.reads and c.path.rpartition(".")[2] == path[-1]]
+            if len(mine) != 1:
+                return ()
+            found += (column for column in mine if column not in found)
+        return tuple(found)
+
+
+def resolve(
+    clause: tree.Clause, words: Words, scope: Scope, report: Callable[[Diagnostic], None]
+) -> answers.Clause | None:
+    """The clause, or None where something is wrong with it."""
+    clauses = _Clauses(words, scope, report)
+    made = clauses.clause(clause)
+    return None if clauses.is_wrong else made
+
+
+class _Clauses(Resolver):
+    """Types and units are found by resolving an expression, then its formula is made."""
+
+    def __init__(self, words: Words, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
+        super().__init__(_Names(words, scope), self._wrong)
+        self.words, self.tell = words, report
+        self.is_wrong = False
+        self.inside = ""
+
+    def _wrong(self, finding: Diagnostic) -> None:
+        self.is_wrong = True
+        self.tell(finding)
+
+    def clause(self, node: tree.Clause) -> answers.Clause | None:
+        """The clause as plain data."""
+        text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
+        if isinstance(node, tree.Expect):
+            return self._expectation(node, text)
+        measures = [self._measure(measure) for measure in node.measures]
+        by = [self._factor(name) for name in node.by]
+        over = facet = None
+        if isinstance(node, tree.Plot):
+            over = self._factor(node.over)
+            facet = self._factor(node.facet) if node.facet else None
+        if self.is_wrong:
+            return None
+        told = tuple(measure for measure in measures if measure)
+        sorted_by = tuple(factor for factor in by if factor)
+        if isinstance(node, tree.Table):
+            return answers.Table(text, told, sorted_by)
+        return answers.Plot(text, told, over, sorted_by, facet) if over else None
+
+    def _expectation(self, node: tree.Expect, text: str) -> answers.Expectation | None:
+        condition, overall = node.condition, False
+        if (
+            isinstance(condition, tree.Call)
+            and condition.function.path == ("overall",)
+            and len(condition.arguments) == 1
+        ):
+            (condition,), overall = condition.arguments, True
+        self.condition(condition)
+        self._measured(condition)
+        if self.is_wrong:
+            return None
+        return answers.Expectation(node.title or text.removeprefix("expect "), text, self.term(condition), overall)
+
+    def _measure(self, node: tree.Expr) -> Measure | None:
+        has_aggregate = any(_is_aggregate(part) for part in _parts(node))
+        if not has_aggregate:
+            node = tree.Call(node.span, tree.Name(node.span, ("median",)), (node,))
+        resolved = self.single(node)
+        if not resolved.type.unknown and not (resolved.type.scalars and resolved.type.scalars <= types.NUMERIC):
+            finding = Code.WRONG_TYPE.at(node.span, name="table", expected="of numbers", found=resolved.type)
+            self.report(finding)
+        self._measured(node)
+        if self.is_wrong:
+            return None
+        text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
+        return Measure(text, self.term(node), answers.scalar(resolved.type))
+
+    def _measured(self, node: tree.Expr) -> None:
+        """Something that a trial yields must be in it."""
+        names = [part for part in _parts(node) if isinstance(part, tree.Name)]
+        if not self.is_wrong and not any(str(n) in self.words.metrics | self.words.distributions for n in names):
+            self.report(Code.NOTHING_MEASURED.at(node.span, hint="speak of a metric: `median(read_iops)`"))
+
+    def _factor(self, node: tree.Name) -> Asked | None:
+        found = self.words.find(node.path)
+        if found:
+            return Asked(str(node), tuple(column.path for column in found), found[0].sort)
+        names = [column.name for column in self.words.columns]
+        hint = _or(self.words.ambiguous(node.path)) or did_you_mean(str(node), names)
+        hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has none")
+        self.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
+        return None
+
+    # -- types
+
+    def _name(self, node: tree.Name, expected: Type | None) -> Expr:
+        name = str(node)
+        if expected is not None and len(node.path) == 1 and (word := self._as_word(node, name, expected)) is not None:
+            return word
+        found = self._column(node)
+        if found is None:
+            if several := self.words.ambiguous(node.path):
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=_or(several)))
+                return unknown(node.span)
+            return super()._name(node, expected)
+        if name in self.words.distributions and not _PERCENTILE.fullmatch(self.inside):
+            wanted = "a metric" if self.inside else "nothing of the kind"
+            hint = f"`p50({name})`, `p99({name})` and so on are of all operations together"
+            self.report(
+                Code.WRONG_ARGUMENTS.at(
+                    node.span, name=self.inside or name, expected=wanted, found=f"the distribution `{name}`", hint=hint
+                )
+            )
+            return unknown(node.span)
+        if not self.inside:
+            aggregate = "median" if name in self.words.metrics else "count"
+            hint = f"`{aggregate}({name})`" if name in self.words.metrics else f"`median(… where {name} == …)`"
+            self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
+        return found
+
+    def _column(self, node: tree.Name) -> Expr | None:
+        """A metric, a distribution or a factor, with its type."""
+        name = str(node)
+        if name in self.words.metrics:
+            sort = _SCALARS.get(metrics.unit(name), "number")
+            return Expr(node.span, Type(frozenset({sort})), lambda _: ABSENT)
+        if name in self.words.distributions:
+            return Expr(node.span, Type(frozenset({"duration"})), lambda _: ABSENT)
+        found = self.words.find(node.path)
+        if not found:
+            return None
+        type_ = NOTHING
+        for column in found:
+            type_ = type_ | column.value.type
+        return Expr(node.span, type_, found[0].value.value)
+
+    def _call(self, node: tree.Call, expected: Type | None) -> Expr:
+        name = str(node.function)
+        if name == "overall":
+            hint = 'it is all of a clause: `expect "…" overall (…)`'
+            self.report(Code.UNEXPECTED.at(node.span, expected="a value", found="`overall`", hint=hint))
+            return unknown(node.span)
+        if not _is_aggregate(node):
+            return super()._call(node, expected)
+        if self.inside:
+            hint = f"it is inside `{self.inside}(…)`"
+            self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
+        self.inside = name
+        argument = self.single(node.arguments[0])
+        self.inside = "where"
+        if node.where is not None:
+            self.condition(node.where)
+        self.inside = ""
+        if argument.type.unknown:
+            return unknown(node.span)
+        if _PERCENTILE.fullmatch(name) and str(node.arguments[0]) not in self.words.distributions:
+            given = self._quoted(node.arguments[0])
+            hint = "it is of single operations; of trials there are `median`, `min` and `max`"
+            expected_ = "a distribution such as `read_clat`"
+            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
+            return unknown(node.span)
+        if not argument.type.scalars or not argument.type.scalars <= types.NUMERIC:
+            wanted = "a number of each trial"
+            self.report(
+                Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=wanted, found=self._quoted(node.arguments[0]))
+            )
+            return unknown(node.span)
+        return Expr(node.span, types.COUNT if name == "count" else argument.type, lambda _: ABSENT)
+
+    def _quoted(self, node: tree.Expr) -> str:
+        return f"`{node.span.source.text[node.span.start : node.span.end]}`"
+
+    # -- formulas
+
+    def term(self, node: tree.Expr) -> Term:
+        """The formula of an expression with which nothing is wrong."""
+        match node:
+            case tree.Name() if self._is_column(node):
+                return self._term_of_name(node)
+            case tree.Call() if _is_aggregate(node):
+                return self._term_of_aggregate(node)
+            case tree.Binary(operator="in", left=left, right=right):
+                listed = self.single(right, Type(element=self._type_of(left)))
+                return Term("in", (self.term(left), *self._values(right, listed)))
+            case tree.Binary(operator="==" | "!=" as operator, left=left, right=right) if self._speaks(node):
+                if self.may_be_word(left) and not self.may_be_word(right):
+                    left, right = right, left
+                return Term(operator, (self.term(left), self._like(left, right)))
+            case tree.Binary(operator=operator, left=left, right=right) if self._speaks(node):
+                return Term("*" if operator == "of" else operator, (self.term(left), self.term(right)))
+            case tree.Not(operand=operand):
+                return Term("not", (self.term(operand),))
+            case tree.IsA(value=tree.Name() as name):
+                return self._term_of_is(node, name)
+            case _:
+                return self._constant(node)
+
+    def _is_column(self, node: tree.Name) -> bool:
+        return str(node) in self.words.metrics | self.words.distributions or bool(self.words.find(node.path))
+
+    def may_be_word(self, node: tree.Expr) -> bool:
+        """A factor is none."""
+        return super().may_be_word(node) and not (isinstance(node, tree.Name) and self._is_column(node))
+
+    def _speaks(self, node: tree.Expr) -> bool:
+        """Whether there is anything in it but what is constant."""
+        return any(isinstance(part, tree.Name) and self._is_column(part) for part in _parts(node))
+
+    def _type_of(self, node: tree.Expr) -> Type | None:
+        column = self._column(node) if isinstance(node, tree.Name) else None
+        return column.type if column else None
+
+    def _like(self, other: tree.Expr, node: tree.Expr) -> Term:
+        """What something is compared with; a word is one of those that it can be."""
+        type_ = self._type_of(other)
+        if type_ is not None and isinstance(node, tree.Name) and type_.variant(str(node)) is not None:
+            return Term("value", value=str(node))
+        return self.term(node) if self._speaks(node) else self._constant(node, type_)
+
+    def _constant(self, node: tree.Expr, expected: Type | None = None) -> Term:
+        return next(iter(self._values(node, self.single(node, expected))), Term("value"))
+
+    def _values(self, node: tree.Expr, resolved: Expr) -> list[Term]:
+        """What is the same in every trial, as numbers and words."""
+        if not resolved.is_constant:
+            if not resolved.type.unknown:
+                self.report(Code.NOT_CONSTANT.at(node.span, place="what is neither a metric nor a factor"))
+            return []
+        value = resolved.value({})
+        return [Term("value", value=_plain(one)) for one in (value if isinstance(value, tuple) else (value,))]
+
+    def _term_of_name(self, node: tree.Name) -> Term:
+        name = str(node)
+        if name in self.words.metrics:
+            return Term("metric", name=name)
+        return Term("factor", name=name, paths=tuple(column.path for column in self.words.find(node.path)))
+
+    def _term_of_aggregate(self, node: tree.Call) -> Term:
+        name = str(node.function)
+        where = (self.term(node.where),) if node.where is not None else ()
+        if found := _PERCENTILE.fullmatch(name):
+            share = float(f"0.{found[1]:0>2}{found[2]}")
+            pair = metrics.DISTRIBUTIONS[str(node.arguments[0])]
+            return Term("percentile", where, str(node.arguments[0]), share, pair)
+        return Term(name, (self.term(node.arguments[0]), *where))
+
+    def _term_of_is(self, node: tree.IsA, name: tree.Name) -> Term:
+        """One of the levels that are what was asked for."""
+        levels: list[Term] = []
+        self.inside = "where"
+        resolved = super()._is_a(node)
+        self.inside = ""
+        for column in self.words.find(name.path):
+            for i in range(min(column.size, _MOST_LEVELS)):
+                at = _At(column.axis, i)
+                if resolved.value(at) is True:
+                    levels.append(Term("value", value=_plain(column.value.value(at))))
+        factor = self._term_of_name(name)
+        return Term("in", (factor, *levels)) if levels else Term("value", value=False)
+
+
+class _Names:
+    """A scope in which clauses' words are known too."""
+
+    def __init__(self, words: Words, scope: Scope) -> None:
+        self.words, self.scope = words, scope
+        self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
+        self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
+
+    def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
+        return [*self.words.names(), *self.scope.names()]
+
+
+class _At(dict[str, int]):
+    """A point at which one factor has some level, and all others have their first."""
+
+    def __init__(self, path: str = "", level: int = 0) -> None:
+        super().__init__({path: level})
+
+    def get(self, key: str, _default: Any = None) -> Any:
+        return super().get(key, 0)
+
+
+def _plain(value: Value) -> str | int | float | bool | None:
+    """A number in its base unit, anything else as the database has it."""
+    if not isinstance(value, Quantity):
+        return values.cell(value)
+    return value.amount.numerator if value.is_whole else float(value.amount)
+
+
+def _is_aggregate(node: object) -> bool:
+    if not isinstance(node, tree.Call) or len(node.function.path) != 1 or len(node.arguments) != 1:
+        return False
+    name = node.function.path[0]
+    if name in FUNCTIONS and isinstance(node.arguments[0], tree.ListOf):
+        return False
+    return name in AGGREGATES or _PERCENTILE.fullmatch(name) is not None
+
+
+def _parts(node: object) -> Iterator[object]:
+    """A node and all beneath it."""
+    yield node
+    if isinstance(node, Record) and not isinstance(node, Span):
+        for name in type(node).record_fields:  # type: ignore[attr-defined]
+            inner = getattr(node, name)
+            for one in inner if isinstance(inner, tuple) else (inner,):
+                yield from _parts(one) if isinstance(one, Record) else ()
+
+
+def _or(names: list[str]) -> str:
+    return "which one: " + " or ".join(f"`{name}`" for name in names) + "?" if names else ""
+
+
+# -- what an experiment has words for
+
+
+def words_of(
+    fields: Mapping[str, Expr], factors: Mapping[str, FactorDef], scope: Scope, kind_of: Callable[[str], Kind | None]
+) -> Words:
+    """The words of an experiment: what its workloads and collectors yield, and its factors."""
+    found = set(metrics.ALWAYS)
+    histograms: set[str] = set()
+    for name in ("run", "collect"):
+        for reader, arguments in _readers(fields[name], kind_of) if name in fields else ():
+            found.update(metrics.column(metric) for metric in metrics.of(reader, arguments))
+            histograms.update(metrics.distributions(reader))
+    columns = tuple(
+        _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
+    )
+    return Words(frozenset(found), frozenset(histograms), columns, fields)
+
+
+def _readers(field: Expr, kind_of: Callable[[str], Kind | None]) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """The readers of all that a field of the experiment can be, with the arguments that they can have."""
+    names = field.type.kinds | (field.type.element.kinds if field.type.element else frozenset())
+    kinds = [kind for name in sorted(names) if (kind := kind_of(name)) is not None]
+    readers = [(kind, reader) for kind in kinds for action in kind.actions.values() for reader in action.readers]
+    for kind, reader in readers:
+        asked = dict(reader.arguments).get("metrics")
+        if asked is None:
+            yield reader.reader, {}
+            continue
+        for instance in _instances(field):
+            if instance.kind.name == kind.name:
+                try:
+                    yield reader.reader, {"metrics": values.argument(asked.value(Frame(instance)))}
+                except ProgramError:
+                    continue  # it is reported where it is used
+
+
+def _instances(field: Expr) -> Iterator[Instance]:
+    """What a field can be: at the first levels, and with each other level of each factor for itself."""
+    for point in _points(field.axes, {}):
+        value = field.value(point)
+        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))
+
+
+def _points(axes: tuple[Axis, ...], above: Mapping[str, int]) -> Iterator[_At]:
+    yield _over(above)
+    for axis in axes:
+        for i in range(min(axis.size, _MOST_LEVELS)):
+            inner = {**above, axis.path: i}
+            if axis.branches is not None and axis.branches[i]:
+                yield from _points(axis.branches[i], inner)
+            else:
+                yield _over(inner)
+
+
+def _over(levels: Mapping[str, int]) -> _At:
+    point = _At()
+    point.update(levels)
+    return point
+
+
+def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> Column:
+    path = factor.column_path(i)
+    known = _named(factor, fields, scope) if len(factor.columns) == 1 else None
+    levels = [factor.level(k)[i] for k in range(min(factor.size, _MOST_LEVELS))]
+    type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
+    if known is not None:
+        value = Expr(factor.span, type_ | known.type, known.value)
+    else:
+        value = Expr(factor.span, type_, lambda point: factor.level(point.get(factor.path))[i])
+    return Column(factor.columns[i], path, factor.types[i], factor.path, factor.size, value)
+
+
+def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr | None:
+    """The choice itself, where it has a name: it knows of which kinds its levels are."""
+    owner, _, last = factor.path.rpartition(".")
+    named = fields.get(last) if owner and "." not in owner else scope.lookup(last, factor.span) if not owner else None
+    return named if named is not None and [axis.path for axis in named.axes] == [factor.path] else None
+
+
+def _words(levels: list[Value]) -> Type:
+    found = NOTHING
+    for value in levels:
+        if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
+            sort = answers.scalar(types.of_quantity(value.argument))
+            found = found | Type(words=(Variant(value.name, ("value", sort)),))
+        else:
+            found = found | Type(words=(Variant(str(values.cell(value))),))
+    return found

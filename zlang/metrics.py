@@ -1,0 +1,81 @@
+"""What readers can measure: the names of their metrics, and the unit that a name stands for.
+
+In: a reader's name and its arguments. Out: names, as they are in clauses of a program and as columns of the database.
+Rule: this is the one place: the readers take their names from here, and a test compares what they yield with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+DIRECTIONS = ("read", "write", "trim", "mixed")
+"""Of I/O, as fio names them."""
+KINDS = ("clat", "lat", "slat")
+"""Of latencies, as fio names them: from submission to completion, the whole, until submission."""
+PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
+"""What is taken of each latency in each trial, and how many thousandths lie below it."""
+TOTALS = ("device_reads", "device_writes", "device_read_bytes", "device_write_bytes")
+"""Of all disks during a measurement."""
+ALWAYS = ("elapsed",)
+"""What is known of every trial."""
+
+_RATES = ("iops", "bw", "bytes", "ios", "runtime")
+_OF_LATENCY = ("mean", "max", *(name for name, _ in PERCENTILES))
+_OF_A_DIRECTION = (*_RATES, *(f"{kind}_{what}" for kind in KINDS for what in _OF_LATENCY))
+_FIO = (
+    *(f"{direction}_{what}" for direction in DIRECTIONS for what in _OF_A_DIRECTION),
+    *("fio_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"),
+)
+DISTRIBUTIONS = {f"{direction}_{kind}": (direction, kind) for direction in DIRECTIONS for kind in KINDS}
+"""Latencies of single operations, of which fio leaves histograms."""
+
+_UNITS = (
+    (re.compile(r"_iops$"), "1/s"),
+    (re.compile(r"_bw$"), "bytes/s"),
+    (re.compile(r"_bytes$"), "bytes"),
+    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$"), "ns"),
+    (re.compile(r"_cpu$"), "%"),
+    (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
+)
+
+
+def unit(name: str) -> str:
+    """The unit of a metric, by what readers call their metrics."""
+    return next((unit for pattern, unit in _UNITS if pattern.search(name)), "")
+
+
+def column(name: str) -> str:
+    """What a metric is called where a name is one word."""
+    return name.replace(".", "_").replace("\0", "") or "unnamed"
+
+
+def of(reader: str, arguments: Mapping[str, object]) -> Iterator[str]:
+    """The names of all metrics that a reader with these arguments can yield."""
+    match reader:
+        case "fio":
+            yield from _FIO
+        case "diskstats":
+            yield from TOTALS
+        case "shell":
+            wanted = arguments.get("metrics")
+            for item in wanted if isinstance(wanted, list | tuple) else ():
+                yield from _asked_for(*words(item))
+
+
+def distributions(reader: str) -> Iterator[str]:
+    """The latencies of single operations that a reader leaves histograms of."""
+    if reader == "fio":
+        yield from DISTRIBUTIONS
+
+
+def words(item: object) -> list[str]:
+    """What is asked of the `shell` reader: how a metric is found, and what it is called and found by."""
+    return [item] if isinstance(item, str) else [str(word) for word in item] if isinstance(item, list | tuple) else []
+
+
+def _asked_for(how: str = "", said: str = "", *_more: str) -> Iterator[str]:
+    if how == "time":
+        yield from ("elapsed", "user_s", "sys_s")
+    elif "=" in said:
+        yield said.partition("=")[0]
