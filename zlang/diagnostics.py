@@ -71,6 +71,7 @@ class Code(Enum):
     NEEDS_AGGREGATE = ("E318", "`{name}` has a value in each trial, and here one value of all of them is needed")
     AGGREGATE_HERE = ("E319", "`{name}` is of several trials, and here there is only one")
     NOTHING_MEASURED = ("E320", "nothing in this is measured")
+    DESIGN_TOO_LARGE = ("E321", "`{design}` has {count} {what}, and {limit} are the most")
 
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")

@@ -114,7 +114,7 @@ def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrid
 
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
     schedule = build.Schedule(experiment, seed)
-    return Planned(experiment, schedule, build.plan(checked.program, experiment, seed, settings))
+    return Planned(experiment, schedule, build.plan(checked.program, schedule, settings))
 
 
 def emit(planned: Planned, form: str) -> Iterator[str]:

@@ -63,7 +63,7 @@ def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnosti
     if checked.is_sound:
         for experiment in checked.program.experiments.values():
             try:
-                points.of(experiment)
+                points.measured(experiment, points.of(experiment), (), pipeline.DEFAULT_SEED)
             except ProgramError as error:
                 findings.append(error.diagnostic)
     return findings

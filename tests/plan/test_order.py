@@ -11,18 +11,18 @@ from zlang.plan import order
 from zlang.plan.order import Place
 
 
-@given(st.integers(0, 6), st.integers(0, 6), st.integers(1, 4), st.integers())
+@given(st.lists(st.integers(0, 6), max_size=6), st.integers(1, 4), st.integers())
 @settings(deadline=None)
-def test_every_trial_comes_once(plots: int, points: int, repeat: int, seed: int) -> None:
-    places = list(order.order(plots, points, repeat, seed))
+def test_every_trial_comes_once(plots: list[int], repeat: int, seed: int) -> None:
+    places = list(order.order(len(plots), plots.__getitem__, repeat, seed))
     seen = Counter((p.plot, p.replicate, p.point) for p in places)
     assert set(seen.values()) <= {1}
-    assert len(places) == plots * points * repeat
-    assert places == list(order.order(plots, points, repeat, seed))
+    assert len(places) == sum(plots) * repeat
+    assert places == list(order.order(len(plots), plots.__getitem__, repeat, seed))
 
 
 def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() -> None:
-    places = list(order.order(5, 7, 3, seed=1))
+    places = list(order.order(5, lambda _: 7, 3, seed=1))
     assert [p.plot for p in places] == [plot for plot in dict.fromkeys(p.plot for p in places) for _ in range(21)]
     blocks: dict[int, list[Place]] = {}
     for place in places:
@@ -34,14 +34,14 @@ def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() ->
 
 
 def test_blocks_are_shuffled_each_in_its_own_way() -> None:
-    places = list(order.order(1, 30, 3, seed=1))
+    places = list(order.order(1, lambda _: 30, 3, seed=1))
     orders = {tuple(p.point for p in places if p.replicate == r) for r in (1, 2, 3)}
     assert len(orders) == 3
     assert tuple(range(30)) not in orders
 
 
 def test_another_seed_is_another_order() -> None:
-    assert list(order.order(1, 30, 1, seed=1)) != list(order.order(1, 30, 1, seed=2))
+    assert list(order.order(1, lambda _: 30, 1, seed=1)) != list(order.order(1, lambda _: 30, 1, seed=2))
 
 
 @given(st.integers(2, 3000), st.text(max_size=5))

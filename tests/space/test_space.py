@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.check.program import Axis
-from zlang.space import space
+from zlang.space import designs, space
 from zlang.space.space import Condition
 
 
@@ -85,6 +86,63 @@ def test_a_sample_is_of_the_space_and_repeatable(
     assert drawn == built.sample(size, seed)
     assert len({key(p) for p in drawn}) == len(drawn) == min(size, built.count)
     assert {key(p) for p in drawn} <= {key(p) for p in built}
+    assert {key(p) for p in drawn} <= {key(p) for p in built.sample(size + 1, seed)}
+
+
+def together(point: dict[str, int], strength: int) -> set[tuple[tuple[str, int | None], ...]]:
+    """All combinations of levels in a point, of the factors of the tests; a factor may be absent."""
+    return set(combinations([(path, point.get(path)) for path in (f"f{i}" for i in range(5))], strength))
+
+
+@given(axes(), conditions(), st.integers(1, 3), st.integers(0, 9))
+@settings(max_examples=400, deadline=None)
+def test_a_covering_design_has_every_combination_that_the_space_has(
+    some: tuple[Axis, ...], rules: tuple[Condition, ...], strength: int, seed: int
+) -> None:
+    points = [p for p in brute(some, {}) if all(rule.holds(p) is not False for rule in rules)]
+    if not points:
+        return
+    chosen = designs.covering(some, rules, strength, seed)
+    assert chosen == designs.covering(some, rules, strength, seed)
+    keys = list(map(key, chosen))
+    assert len(set(keys)) == len(keys)
+    assert set(keys) <= set(map(key, points))
+    strength = min(strength, len({path for p in points for path in p}))
+    assert set().union(*(together(p, strength) for p in chosen)) == set().union(
+        *(together(p, strength) for p in points)
+    )
+
+
+@given(axes(), conditions(), st.sets(st.sampled_from([f"f{i}" for i in range(5)])), st.integers(1, 9))
+@settings(deadline=None)
+def test_whole_plots_of_a_part_are_those_of_the_space(
+    some: tuple[Axis, ...], rules: tuple[Condition, ...], dear: set[str], size: int
+) -> None:
+    built = space.build(some, rules)
+    if not built.count:
+        return
+    chosen = built.sample(size, seed=1)
+    plots = designs.partial(built, dear, chosen)
+    whole = designs.full(built, dear)
+    for made, points in ((plots, chosen), (whole, list(built))):
+        found = [[made.at(plot, i) for i in range(made.size(plot))] for plot in range(made.count)]
+        assert made.points == sum(map(len, found)) == len(points)
+        assert {key(p) for plot in found for p in plot} == set(map(key, points))
+        states = [{tuple((path, p.get(path)) for path in sorted(dear)) for p in plot} for plot in found]
+        assert all(len(state) == 1 for state in states)
+
+
+def test_few_points_have_all_pairs_of_many() -> None:
+    some = tuple(Axis(f"f{i}", 3) for i in range(13))
+    assert space.build(some).count == 3**13
+    assert len(designs.covering(some, (), 2, seed=1)) < 30
+
+
+def test_more_combinations_than_can_be_covered_are_refused() -> None:
+    some = tuple(Axis(f"f{i}", 1000) for i in range(4))
+    with pytest.raises(designs.TooManyCombinations) as error:
+        designs.covering(some, (), 2, seed=1)
+    assert error.value.combinations == 6 * 1000**2
 
 
 @given(axes(), st.sets(st.sampled_from([f"f{i}" for i in range(5)])))

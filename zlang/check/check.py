@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from zlang.check import library, types
 from zlang.check.expressions import unknown
 from zlang.check.kinds import kind_of
-from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Program
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Program, Symbol
 from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver
 from zlang.check.types import COUNT, NOTHING, Type, Variant
+from zlang.check.values import show
 from zlang.diagnostics import MOST, Code, Diagnostic, Severity
 from zlang.record import Record
 from zlang.source import Source, Span
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 CACHES = ("cold", "hot", "as_is")
 """Cache protocols: flushed and verified; filled and verified; left as it is."""
-_FIELDS = ("on", "before", "run", "cache", "repeat", "collect")
+DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
+"""All points; points with all pairs, or triples, of levels; as many as are drawn."""
+_FIELDS = ("on", "before", "run", "cache", "repeat", "design", "collect")
 _ROLES = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 MOST_PENDING = 40
@@ -321,9 +324,11 @@ class _Checker:
             if where.is_constant and where.value({}) is not False:
                 self.report(Code.UNUSED_WHERE.at(where.span))
         self._join(node, fields, wheres)
-        cache = fields.get("cache") or Resolver(module_scope, self.report).typed(
-            tree.Name(node.name.span, ("as_is",)), (), "cache", self._field_type("cache")
+        cache, design = (
+            fields.get(name) or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, self._field_type(name))
+            for name, usual in (("cache", "as_is"), ("design", "full"))
         )
+        self._design(design)
         choosing = [fields[name] for name in ("on", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
@@ -337,6 +342,7 @@ class _Checker:
             cache,
             fields.get("collect"),
             self._repeat(fields.get("repeat")),
+            design,
             tuple(wheres),
             factors,
             axes,
@@ -368,6 +374,8 @@ class _Checker:
             return Type(words=tuple(Variant(word) for word in CACHES))
         if name == "repeat":
             return COUNT
+        if name == "design":
+            return Type(words=DESIGNS)
         if name == "collect":
             return Type(element=types.ANYTHING_DECLARED)
         return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
@@ -430,6 +438,19 @@ class _Checker:
             self.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint="it is 1 or more"))
             return 1
         return int(value.amount)
+
+    def _design(self, expr: Expr) -> None:
+        if expr.type.unknown:
+            return
+        if not expr.is_constant:
+            hint = "choose one; two experiments can share what they measure and differ in this"
+            self.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
+            return
+        design = expr.value({})
+        assert isinstance(design, Symbol)
+        if isinstance(design.argument, Quantity) and design.argument.amount < 1:
+            hint = "draw 1 point or more, such as `sample(20)`"
+            self.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
 
     def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
         """The factors that the axes reach, their columns named by the shortest path that is unique."""

@@ -218,7 +218,7 @@ class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
     `before` is the treatment that the target gets, `cache` the protocol of its caches. `clauses` are what it asks of
-    its results.
+    its results; `design` says which of the points are measured.
     """
 
     name: str
@@ -230,6 +230,7 @@ class Experiment(Record):
     cache: Expr
     collect: Expr | None
     repeat: int
+    design: Expr
     wheres: tuple[Expr, ...]
     factors: Mapping[str, FactorDef]
     axes: tuple[Axis, ...]

@@ -109,12 +109,13 @@ def with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
         return findings, ""
     for experiment in checked.program.experiments.values():
         try:
-            count = points.of(experiment).count
+            space = points.of(experiment)
+            measured = points.measured(experiment, space, (), pipeline.DEFAULT_SEED).points
         except ProgramError as error:
             findings.append(error.diagnostic)
             continue
-        trials = count * experiment.repeat
-        counts.append(f"{experiment.name}: {count:,} points, {trials:,} trials")
+        some = f"{measured:,} of {space.count:,}" if measured < space.count else f"{measured:,}"
+        counts.append(f"{experiment.name}: {some} points, {measured * experiment.repeat:,} trials")
     return findings, "; ".join(counts) or "no experiment, nothing wrong"
 
 

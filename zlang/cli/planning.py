@@ -89,7 +89,7 @@ def _overview(planned: Planned, program: str) -> None:
     for factor in header.factors:
         print(f"  {visible(factor.name):{name_width}}  {factor.count:>5,} levels  {_levels(factor)}")
     replicates = f" × {header.repeat} replicates" if header.repeat > 1 else ""
-    print(f"{header.points:,} points{replicates} = {header.trials:,} trials, order drawn by seed {header.seed}")
+    print(f"{header.measured}{replicates} = {header.trials:,} trials, order drawn by seed {header.seed}")
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))

@@ -28,7 +28,7 @@ def emit(plan: Plan) -> Iterator[str]:
 def _head(header: Header) -> Iterator[str]:
     yield f"# {_escape(header.title or header.experiment)}\n\n"
     yield (
-        f"{header.trials} trials: {header.points} points, each measured {header.repeat} times. "
+        f"{header.trials} trials: {header.measured}, each measured {header.repeat} times. "
         f"Plan `{header.plan}`, seed {header.seed}.\n\n"
     )
     yield (

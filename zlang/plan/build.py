@@ -46,25 +46,22 @@ class Slot:
 
 
 class Schedule:
-    """Which trial is when: the space of an experiment, split into whole plots and cheap points."""
+    """Which trial is when: what an experiment's design takes of its space, by whole plots."""
 
     def __init__(self, experiment: Experiment, seed: int) -> None:
         self.experiment, self.seed = experiment, seed
         self.space = points.of(experiment)
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         live = {path for path, factor in experiment.factors.items() if factor.cost == "live"}
-        self.plots, self.points = self.space.split(decisive - live)
-        self.trials = self.space.count * experiment.repeat
+        self.plots = points.measured(experiment, self.space, decisive - live, seed)
+        self.trials = self.plots.points * experiment.repeat
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
 
     def slots(self) -> Iterator[Slot]:
         """Every trial, in order."""
-        plots, points, repeat = self.plots.count, self.points.count, self.experiment.repeat
-        known, at = -1, dict[str, int]()
-        for number, place in enumerate(order(plots, points, repeat, self.seed), start=1):
-            if place.plot != known:
-                known, at = place.plot, self.plots[place.plot]
-            yield Slot(number, place.block, place.replicate, {**at, **self.points[place.point]})
+        plots = self.plots
+        for number, place in enumerate(order(plots.count, plots.size, self.experiment.repeat, self.seed), start=1):
+            yield Slot(number, place.block, place.replicate, plots.at(place.plot, place.point))
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
         """The columns of a point; a factor that does not exist in it is None."""
@@ -96,10 +93,9 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
     return look
 
 
-def plan(program: Program, experiment: Experiment, seed: int, settings: Mapping[str, str]) -> Plan:
+def plan(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> Plan:
     """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
-    schedule = Schedule(experiment, seed)
-    builder = _Builder(program, experiment, schedule)
+    builder = _Builder(program, schedule.experiment, schedule)
     return Plan(builder.header(settings), builder.items)
 
 
@@ -163,13 +159,15 @@ class _Builder:
             title=experiment.title,
             plan=identity,
             seed=schedule.seed,
-            points=schedule.space.count,
+            points=schedule.plots.points,
             repeat=experiment.repeat,
             trials=schedule.trials,
             factors=factors,
             sources=sources,
             facts=tuple(step for kind in kinds for step in self._facts(kind)),
             tools=tools,
+            design=values.show(experiment.design.value({})),
+            left_out=schedule.space.count - schedule.plots.points,
         )
 
     def _kinds(self) -> list[Kind]:

@@ -1,6 +1,7 @@
 """The order of trials: dear factors are whole plots in random order, the rest is shuffled within them.
 
-In: how many whole plots, cheap points and replicates, and a seed. Out: a stream of (block, plot, replicate, point).
+In: how many whole plots, cheap points in each and replicates, and a seed.
+Out: a stream of (block, plot, replicate, point).
 Rule: the same numbers and seed give the same order; nothing is listed that is too long to list.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 LONGEST_SHUFFLE = 1 << 20
@@ -24,8 +25,8 @@ class Place:
     point: int
 
 
-def order(plots: int, points: int, repeat: int, seed: int) -> Iterator[Place]:
-    """Whole plots in random order; in each, every replicate is a block of all cheap points in an order of its own.
+def order(plots: int, points: Callable[[int], int], repeat: int, seed: int) -> Iterator[Place]:
+    """Whole plots in random order; in each, every replicate is a block of all its points in an order of its own.
 
     The data of a plot are laid out once (or as often as the workload spoils them), and drift over time falls on all
     cheap levels alike (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for Experimenters, ch. 9).
@@ -34,7 +35,7 @@ def order(plots: int, points: int, repeat: int, seed: int) -> Iterator[Place]:
     for plot in permutation(plots, f"{seed}:plots"):
         for replicate in range(1, repeat + 1):
             block += 1
-            for point in permutation(points, f"{seed}:{plot}:{replicate}"):
+            for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
                 yield Place(block, plot, replicate, point)
 
 

@@ -131,7 +131,10 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included."""
+    """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included.
+
+    The `design` takes `points` of the space, and leaves others out.
+    """
 
     experiment: str
     title: str
@@ -144,7 +147,15 @@ class Header:
     sources: Mapping[str, str]
     facts: tuple[Step, ...]
     tools: Mapping[str, str]
+    design: str = "full"
+    left_out: int = 0
     format: int = 1
+
+    @property
+    def measured(self) -> str:
+        """How many points are measured, in words."""
+        some = f"{self.points:,} points"
+        return f"{self.points:,} of {self.points + self.left_out:,} points ({self.design})" if self.left_out else some
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,17 @@ class Space:
         return (self[i] for i in range(self.count))
 
     def sample(self, size: int, seed: int) -> list[dict[str, int]]:
-        """`size` different points (or all), drawn by a seed, in the order of the space."""
+        """`size` different points (or all), drawn by a seed, in the order of the space.
+
+        More points by the same seed are these and others: a shuffle (Fisher and Yates) that stops after `size` steps.
+        """
         import random
 
-        chosen = random.Random(seed).sample(range(self.count), min(size, self.count))
+        source, moved, chosen = random.Random(seed), dict[int, int](), list[int]()
+        for i in range(min(size, self.count)):
+            j = source.randrange(i, self.count)
+            chosen.append(moved.get(j, j))
+            moved[j] = moved.get(i, i)
         return [self[i] for i in sorted(chosen)]
 
     def split(self, paths: Iterable[str]) -> tuple[Space, Space]:

@@ -1,0 +1,136 @@
+"""Which points of a space are measured: all, some that are drawn, or few that have every combination of levels.
+
+Laws, tested against brute force: a covering design has every combination of the levels of `strength` factors that some
+point of the space has, where not to exist counts as a level; a sample has all points of a smaller one by the same seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from zlang.check.program import Axis
+from zlang.diagnostics import ProgramError
+from zlang.record import Record
+from zlang.space.space import Condition, Space
+
+MOST_COMBINATIONS = 10_000
+"""How many combinations of levels are covered: some seconds of work."""
+_ABSENT = -1
+
+
+class TooManyCombinations(Exception):
+    """The factors have more combinations of levels than are covered."""
+
+    def __init__(self, combinations: int) -> None:
+        super().__init__(str(combinations))
+        self.combinations = combinations
+
+
+class Plots(Record):
+    """The points that are measured, by whole plots: how many plots, the size of each, and its points."""
+
+    count: int
+    points: int
+    size: Callable[[int], int]
+    at: Callable[[int, int], dict[str, int]]
+
+
+def full(space: Space, dear: Iterable[str]) -> Plots:
+    """All points; the factors of `dear`, and what depends on them, are the same in a whole plot."""
+    plots, points = space.split(dear)
+    last: tuple[int, dict[str, int]] = (-1, {})
+
+    def at(plot: int, point: int) -> dict[str, int]:
+        nonlocal last
+        if plot != last[0]:
+            last = (plot, plots[plot])
+        return {**last[1], **points[point]}
+
+    return Plots(plots.count, space.count, lambda _: points.count, at)
+
+
+def partial(space: Space, dear: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
+    """Some points of a space, of which the same are in one whole plot as in the whole space."""
+    having, _ = space.split(dear)
+    paths = frozenset[str]().union(*(part.paths for part in having.parts))
+    groups: dict[frozenset[tuple[str, int]], list[dict[str, int]]] = {}
+    for point in chosen:
+        groups.setdefault(frozenset((p, level) for p, level in point.items() if p in paths), []).append(point)
+    plots = list(groups.values())
+    return Plots(len(plots), len(chosen), lambda plot: len(plots[plot]), lambda plot, point: plots[plot][point])
+
+
+def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: int, seed: int) -> list[dict[str, int]]:
+    """Points of a space (that has any) with every combination of `strength` levels. Raises TooManyCombinations."""
+    from covertable import Controller
+
+    model = _Model(tuple(axes))
+    strength = min(strength, len(model.paths))
+    combinations = _combinations([len(levels) for levels in model.levels], strength)
+    if combinations > MOST_COMBINATIONS:
+        raise TooManyCombinations(combinations)
+    if not strength:
+        return [{}]
+    rules = [*model.existence(), *(model.rule(condition) for condition in conditions)]
+    rows = Controller(
+        model.levels, strength=strength, constraints=[rule for rule in rules if rule["requires"]], salt=str(seed)
+    ).make()
+    return [model.point(row) for row in dict.fromkeys(map(tuple, rows))]
+
+
+def _combinations(sizes: Iterable[int], strength: int) -> int:
+    """How many ways there are to choose `strength` of the factors and a level of each."""
+    ways = [1] + [0] * strength
+    for size in sizes:
+        for i in range(strength, 0, -1):
+            ways[i] += ways[i - 1] * size
+    return ways[strength]
+
+
+class _Model:
+    """A space as a table: a column for each factor, in which it may be absent, and rules that tie columns together."""
+
+    def __init__(self, axes: tuple[Axis, ...]) -> None:
+        top = {axis.path: axis for axis in axes}
+        found, pending = dict(top), list(top.values())
+        ways: dict[str, list[tuple[str, int]]] = {}
+        while pending:
+            axis = pending.pop()
+            for level, branch in enumerate(axis.branches or ()):
+                for inner in branch:
+                    ways.setdefault(inner.path, []).append((axis.path, level))
+                    if inner.path not in found:
+                        found[inner.path] = inner
+                        pending.append(inner)
+        self.paths = list(found)
+        self.column = {path: i for i, path in enumerate(self.paths)}
+        self.ways = {path: reached for path, reached in ways.items() if path not in top}
+        self.levels = [[*range(axis.size), *([_ABSENT] if path in self.ways else [])] for path, axis in found.items()]
+
+    def point(self, row: Sequence[int]) -> dict[str, int]:
+        """A row as a point."""
+        return {path: level for path, level in zip(self.paths, row, strict=True) if level != _ABSENT}
+
+    def existence(self) -> Iterable[dict[str, Any]]:
+        """A factor exists exactly where one of its ways leads to it."""
+        for path, reached in self.ways.items():
+            column, ways = self.column[path], [(self.column[axis], level) for axis, level in reached]
+
+            def holds(row: Mapping[int, int], column: int = column, ways: list[tuple[int, int]] = ways) -> bool:
+                return (row[column] != _ABSENT) == any(row[axis] == level for axis, level in ways)
+
+            yield {"operator": "fn", "requires": sorted({column, *(axis for axis, _ in ways)}), "evaluate": holds}
+
+    def rule(self, condition: Condition) -> dict[str, Any]:
+        """A condition on the columns that it reads."""
+        reads = [self.column[path] for path in sorted(condition.reads & self.column.keys())]
+
+        def holds(row: Mapping[int, int]) -> bool:
+            known = {self.paths[column]: row[column] for column in reads if row[column] != _ABSENT}
+            try:
+                return condition.holds(known) is not False
+            except ProgramError:  # conditions before this one exclude the point, or the space would not have been made
+                return False
+
+        return {"operator": "fn", "requires": reads, "evaluate": holds}
