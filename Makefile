@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SCRIPTS := .ci/need .ci/run
 TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps time \
-	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount
+	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount zfs-fuse
 
 SHELL  := /bin/sh
 

@@ -1,0 +1,68 @@
+"""What tests ask of a zfs-fuse of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ZfsFuse:
+    """A daemon, and the directory that it shares with the machine."""
+
+    pid: int
+    place: Path
+
+    def command(self, *words: str) -> list[str]:
+        """The words of a command that is carried out where this daemon answers."""
+        return ["nsenter", f"--target={self.pid}", "--mount", "--root", "env", f"--chdir={self.place}", *words]
+
+    def zlang_command(self, *words: str) -> list[str]:
+        """The words of a call of zlang there."""
+        path = f"PYTHONPATH={REPOSITORY}"
+        return self.command("env", path, sys.executable, "-c", "from zlang.cli.app import main; main()", *words)
+
+    def say(self, *words: str) -> str:
+        """What a command prints; it has to succeed."""
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def zlang(self, *words: str, code: int | None = 0) -> str:
+        """What zlang prints, with the exit code that is expected."""
+        done = subprocess.run(self.zlang_command(*words), capture_output=True, text=True, timeout=300)
+        assert code is None or done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def run(self, program: str, code: int | None = 0) -> str:
+        """What `zlang run` prints for a program."""
+        (self.place / "program.zexp").write_text(program, "utf-8")
+        return self.zlang("run", "program.zexp", "--yes", code=code)
+
+    def last_run(self) -> str:
+        """The name of the run that was begun last."""
+        return max((self.place / "runs").iterdir(), key=lambda path: path.stat().st_mtime).name
+
+    def failed(self) -> list[str]:
+        """Why trials of the last run do not count."""
+        return [one["why"] for one in json.loads(self.zlang("status", self.last_run(), "--json"))["failed"]]
+
+    def answers(self, sql: str) -> list[list[object]]:
+        """The rows of an answer."""
+        said = self.zlang("sql", sql, "--format", "json")
+        return [list(row.values()) for row in json.loads(said[said.index("[") :])]
+
+    def pools(self) -> list[str]:
+        """The pools that are there."""
+        return [line for line in self.say("zpool", "list", "-H", "-o", "name").splitlines() if " " not in line]
+
+
+def loops(place: Path) -> list[str]:
+    """The loop devices whose files are in a directory."""
+    said = subprocess.run(["losetup", "--noheadings", "--output", "BACK-FILE"], capture_output=True, text=True)
+    return [line for line in said.stdout.splitlines() if str(place) in line]
