@@ -73,6 +73,9 @@ class Code(Enum):
     NOTHING_MEASURED = ("E320", "nothing in this is measured")
     DESIGN_TOO_LARGE = ("E321", "`{design}` has {count} {what}, and {limit} are the most")
 
+    TOO_OLD = ("E330", "`{name}` exists since {tool} {since}, and {host} has {has}")
+    NO_PLATFORM = ("E331", "`{kind}` has no `{action}` for {platform}")
+
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")
     NOT_SHOWN = ("E403", "{message}")

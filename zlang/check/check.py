@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from zlang.check import library, types
+from zlang.check import hosts, library, types
 from zlang.check.expressions import unknown
 from zlang.check.kinds import kind_of
-from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Program, Symbol
+from zlang.check.program import PLATFORMS, Absent, Axis, Experiment, Expr, FactorDef, Kind, Program, Symbol
 from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver
 from zlang.check.types import COUNT, NOTHING, Type, Variant
@@ -154,6 +154,19 @@ class _Checker:
                 checked = self._experiment(entry, scope)
                 if checked is not None:
                     self.experiments[entry.name.text] = checked
+        if not any(finding.code.severity is Severity.ERROR for finding in self.findings):
+            for experiment in self.experiments.values():
+                self._hosts(experiment)
+
+    def _hosts(self, experiment: Experiment) -> None:
+        """What is used must be there on its host. To look costs time where things have many forms."""
+        every = (experiment.on, experiment.before, experiment.run, experiment.collect)
+        reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
+        found = [self.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]
+        if any(kind and (kind.role == "machine" or hosts.unsupported(kind, PLATFORMS[0])) for kind in found):
+            for thing, host in hosts.used_by(experiment):
+                for finding in hosts.lacking(thing, host):
+                    self.report(finding)
 
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding, unless it only follows from what could not be read or imported."""

@@ -156,25 +156,26 @@ def level(option: Expr) -> Value:
     if option.is_constant:
         return option.value({})
     if option.type.kinds and option.member is not None:
-        return option.value(_Anywhere()) if not option.axes else _label_of(option)
+        return option.value(Anywhere()) if not option.axes else _label_of(option)
     return option.span.source.text[option.span.start : option.span.end]
 
 
 def _label_of(option: Expr) -> str:
-    known = option.value(_Anywhere())
+    known = option.value(Anywhere())
     return known.label if isinstance(known, Instance) else "option"
 
 
-class _Anywhere(dict[str, int]):
-    """A point at which every factor has its first level: enough to learn a thing's name."""
+class Anywhere(dict[str, int]):
+    """A point at which every factor that is not said has its first level: enough to learn a thing's name."""
 
-    def get(self, _key: str, _default: Any = None) -> Any:
-        return 0
+    def get(self, key: str, _default: Any = None) -> Any:
+        """The level of a factor."""
+        return super().get(key, 0)
 
 
 def column_type(type_: Type) -> str:
     """The type of a factor's column."""
-    if len(type_.scalars) == 1 and not type_.words and not type_.kinds:
+    if len(type_.scalars) == 1 and not type_.words and not type_.kinds and type_ != Type(frozenset({"version"})):
         return next(iter(type_.scalars))
     if type_.scalars == {"count", "number"}:
         return "number"

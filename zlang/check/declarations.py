@@ -42,7 +42,7 @@ class Declarations(Choices):
             hint = self.scope.kind_hint(name) or did_you_mean(name, self.scope.kind_names())
             self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
             return unknown(span)
-        if is_given and kind.action("present") is None:
+        if is_given and not kind.has("present"):
             self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name))
         stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)
@@ -53,8 +53,8 @@ class Declarations(Choices):
                 self.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=name, hint=hint))
         exprs = [*fields.values(), *([stands_on] if stands_on else [])]
         axes = tuple(axis for expr in exprs for axis in expr.axes)
-        reads = frozenset[str]().union(*(expr.reads for expr in exprs))
-        builder = InstanceBuilder(kind, path, label, fields, stands_on, reads, is_given=is_given)
+        builder = InstanceBuilder(kind, path, label, fields, stands_on, kind_name.span, is_given=is_given)
+        reads = builder.reads
 
         def member(what: str, where: Span) -> Expr | None:
             if what in fields:
@@ -140,7 +140,7 @@ class Declarations(Choices):
         """What it takes to go to another level of a factor: as much as the dearest property that it decides."""
         if kind.role != "resource":
             return
-        cost = definition.cost if kind.action("change") or definition.cost == "manual" else "create"
+        cost = definition.cost if kind.has("change") or definition.cost == "manual" else "create"
         for axis in given.axes:
             factor = self.factors.get(axis.path)
             if factor is not None and (not factor.cost or COSTS.index(cost) > COSTS.index(factor.cost)):
@@ -169,14 +169,15 @@ class Declarations(Choices):
                     self.report(error.diagnostic)
                 faults.add((leaf.span.start, leaf.span.end))
         is_path = "path" in definition.type.scalars
+        type_ = definition.type if "version" in definition.type.scalars else resolved.type
         if resolved.is_constant:
             known = resolved.value(None)
             if is_path and isinstance(known, str) and known.startswith("-"):
                 known = f"./{known}"
-            return Expr(resolved.span, resolved.type, lambda _: known, is_constant=True)
-        plain = definition.allow is None and definition.unit is None and not is_path
+            return Expr(resolved.span, type_, lambda _: known, is_constant=True)
+        plain = definition.allow is None and definition.unit is None and not is_path and type_ == resolved.type
         all_constant = all(leaf.is_constant for leaf in resolved.leaves) if resolved.leaves else False
-        if plain or (all_constant and not is_path):
+        if plain or (all_constant and not is_path and type_ == resolved.type):
             return resolved
 
         def value(point: Any) -> Value:
@@ -186,7 +187,7 @@ class Declarations(Choices):
 
         return Expr(
             resolved.span,
-            resolved.type,
+            type_,
             value,
             resolved.axes,
             resolved.reads,
@@ -212,5 +213,5 @@ def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
 def _example(type_: Type) -> str:
     for scalar in types.SCALARS:
         if scalar in type_.scalars:
-            return EXAMPLES.get(scalar, '"…"' if scalar in {"path", "command"} else "…")
+            return EXAMPLES.get(scalar, '"…"' if scalar in {"path", "version", "command"} else "…")
     return type_.words[0].name if type_.words else "…"

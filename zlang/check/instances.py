@@ -30,7 +30,21 @@ class Frame:
 class InstanceBuilder:
     """The declared thing at a point; points that agree in what it reads share one."""
 
-    __slots__ = ("cache", "fields", "is_given", "key", "kind", "kind_digest", "label", "order", "parent", "said")
+    __slots__ = (
+        "cache",
+        "fields",
+        "is_given",
+        "key",
+        "kind",
+        "kind_digest",
+        "label",
+        "order",
+        "parent",
+        "places",
+        "reads",
+        "said",
+        "span",
+    )
 
     def __init__(
         self,
@@ -39,13 +53,15 @@ class InstanceBuilder:
         label: str,
         fields: Mapping[str, Expr],
         parent: Expr | None,
-        reads: frozenset[str],
+        span: Span,
         *,
         is_given: bool,
     ) -> None:
+        self.span, self.places = span, {name: field.span for name, field in fields.items()}
         self.kind, self.fields, self.parent, self.is_given = kind, fields, parent, is_given
         self.key, self.label = values.safe_name(path), label
-        self.order = tuple(sorted(reads))
+        self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
+        self.order = tuple(sorted(self.reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
         self.kind_digest = ""
         self.said = values.Memory(lambda name, value: f"{name}={values.canonical(value)}{kind.properties[name].said}")
@@ -71,7 +87,7 @@ class InstanceBuilder:
         text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
         self.kind_digest = self.kind_digest or values.template_digest(self.kind)
         digest = values.digest(self.kind_digest, on.digest if on else "", text)
-        return Instance(self.kind, self.key, self.label, given, on, self.is_given, digest)
+        return Instance(self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
@@ -97,5 +113,8 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
         if below or above:
             hint = f"it can be {definition.allow_text}"
             raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=units.show(value), hint=hint))
+    if isinstance(value, str) and "version" in definition.type.scalars and not values.is_version(value):
+        hint = 'a version is written `"2.1.11"`'
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(value), hint=hint))
     if isinstance(value, str) and "\0" in value:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value="a text with a NUL character"))

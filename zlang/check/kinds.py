@@ -15,6 +15,8 @@ from zlang.check.instances import Frame
 from zlang.check.program import (
     ABSENT,
     COSTS,
+    PLATFORMS,
+    STATES,
     ActionDef,
     Command,
     Expr,
@@ -38,7 +40,7 @@ from zlang.units import Quantity
 ROLES = ("machine", "resource", "workload", "collector", "treatment")
 FORMS = ("option", "job", "job_head", "job_line")
 MOST_PENDING = 40
-_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only")
+_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe")
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
@@ -110,7 +112,7 @@ class _KindBuilder:
             hint = did_you_mean(node.role.text, ROLES) or "the roles are " + ", ".join(ROLES)
             self.report(Code.UNKNOWN_NAME.at(node.role.span, name=node.role.text, hint=hint))
         forms: dict[str, tuple[str | Expr, ...]] = {}
-        actions: dict[tuple[str, str], ActionDef] = {}
+        actions: dict[tuple[str, str, str], ActionDef] = {}
         needs: tuple[tuple[str, ...], str] | None = None
         requires: list[tuple[str, str]] = []
         writes: Expr | None = None
@@ -125,7 +127,7 @@ class _KindBuilder:
                     requires.append((item.tool.text, item.hint))
                 case tree.ActionDef():
                     action = self._action(item)
-                    actions[action.name, action.selector] = action
+                    actions[action.name, action.state, action.platform] = action
                 case tree.Field() if item.name.text == "doc":
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
@@ -194,12 +196,28 @@ class _KindBuilder:
             _source(allow.value) if allow else "",
             unit_value if isinstance(unit_value, Quantity) else None,
             cost,
-            self._plain(attributes["since"].value, "since") if "since" in attributes else "",
+            self._since(attributes["since"].value) if "since" in attributes else None,
             self._plain(attributes["doc"].value, "doc") if "doc" in attributes else "",
             _source(only.value) if only else "",
             self._added(attributes),
             "\n".join(_source(attributes[name].value) for name in self.lists if name in attributes),
+            self._probe(attributes["probe"].value) if "probe" in attributes else None,
         )
+
+    def _since(self, node: tree.Expr) -> tuple[str, str] | None:
+        """Since when a property exists: `kernel 6.1`, or `3.9` of what the kind is named for."""
+        fact, _, version = self._plain(node, "since").rpartition(" ")
+        if not values.is_version(version):
+            message = "`since` is a version, such as `3.9`, or a fact of a host and its version, such as `kernel 6.1`"
+            self.report(Code.BAD_KIND.at(node.span, message=message))
+            return None
+        return fact or self.node.name.text, version
+
+    def _probe(self, node: tree.Expr) -> tuple[str | Expr, ...]:
+        if isinstance(node, tree.Text):
+            return self.resolver.template(node)
+        self.report(Code.BAD_KIND.at(node.span, message="`probe` is a command in quotes"))
+        return ()
 
     def _added(self, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
         """What the property adds to the lists of its kind."""
@@ -262,8 +280,22 @@ class _KindBuilder:
                     command.span,
                 )
             )
-        selector = node.selector.text if node.selector else ""
-        return ActionDef(node.name.text, selector, tuple(commands), tuple(readers))
+        return ActionDef(node.name.text, *self._selected(node), tuple(commands), tuple(readers))
+
+    def _selected(self, node: tree.ActionDef) -> tuple[str, str]:
+        """The state and the platform that an action is for."""
+        chosen: dict[tuple[str, ...], str] = {}
+        for word in node.selectors:
+            known = next((words for words in (STATES, PLATFORMS) if word.text in words), None)
+            if known is None:
+                every = (*STATES, *PLATFORMS)
+                hint = did_you_mean(word.text, every) or "it can be " + ", ".join(f"`{one}`" for one in every)
+                self.report(Code.NOT_ALLOWED.at(word.span, name=node.name.text, value=f"for `{word.text}`", hint=hint))
+            elif known in chosen:
+                self.report(Code.DUPLICATE.at(word.span, name=word.text))
+            else:
+                chosen[known] = word.text
+        return chosen.get(STATES, ""), chosen.get(PLATFORMS, "")
 
     def _parts(self, text: tree.Text) -> tuple[str | Expr, ...]:
         return tuple(part if isinstance(part, str) else self.resolver.single(part) for part in text.parts)

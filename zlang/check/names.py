@@ -82,6 +82,6 @@ class Names(Expressions):
         hint = did_you_mean(name, [*words, *self.scope.names()])
         if not hint and expected is not None and not expected.unknown and expected != NOTHING:
             hint = f"expected {expected}"
-            if expected.scalars & {"string", "path"}:
+            if expected.scalars & {"string", "path", "version"}:
                 hint = f'a text is written `"{name}"`'
         self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))

@@ -56,6 +56,12 @@ class Operators(Expressions):
         span, operator = node.span, node.operator
         if left.type.unknown or right.type.unknown:
             return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
+        if "version" in left.type.scalars | right.type.scalars and all(_VERSION.accepts(e.type) for e in (left, right)):
+
+            def compared(at: Any) -> Value:
+                return self._guard(span, lambda: values.compare_versions(operator, left.value(at), right.value(at)))
+
+            return self._combined(span, types.BOOL, compared, [left, right])
         one, other = self._dimension(left), self._dimension(right)
         if one is not None and other is not None and one != other:
             verb = "compare"
@@ -151,6 +157,9 @@ class Operators(Expressions):
             return sides[0 if known else 1].value(at)
 
         return self._combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides])
+
+
+_VERSION = Type(frozenset({"version"}))
 
 
 def _both(left: Value, right: Value) -> Value:

@@ -6,7 +6,7 @@ Rule: an `Expr` is total at every point that its `axes` reach; a name that a poi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
@@ -55,9 +55,18 @@ class Joined(Record):
     parts: tuple[Value, ...]
 
 
+PLATFORMS = ("linux", "freebsd", "illumos", "ontap")
+"""What a host can be; the first is meant where nothing is said."""
+STATES = ("cold", "hot", "property")
+"""What can be verified."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on."""
+    """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on.
+
+    `span` is where it is declared, `places` where each of its values is given.
+    """
 
     kind: Kind
     key: str
@@ -66,6 +75,8 @@ class Instance:
     parent: Instance | None
     is_given: bool
     digest: str
+    span: Span | None = None
+    places: Mapping[str, Span] = field(default_factory=dict)
 
 
 Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
@@ -119,7 +130,9 @@ the resource made anew; a person."""
 class PropertyDef(Record):
     """A property of a kind, as its declaration says.
 
-    `lists` is what it adds to its kind's lists where it is given, and `said` the text of that.
+    `since` is the fact of a host that says whether it has the property, and the version from which on. `probe` is the
+    command that prints the value, where the property is a fact of a machine. `lists` is what it adds to its kind's
+    lists where it is given, and `said` the text of that.
     """
 
     name: str
@@ -130,11 +143,12 @@ class PropertyDef(Record):
     allow_text: str = ""
     unit: Quantity | None = None
     cost: str = "create"
-    since: str = ""
+    since: tuple[str, str] | None = None
     doc: str = ""
     only: str = ""
     lists: tuple[tuple[str, Expr], ...] = ()
     said: str = ""
+    probe: tuple[str | Expr, ...] | None = None
 
 
 class Command(Record):
@@ -156,10 +170,11 @@ class ReaderDef(Record):
 
 
 class ActionDef(Record):
-    """What a kind does under a name (`create`, `flush`, `run` …)."""
+    """What a kind does under a name (`create`, `flush`, `run` …), for a state and on a platform, if it says so."""
 
     name: str
-    selector: str
+    state: str
+    platform: str
     commands: tuple[Command, ...]
     readers: tuple[ReaderDef, ...]
 
@@ -180,7 +195,7 @@ class Kind:
     offers: Mapping[str, Expr]
     needs: tuple[tuple[str, ...], str] | None
     requires: tuple[tuple[str, str], ...]
-    actions: Mapping[tuple[str, str], ActionDef]
+    actions: Mapping[tuple[str, str, str], ActionDef]
     forms: Mapping[str, tuple[str | Expr, ...]]
     writes: Expr | None
     doc: str
@@ -188,9 +203,13 @@ class Kind:
     said: str
     carries_one: bool = False
 
-    def action(self, name: str, selector: str = "") -> ActionDef | None:
-        """The action of that name, for that state or platform where there is one."""
-        return self.actions.get((name, selector)) or self.actions.get((name, ""))
+    def action(self, name: str, platform: str, state: str = "") -> ActionDef | None:
+        """The action of that name for a state, for this platform where there is one for it."""
+        return self.actions.get((name, state, platform)) or self.actions.get((name, state, ""))
+
+    def has(self, name: str) -> bool:
+        """Whether there is an action of that name on any platform."""
+        return any(known == name for known, _, _ in self.actions)
 
 
 class FactorDef(Record):

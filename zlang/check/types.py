@@ -5,7 +5,20 @@ from __future__ import annotations
 from zlang import units
 from zlang.record import Record
 
-SCALARS = ("size", "duration", "rate", "iops", "share", "count", "number", "bool", "string", "path", "command")
+SCALARS = (
+    "size",
+    "duration",
+    "rate",
+    "iops",
+    "share",
+    "count",
+    "number",
+    "bool",
+    "string",
+    "path",
+    "version",
+    "command",
+)
 _OF_DIMENSION = {
     units.SIZE: "size",
     units.DURATION: "duration",
@@ -25,6 +38,7 @@ _SPOKEN = {
     "bool": "`on` or `off`",
     "string": 'a text such as `"data"`',
     "path": 'a path such as `"/data"`',
+    "version": 'a version such as `"2.1.11"`',
     "command": 'a command such as `"make -j4"`',
 }
 _SHOWN = 12
@@ -75,7 +89,7 @@ class Type(Record):
         scalars = set(self.scalars)
         if "number" in scalars:
             scalars.add("count")
-        if scalars & {"path", "command"}:
+        if scalars & {"path", "version", "command"}:
             scalars.add("string")
         if not other.scalars <= scalars:
             return False

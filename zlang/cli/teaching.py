@@ -93,7 +93,7 @@ def _property(kind: Kind, definition: PropertyDef) -> None:
     if definition.allow_text:
         facts.append(f"allowed {definition.allow_text}")
     if definition.since:
-        facts.append(f"since {definition.since}")
+        facts.append("since " + " ".join(definition.since))
     if definition.only:
         facts.append(f"only where {definition.only}")
     if kind.role == "resource":
@@ -114,7 +114,7 @@ def _kind_json(kind: Kind, *, full: bool) -> dict[str, object]:
                 "required": one.name in kind.required,
                 "default": show(one.default.value(None)) if one.default else None,
                 "allow": one.allow_text or None,
-                "since": one.since or None,
+                "since": " ".join(one.since) if one.since else None,
                 "cost": one.cost,
                 "doc": one.doc,
             }

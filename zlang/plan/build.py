@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from zlang.check import values
+from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.kinds import option_word
 from zlang.check.program import (
@@ -137,6 +137,8 @@ class _Builder:
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
         self.setups = Setups(schedule.seed)
+        target = next((thing for thing, _ in hosts.used_by(experiment)), None)
+        self.platform = hosts.platform_of(hosts.host_of(target))
         self.needs: dict[tuple[str, str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
@@ -193,7 +195,7 @@ class _Builder:
         return list(found.values())
 
     def _facts(self, kind: Kind) -> Iterator[Step]:
-        action = kind.action("fact")
+        action = kind.action("fact", self.platform)
         if action is None:
             return
         frame = Frame(Instance(kind, kind.name, kind.name, {}, None, is_given=True, digest=""))
@@ -214,9 +216,11 @@ class _Builder:
     def _trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
         cast = _cast(self.experiment, slot.point)
         self._join(cast.workload, cast.on)
+        for thing in (cast.workload, *cast.collectors):
+            _must_have(thing, hosts.host_of(cast.on))
         setups, protocol = self._prepared(cast)
         frame = cast.frame(self.schedule.seed, slot.replicate)
-        steps = (*protocol, *self._watch(cast.collectors), *self._measure(frame))
+        steps = (*protocol, *self._watch(cast), *self._measure(frame))
         writes = cast.workload.kind.writes
         spoils = (cast.on.key,) if cast.on is not None and writes is not None and writes.value(frame) is True else ()
         trial = Trial(
@@ -260,8 +264,11 @@ class _Builder:
         if known is not None:
             return known
         resources = [instance for instance in chain if instance.kind.role == "resource"]
+        for instance in resources:
+            _must_have(instance, hosts.host_of(instance))
         if cast.before is not None:
             self._join(cast.before, on)
+            _must_have(cast.before, hosts.host_of(on))
         setups = self.setups.of(resources, cast.before)
         steps: list[Step] = []
         verbs = {"cold": (Action.FLUSH,), "hot": (Action.WARM,), "as_is": ()}[cache]
@@ -269,7 +276,7 @@ class _Builder:
             # To look at a file is to read its inode, so what is beneath is looked at first.
             for instance in resources if verb is Action.VERIFY else reversed(resources):
                 selector = cache if verb is Action.VERIFY else ""
-                action = instance.kind.actions.get((verb.value, selector))
+                action = hosts.action_of(instance, verb.value, selector)
                 if action is not None:
                     steps += steps_of(action, verb, f"{verb.value}-{instance.key}", Frame(instance))
         if verbs and not any(step.action is Action.VERIFY for step in steps):
@@ -278,7 +285,7 @@ class _Builder:
                 Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint="say `cache = as_is`")
             )
         for instance in resources:
-            action = instance.kind.actions.get(("verify", "property"))
+            action = hosts.action_of(instance, "verify", "property")
             if action is not None:
                 steps += steps_of(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
         if len(self.needs) >= _KEPT:
@@ -286,17 +293,23 @@ class _Builder:
         self.needs[key] = setups, tuple(steps)
         return self.needs[key]
 
-    def _watch(self, collectors: tuple[Instance, ...]) -> Iterator[Step]:
-        for instance in collectors:
-            action = instance.kind.action("watch")
+    def _watch(self, cast: _Cast) -> Iterator[Step]:
+        for instance in cast.collectors:
+            action = hosts.action_of(instance, "watch", at=cast.on)
             if action is not None:
                 yield from steps_of(action, Action.COLLECT, instance.key, Frame(instance))
 
     def _measure(self, frame: Frame) -> list[Step]:
         assert frame.instance is not None, "BUG: a measurement without a workload"
-        action = frame.instance.kind.action("run")
+        action = hosts.action_of(frame.instance, "run", at=frame.target)
         assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
         return steps_of(action, Action.MEASURE, "measure", frame)
+
+
+def _must_have(thing: Instance, host: Instance | None) -> None:
+    """Raise ProgramError where a thing's host lacks something of it."""
+    for finding in hosts.lacking(thing, host):
+        raise ProgramError(finding)
 
 
 def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None:

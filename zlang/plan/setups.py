@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from zlang.check import values
+from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value
 from zlang.check.texts import shell_text
@@ -32,7 +32,8 @@ class Setups:
     def of(self, resources: Sequence[Instance], treatment: Instance | None) -> tuple[Setup, ...]:
         """The setups of resources, each standing on the one before; the last gets the treatment."""
         setups: list[Setup] = []
-        core, keys = "", ""
+        host = hosts.host_of(resources[0]) if resources else None
+        core, keys = host.digest if host else "", ""
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
             keys = f"{keys}/{instance.key}"
             setup, core = self._setup(instance, carried, core, keys)
@@ -54,8 +55,8 @@ class Setups:
         asked: set[str] = set()
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
         frame = Frame(replace(instance, parent=instance.parent and _watched(instance.parent, asked)))
-        make = instance.kind.action("present" if instance.is_given else "create")
-        unmake = None if instance.is_given else instance.kind.action("destroy")
+        make = hosts.action_of(instance, "present" if instance.is_given else "create")
+        unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
         offers = [offer.value(frame) for offer in instance.kind.offers.values()]
         offered = [offer if isinstance(offer, str) else values.show(offer) for offer in offers]
         made = tuple(steps_of(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else ()
@@ -81,7 +82,7 @@ class Setups:
 
     def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> Setup:
         """The target's setup, followed by what puts it into the wanted state: made anew, it is treated anew."""
-        action = treatment.kind.action("apply" if treatment.kind.role == "treatment" else "run")
+        action = hosts.action_of(treatment, "apply" if treatment.kind.role == "treatment" else "run", at=on)
         assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
         rewriting = {setting.name for setting in setup.settings if setting.rewrites}
         given = [f"{name}={values.canonical(on.values[name])}" for name in sorted(rewriting)]
@@ -98,14 +99,14 @@ class Setups:
 
 def _changeable(instance: Instance) -> Mapping[str, Value]:
     """What was given to a resource and can be set while it stands."""
-    if instance.is_given or instance.kind.action("change") is None:
+    if instance.is_given or hosts.action_of(instance, "change") is None:
         return {}
     properties = instance.kind.properties
     return {name: value for name, value in instance.values.items() if properties[name].cost in {"live", "rewrite"}}
 
 
 def _settings(instance: Instance, frame: Frame) -> Iterator[Setting]:
-    action = instance.kind.action("change")
+    action = hosts.action_of(instance, "change")
     for name, value in _changeable(instance).items():
         assert action is not None, f"BUG: {instance.kind.name} has nothing that changes it"
         definition = instance.kind.properties[name]

@@ -172,8 +172,7 @@ def _requires(driver: Driver, span: Span, tool: Token, hint: Token) -> tree.Requ
 
 
 def _action(driver: Driver, span: Span, name: Token, *rest: Any) -> tree.ActionDef:
-    selector = _word(driver, rest[0]) if len(rest) == 2 else None  # noqa: PLR2004 - the selector is optional
-    return tree.ActionDef(span, _word(driver, name), selector, rest[-1])
+    return tree.ActionDef(span, _word(driver, name), tuple(_word(driver, word) for word in rest[:-1]), rest[-1])
 
 
 def _sh(driver: Driver, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:

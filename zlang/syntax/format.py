@@ -195,9 +195,11 @@ class _Reader:
         if kind == "FIELD":
             return self.last != "OFFERS"
         if kind == "NAME" and self.in_kind and len(self.opened) == 1:
-            # Two operands never stand side by side, but the two words of an action such as `verify cold` do.
+            # Two operands never stand side by side, but the words of an action such as `verify cold linux` do.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
-            return is_operand and not (self.last == "NAME" and self.made.begins[-1])
+            return is_operand and not (
+                self.last == "NAME" and any(self.made.begins[-2 if self.before == "NAME" else -1 :])
+            )
         return kind in _BEGINS and self.made.kinds[self.opened[-1]] == "LBRACE"
 
     def _above(self, start: int) -> None:

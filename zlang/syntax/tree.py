@@ -298,11 +298,11 @@ class Reads(Record):
 
 
 class ActionDef(Record):
-    """`create linux { sh "…" }`: what is done, the platform or state it is for, and the commands."""
+    """`verify cold linux { sh "…" }`: what is done, the state and the platform it is for, and the commands."""
 
     span: Span
     name: Word
-    selector: Word | None
+    selectors: tuple[Word, ...]
     commands: tuple[Sh | Reads, ...]
 
 

@@ -1,0 +1,109 @@
+"""Which commands a plan has for the platform of its host."""
+
+from __future__ import annotations
+
+import pytest
+
+from zlang import pipeline
+from zlang.check import library
+from zlang.check.check import Overrides
+from zlang.check.program import PLATFORMS
+from zlang.diagnostics import Code, ProgramError
+from zlang.plan.plan import Plan, Setup, Trial
+from zlang.source import Source
+
+KINDS = """
+kind scratch: resource on host {
+  offers dir = "/tmp/{name}"
+  create { sh "make anywhere" }
+  create freebsd { sh "make on freebsd" }
+  destroy { sh "remove" }
+  flush linux { sh "flush on linux" }
+  verify cold linux { sh "see on linux" is "0" }
+  verify property { sh "look anywhere" }
+  verify property freebsd { sh "look on freebsd" }
+}
+kind work: workload {
+  needs dir as at
+  run { sh "work anywhere" }
+  run freebsd { sh "work on freebsd" }
+}
+kind watch: collector { watch linux { sh "watch on linux" } }
+work does {}
+"""
+
+
+def plan_of(text: str) -> Plan:
+    checked = pipeline.check(Source("program.zexp", KINDS + text), Overrides())
+    assert checked.findings == ()
+    return pipeline.plan(checked, pipeline.choose(checked, None), 1, Overrides()).plan
+
+
+def commands(plan: Plan) -> set[str]:
+    made = {step.command for item in plan.items() if isinstance(item, Setup) for step in (*item.make, *item.unmake)}
+    return made | {step.command for item in plan.items() if isinstance(item, Trial) for step in item.steps}
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("scratch here", {"make anywhere", "remove", "look anywhere", "work anywhere"}),
+        ("host h {}\nscratch here on h", {"make anywhere", "remove", "look anywhere", "work anywhere"}),
+        (
+            "host h { platform = freebsd }\nscratch here on h",
+            {"make on freebsd", "remove", "look on freebsd", "work on freebsd"},
+        ),
+        (
+            "host h { platform = linux | freebsd }\nscratch here on h",
+            {"make anywhere", "make on freebsd", "remove", "look anywhere", "look on freebsd"}
+            | {"work anywhere", "work on freebsd"},
+        ),
+    ],
+)
+def test_the_platform_of_the_host_chooses_the_commands(host: str, expected: set[str]) -> None:
+    assert commands(plan_of(f"{host}\nexperiment e {{ on = here  run = does }}\n")) == expected
+
+
+def test_a_cache_protocol_for_another_platform_is_none() -> None:
+    text = "host h { platform = PLATFORM }\nscratch here on h\nexperiment e { on = here  run = does  cache = cold }\n"
+    assert "see on linux" in commands(plan_of(text.replace("PLATFORM", "linux")))
+    with pytest.raises(ProgramError) as caught:
+        commands(plan_of(text.replace("PLATFORM", "freebsd")))
+    assert caught.value.diagnostic.code is Code.NOT_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("host", "seen", "code"),
+    [
+        ("platform = linux | illumos", "", Code.NO_PLATFORM),
+        ('kernel = "6.12" | "5.4"', "often = on", Code.TOO_OLD),
+    ],
+)
+@pytest.mark.parametrize("where", [False, True])
+def test_what_only_some_hosts_lack_is_found_unless_no_trial_has_it(
+    host: str, seen: str, code: Code, *, where: bool
+) -> None:
+    kinds = KINDS.replace("collector {", 'collector { property often: bool { since = "kernel 6.1" }\n')
+    things = f"host h {{ {host} }}\nscratch here on h\nwatch seen {{ {seen} }}\n"
+    more = 'where h.platform == linux  where h.kernel == "6.12" ' if where else ""
+    text = f"{kinds}{things}experiment e {{ on = here  run = does  collect = [seen]  {more}}}\n"
+    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    assert [finding.code for finding in checked.findings if finding.code is not Code.UNUSED_WHERE] == (
+        [] if where else [code]
+    )
+    plan = pipeline.plan(checked, pipeline.choose(checked, None), 1, Overrides()).plan
+    if where:
+        assert plan.header.trials == len([item for item in plan.items() if isinstance(item, Trial)]) == 1
+    else:
+        with pytest.raises(ProgramError) as caught:
+            list(plan.items())
+        assert caught.value.diagnostic.code is code
+
+
+def test_the_library_says_of_hosts_what_hosts_say_of_themselves() -> None:
+    shipped = library.load()
+    facts = shipped.kind("host").properties
+    assert tuple(word.name for word in facts["platform"].type.words) == PLATFORMS
+    for name in shipped.names():
+        said = {one.since[0] for one in shipped.kind(name).properties.values() if one.since}
+        assert said <= {fact for fact, one in facts.items() if "version" in one.type.scalars}

@@ -1,0 +1,106 @@
+"""What the machines on which things are can do: their platform and the versions of what is on them.
+
+In: declared things at a point, and what is known of their host. Out: what that host lacks, as findings.
+Rule: where a host says nothing of a version, nothing is said; where it says nothing of its platform, it is Linux.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from itertools import islice
+
+from zlang.check import values
+from zlang.check.choices import Anywhere
+from zlang.check.program import PLATFORMS, ActionDef, Axis, Experiment, Instance, Kind, Symbol
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+
+MOST_POINTS = 1000
+"""How many points are looked at before a program is planned."""
+_ONLY_WHEN_ASKED = ("flush", "warm", "present")
+"""Without these a thing can be made and measured; what asks for them says that they are not there."""
+
+
+def host_of(thing: Instance | None) -> Instance | None:
+    """The machine on which a thing stands, where the program says."""
+    while thing is not None and thing.kind.role != "machine":
+        thing = thing.parent
+    return thing
+
+
+def platform_of(host: Instance | None) -> str:
+    """What a host runs."""
+    said = host.values.get("platform") if host else None
+    return said.name if isinstance(said, Symbol) else PLATFORMS[0]
+
+
+def action_of(thing: Instance, name: str, state: str = "", at: Instance | None = None) -> ActionDef | None:
+    """The action of a thing on the platform of its own host, or of that of what it is used on."""
+    return thing.kind.action(name, platform_of(host_of(at or thing)), state)
+
+
+def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
+    """What of a thing its host does not have: commands for its platform, properties that its versions do not know."""
+    assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
+    platform = platform_of(host)
+    for action in unsupported(thing.kind, platform):
+        having = sorted({place for name, _, place in thing.kind.actions if name == action})
+        finding = Code.NO_PLATFORM.at(
+            thing.span,
+            kind=thing.kind.name,
+            action=action,
+            platform=platform,
+            hint="it has one for " + ", ".join(having),
+        )
+        yield finding.also(host.span, "this is where it is") if host and host.span else finding
+    for name in thing.values if host else ():
+        since = thing.kind.properties[name].since
+        has = host.values.get(since[0]) if host and since else None
+        if host and since and isinstance(has, str) and values.compare_versions("<", has, since[1]):
+            words = {"name": name, "tool": since[0], "since": since[1], "host": f"`{host.label}`", "has": has}
+            finding = Code.TOO_OLD.at(thing.places[name], **words)
+            yield finding.also(host.places[since[0]], "said here") if since[0] in host.places else finding
+
+
+@cache
+def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
+    """The actions that a kind has on other platforms only."""
+    names = {(name, state): None for name, state, _ in kind.actions if name not in _ONLY_WHEN_ASKED}
+    missing = [name for name, state in names if state in {"", "property"} and not kind.action(name, platform, state)]
+    return tuple(dict.fromkeys(missing))
+
+
+def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:
+    """Each thing that an experiment uses, with its host, at points that differ from the first in one choice."""
+    seen: set[tuple[str, ...]] = set()
+    for point in islice(_points(experiment.axes, {}), MOST_POINTS):
+        with suppress(ProgramError):  # said when it is planned, if this is a point of the space
+            if all(where.value(point) is not False for where in experiment.wheres):
+                for thing, host in _used_at(experiment, point):
+                    pair = (thing.key, thing.digest, host.digest if host else "")
+                    if pair not in seen:
+                        seen.add(pair)
+                        yield thing, host
+
+
+def _points(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[Anywhere]:
+    yield Anywhere(chosen)
+    for axis in axes:
+        for level in range(axis.size):
+            branch = axis.branches[level] if axis.branches else ()
+            yield from _points(branch, {**chosen, axis.path: level})
+
+
+def _used_at(experiment: Experiment, point: Anywhere) -> Iterator[tuple[Instance, Instance | None]]:
+    target = experiment.on.value(point) if experiment.on else None
+    one = target if isinstance(target, Instance) else None
+    host = host_of(one)
+    while one is not None and one.kind.role != "machine":
+        yield one, host
+        one = one.parent
+    for expr in (experiment.before, experiment.run, experiment.collect):
+        value = expr.value(point) if expr else None
+        for thing in value if isinstance(value, tuple) else (value,):
+            if isinstance(thing, Instance):
+                yield thing, host
