@@ -36,6 +36,11 @@ class Span:
     start: int = field(compare=False)
     end: int = field(compare=False)
 
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Where it stands, for comparing."""
+        return self.source.name, self.start, self.end
+
     def to(self, other: Span) -> Span:
         """From the start of this one to the end of another."""
         return Span(self.source, self.start, other.end)

@@ -17,7 +17,7 @@ from zlang.cli import render
 from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError
 from zlang.plan import build
 from zlang.source import Source
-from zlang.space import points
+from zlang.space import faults
 
 HERE = Path(__file__).parent
 NAME = "program.zexp"
@@ -61,11 +61,7 @@ def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnosti
     checked = check.program(Source(NAME, text), read, overrides)
     findings = list(checked.findings)
     if checked.is_sound:
-        for experiment in checked.program.experiments.values():
-            try:
-                points.measured(experiment, points.of(experiment), (), pipeline.DEFAULT_SEED)
-            except ProgramError as error:
-                findings.append(error.diagnostic)
+        findings += faults.of(checked.program.experiments.values(), pipeline.DEFAULT_SEED)[0]
     return findings
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from zlang import diagnostics
 from zlang.check import check
 from zlang.cli import render
-from zlang.diagnostics import Diagnostic, ProgramError
+from zlang.diagnostics import Diagnostic
 from zlang.source import Source
-from zlang.space import points
+from zlang.space import faults
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [path.read_text("utf-8") for folder in ("examples", "stdlib") for path in sorted(ROOT.glob(f"{folder}/*.zexp"))]
@@ -30,11 +30,7 @@ def findings(text: str) -> list[Diagnostic]:
     checked = check.program(Source("program.zexp", text), missing)
     found = list(checked.findings)
     if checked.is_sound:
-        for experiment in checked.program.experiments.values():
-            try:
-                points.of(experiment)
-            except ProgramError as error:
-                found.append(error.diagnostic)
+        found += faults.of(checked.program.experiments.values(), 1)[0]
     for finding in found:
         assert render.diagnostic(finding, colour=False)
         assert render.as_json(finding)

@@ -97,6 +97,7 @@ class _Checker:
         self.sources: list[Source] = []
         self.modules: dict[str, _Module] = {}
         self.factors: dict[str, FactorDef] = {}
+        self.risks: set[frozenset[str]] = set()
         self.settings: dict[str, tree.Expr] = {}
         self.library = library.load()
 
@@ -307,7 +308,7 @@ class _Checker:
     # -- experiments
 
     def _experiment(self, node: tree.Experiment, module_scope: ModuleScope) -> Experiment | None:
-        resolver = Resolver(module_scope, self.report, self.factors)
+        resolver = Resolver(module_scope, self.report, self.factors, self.risks)
         fields: dict[str, Expr] = {}
         places: dict[str, Span] = {}
         for item in node.items:
@@ -331,7 +332,7 @@ class _Checker:
             self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
             return None
         scope = ExperimentScope(module_scope, fields)
-        where_resolver = Resolver(scope, self.report, self.factors)
+        where_resolver = Resolver(scope, self.report, self.factors, self.risks)
         wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
         for where in wheres:
             if where.is_constant and where.value({}) is not False:
@@ -360,6 +361,7 @@ class _Checker:
             factors,
             axes,
             self._clauses(node, scope, factors),
+            tuple(sorted((risk for risk in self.risks if risk <= factors.keys()), key=sorted)),
         )
 
     def _clauses(
@@ -418,7 +420,7 @@ class _Checker:
     def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
         """What the workload needs must be offered by what it runs on."""
         run, on = fields["run"], fields.get("on")
-        if run.type.unknown or (on is not None and on.type.unknown) or wheres:
+        if run.type.unknown or (on is not None and on.type.unknown):
             return
         for workload_name in sorted(run.type.kinds):
             workload = self.kind_by_name(workload_name)
@@ -432,6 +434,9 @@ class _Checker:
             for target_name in sorted(on.type.kinds):
                 target = self.kind_by_name(target_name)
                 if target is not None and not set(workload.needs[0]) & set(target.offers):
+                    if wheres:
+                        self.risks.add(run.reads | on.reads)
+                        continue
                     offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
                     self.report(
                         Code.NOTHING_OFFERED.at(
@@ -485,7 +490,9 @@ class _Checker:
                 if name.lower() in RESERVED:
                     hint = f'in queries write `"{name}"`, or give the choice a name: `let target = …`'
                     self.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
-            named[path] = FactorDef(path, short, factor.types, factor.size, factor.level, factor.span, factor.cost)
+            named[path] = FactorDef(
+                path, short, factor.types, factor.size, factor.level, factor.span, factor.cost, factor.places
+            )
         return named
 
 
@@ -539,7 +546,7 @@ class ModuleScope:
         return {word for f in self.checker.findings if f.code is Code.CIRCLE for word in self.module.pending}
 
     def _resolve(self, entry: tree.Let | tree.Param | tree.Declaration) -> Expr:
-        resolver = Resolver(self, self.checker.report, self.checker.factors)
+        resolver = Resolver(self, self.checker.report, self.checker.factors, self.checker.risks)
         path = (*self.module.prefix, entry.name.text)
         if isinstance(entry, tree.Let):
             return resolver.resolve(entry.value, path)

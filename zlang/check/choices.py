@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from zlang.check.expressions import constant, unknown
-from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Value, axis_of
+from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Probe, Value, axis_of
 from zlang.check.ranges import Ranges
 from zlang.check.scope import Path
 from zlang.check.types import NOTHING, Type
@@ -44,7 +44,13 @@ class Choices(Ranges):
         for option in options:
             type_ = type_ | option.type
         self.factors[name] = FactorDef(
-            name, (name,), (column_type(type_),), len(options), lambda i: (level(options[i]),), span
+            name,
+            (name,),
+            (column_type(type_),),
+            len(options),
+            lambda i: (level(options[i]),),
+            span,
+            places=tuple(option.span for option in options),
         )
 
         def value(point: Any) -> Value:
@@ -147,6 +153,7 @@ class Choices(Ranges):
             len(rows),
             lambda i: tuple(level(column[i]) for column in columns),
             node.span,
+            places=tuple(row.span for row in rows),
         )
         return result
 
@@ -165,7 +172,7 @@ def _label_of(option: Expr) -> str:
     return known.label if isinstance(known, Instance) else "option"
 
 
-class Anywhere(dict[str, int]):
+class Anywhere(Probe):
     """A point at which every factor that is not said has its first level: enough to learn a thing's name."""
 
     def get(self, key: str, _default: Any = None) -> Any:

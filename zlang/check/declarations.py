@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from zlang.check import types
 from zlang.check.choices import Choices
-from zlang.check.expressions import constant, unknown
+from zlang.check.expressions import constant, failed, unknown, with_values
 from zlang.check.instances import Frame, InstanceBuilder, checked_value
 from zlang.check.names import EXAMPLES
 from zlang.check.program import ABSENT, COSTS, Expr, FactorDef, Kind, PropertyDef, Value
@@ -133,7 +134,7 @@ class Declarations(Choices):
                 name = item.name.text
                 resolved = self.typed(item.value, (*path, name), name, definition.type)
                 self._note_cost(kind, definition, resolved)
-                fields[name] = self._checked(definition, resolved)
+                fields[name] = self._checked(definition, resolved, item.value)
         return fields
 
     def _note_cost(self, kind: Kind, definition: PropertyDef, given: Expr) -> None:
@@ -145,7 +146,7 @@ class Declarations(Choices):
             factor = self.factors.get(axis.path)
             if factor is not None and (not factor.cost or COSTS.index(cost) > COSTS.index(factor.cost)):
                 columns = (factor.columns, factor.types, factor.size, factor.level)
-                self.factors[axis.path] = FactorDef(factor.path, *columns, factor.span, cost)
+                self.factors[axis.path] = FactorDef(factor.path, *columns, factor.span, cost, factor.places)
 
     def _definition(self, kind: Kind, word: tree.Word) -> PropertyDef | None:
         found = kind.properties.get(word.text)
@@ -154,10 +155,11 @@ class Declarations(Choices):
             self.report(Code.UNKNOWN_PROPERTY.at(word.span, kind=kind.name, name=word.text, hint=hint))
         return found
 
-    def _checked(self, definition: PropertyDef, resolved: Expr) -> Expr:
+    def _checked(self, definition: PropertyDef, resolved: Expr, node: tree.Expr | None = None) -> Expr:
         """The value, held to what its property allows: now where it is constant, at its point where it is not."""
         if resolved.type.unknown:
             return resolved
+        names = [one for name in _names_within(node) if (one := self._looked_up(name)) is not None]
         faults: set[tuple[int, int]] = set()
         for leaf in resolved.leaves or (resolved,):
             if not leaf.is_constant:
@@ -166,7 +168,7 @@ class Declarations(Choices):
                 checked_value(definition, leaf.value(None), leaf.span)
             except ProgramError as error:
                 if (leaf.span.start, leaf.span.end) not in faults:
-                    self.report(error.diagnostic)
+                    self.report(with_values(error.diagnostic, {}, [name for name in names if name.is_constant]))
                 faults.add((leaf.span.start, leaf.span.end))
         is_path = "path" in definition.type.scalars
         type_ = definition.type if "version" in definition.type.scalars else resolved.type
@@ -175,16 +177,22 @@ class Declarations(Choices):
             if is_path and isinstance(known, str) and known.startswith("-"):
                 known = f"./{known}"
             return Expr(resolved.span, type_, lambda _: known, is_constant=True)
-        plain = definition.allow is None and definition.unit is None and not is_path and type_ == resolved.type
+        is_measured = bool(definition.type.scalars & {"size", "duration", "rate"})
+        is_any = definition.allow is None and definition.unit is None and not is_path and not is_measured
+        plain = is_any and type_ == resolved.type
         all_constant = all(leaf.is_constant for leaf in resolved.leaves) if resolved.leaves else False
         if plain or (all_constant and not is_path and type_ == resolved.type):
             return resolved
 
         def value(point: Any) -> Value:
             known = resolved.value(point)
-            checked_value(definition, known, resolved.span)
+            try:
+                checked_value(definition, known, resolved.span)
+            except ProgramError as error:
+                return failed(point, with_values(error.diagnostic, point, names))
             return f"./{known}" if is_path and isinstance(known, str) and known.startswith("-") else known
 
+        self._risk(resolved)
         return Expr(
             resolved.span,
             type_,
@@ -196,6 +204,33 @@ class Declarations(Choices):
             depth=resolved.depth,
             work=resolved.work,
         )
+
+    def _looked_up(self, name: tree.Name) -> Expr | None:
+        """What a name stands for, at the place where it is used; None for a word of an enumeration."""
+        found = self.scope.lookup(name.path[0], name.span)
+        for part in name.path[1:]:
+            found = found.member(part, name.span) if found is not None and found.member is not None else None
+        return found and Expr(name.span, found.type, found.value, is_constant=found.is_constant)
+
+
+def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:
+    """The names from whose values something is worked out."""
+    if not isinstance(node, tree.Binary | tree.Call | tree.If):
+        return
+    stack: list[object] = [node]
+    while stack:
+        part = stack.pop()
+        match part:
+            case tree.Name():
+                yield part
+            case tree.Binary():
+                stack += [part.right, part.left]
+            case tree.Call():
+                stack += reversed(part.arguments)
+            case tree.If():
+                stack += [part.otherwise, part.then, part.condition]
+            case tree.Not():
+                stack.append(part.operand)
 
 
 def _names(item: tree.Item, name: str) -> bool:

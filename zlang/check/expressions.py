@@ -12,7 +12,7 @@ from typing import Any
 
 from zlang import units
 from zlang.check import types, values
-from zlang.check.program import ABSENT, Expr, FactorDef, Value
+from zlang.check.program import ABSENT, Absent, Expr, FactorDef, Probe, Value
 from zlang.check.scope import Path, Scope
 from zlang.check.types import UNKNOWN, Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
@@ -34,15 +34,41 @@ def unknown(span: Span) -> Expr:
     return Expr(span, UNKNOWN, lambda _: ABSENT)
 
 
+def failed(at: Any, finding: Diagnostic) -> Value:
+    """What cannot be worked out: at a probe it is noted, elsewhere raised as a ProgramError."""
+    if not isinstance(at, Probe):
+        raise ProgramError(finding)
+    at.faults.append(finding)
+    return ABSENT
+
+
+def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnostic:
+    """The finding with the values that the names among some expressions have there."""
+    for part in parts:
+        text = part.span.source.text[part.span.start : part.span.end]
+        known = part.value(at)
+        if text[:1].isalpha() and not isinstance(known, Absent):
+            finding = finding.also(part.span, f"this is {values.show(known)}")
+    return finding
+
+
 class Expressions(ABC):
-    """Resolves the expressions of one scope; collects findings and the factors it meets."""
+    """Resolves the expressions of one scope; collects findings and the factors it meets.
+
+    `risks` are the factors, together, that decide whether something can be worked out at a point.
+    """
 
     def __init__(
-        self, scope: Scope, report: Callable[[Diagnostic], None], factors: dict[str, FactorDef] | None = None
+        self,
+        scope: Scope,
+        report: Callable[[Diagnostic], None],
+        factors: dict[str, FactorDef] | None = None,
+        risks: set[frozenset[str]] | None = None,
     ) -> None:
         self.scope = scope
         self.report = report
         self.factors = {} if factors is None else factors
+        self.risks = set() if risks is None else risks
         self.given_to = ""
 
     @abstractmethod
@@ -61,13 +87,21 @@ class Expressions(ABC):
     def condition(self, node: tree.Expr) -> Expr:
         """An expression that must be true or false."""
 
-    def _guard(self, span: Span, work: Callable[[], Value]) -> Value:
+    def _guard(self, span: Span, at: Any, work: Callable[[], Value], parts: Iterable[Expr] = ()) -> Value:
+        """What is worked out from parts; what is wrong at a place of the space is said with their values."""
         try:
             return work()
         except ZeroDivisionError:
-            raise ProgramError(Code.DIVISION.at(span)) from None
+            found = Code.DIVISION.at(span)
         except values.ValueProblem as problem:
-            raise ProgramError(Code.NOT_SHOWN.at(span, message=str(problem))) from None
+            found = Code.NOT_SHOWN.at(span, message=str(problem))
+        return failed(at, with_values(found, at, parts))
+
+    def _risk(self, expr: Expr) -> Expr:
+        """Note that it may be impossible to work an expression out, at points that these factors decide."""
+        if expr.reads:
+            self.risks.add(expr.reads)
+        return expr
 
     def _combined(self, span: Span, type_: Type, value: Callable[[Any], Value], parts: list[Expr]) -> Expr:
         """What is worked out from parts: at once where they are the same everywhere."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from zlang import units
 from zlang.check import values
-from zlang.check.program import Absent, Expr, Instance, Kind, PropertyDef, Value
+from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Value
 from zlang.check.scope import Path
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
@@ -68,6 +68,8 @@ class InstanceBuilder:
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
+        if isinstance(point, Probe):
+            return self._build(point)
         key = tuple([point.get(path) for path in self.order])
         known = self.cache.get(key)
         if known is None:

@@ -59,7 +59,7 @@ class Operators(Expressions):
         if "version" in left.type.scalars | right.type.scalars and all(_VERSION.accepts(e.type) for e in (left, right)):
 
             def compared(at: Any) -> Value:
-                return self._guard(span, lambda: values.compare_versions(operator, left.value(at), right.value(at)))
+                return self._guard(span, at, lambda: values.compare_versions(operator, left.value(at), right.value(at)))
 
             return self._combined(span, types.BOOL, compared, [left, right])
         one, other = self._dimension(left), self._dimension(right)
@@ -79,7 +79,7 @@ class Operators(Expressions):
         return isinstance(node, tree.Name) and len(node.path) == 1
 
     def _comparing(self, span: Span, operator: str, left: Expr, right: Expr) -> Callable[[Any], Value]:
-        return lambda at: self._guard(span, lambda: values.compare(operator, left.value(at), right.value(at)))
+        return lambda at: self._guard(span, at, lambda: values.compare(operator, left.value(at), right.value(at)))
 
     def _arithmetic(self, node: tree.Binary) -> Expr:
         left, right = self.single(node.left), self.single(node.right)
@@ -109,9 +109,9 @@ class Operators(Expressions):
             return last[2]
 
         def value(at: Any) -> Value:
-            return self._guard(node.span, lambda: computed(at))
+            return self._guard(node.span, at, lambda: computed(at), (left, right))
 
-        combined = self._combined(node.span, type_, value, [left, right])
+        combined = self._risk(self._combined(node.span, type_, value, [left, right]))
         if combined.is_constant and not combined.type.unknown:
             known = combined.value({})
             return constant(node.span, types.of_quantity(known), known) if isinstance(known, Quantity) else combined
@@ -156,7 +156,7 @@ class Operators(Expressions):
                 return ABSENT
             return sides[0 if known else 1].value(at)
 
-        return self._combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides])
+        return self._risk(self._combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides]))
 
 
 _VERSION = Type(frozenset({"version"}))

@@ -5,11 +5,12 @@ Rule: an `Expr` is total at every point that its `axes` reach; a name that a poi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
+from zlang.diagnostics import Diagnostic
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, int]
 """Which level each factor has: the factor's path to the level's index."""
+
+
+class Probe(dict[str, int]):
+    """A point at which what cannot be worked out is noted in `faults` and absent, so that all of it is found."""
+
+    def __init__(self, point: Point | Iterable[tuple[str, int]] = ()) -> None:
+        super().__init__(point)
+        self.faults: list[Diagnostic] = []
 
 
 class Absent:
@@ -216,6 +225,7 @@ class FactorDef(Record):
     """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them.
 
     `cost` is that of the dearest property of a resource that it is given to: what it takes to go to another level.
+    `places` are those of its levels, where each has one.
     """
 
     path: str
@@ -225,6 +235,7 @@ class FactorDef(Record):
     level: Callable[[int], tuple[Value, ...]]
     span: Span
     cost: str = ""
+    places: tuple[Span, ...] = ()
 
     def column_path(self, column: int) -> str:
         """The full path of one of its columns."""
@@ -237,7 +248,8 @@ class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
     `before` is the treatment that the target gets, `cache` the protocol of its caches. `clauses` are what it asks of
-    its results; `design` says which of the points are measured.
+    its results; `design` says which of the points are measured. `risks` are the factors that decide together whether
+    something can be worked out at a point.
     """
 
     name: str
@@ -254,6 +266,7 @@ class Experiment(Record):
     factors: Mapping[str, FactorDef]
     axes: tuple[Axis, ...]
     clauses: tuple[Clause, ...] = ()
+    risks: tuple[frozenset[str], ...] = ()
 
 
 class Program(Record):

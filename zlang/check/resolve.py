@@ -143,9 +143,10 @@ class Resolver(Texts, Names, Operators, Declarations):
             return unknown(node.span)
 
         def value(at: Any) -> Value:
-            return self._guard(node.span, lambda: call_function(function, tuple(a.value(at) for a in arguments)))
+            known = tuple(a.value(at) for a in arguments)
+            return self._guard(node.span, at, lambda: call_function(function, known), arguments)
 
-        return self._combined(node.span, function.returns([a.type for a in arguments]), value, arguments)
+        return self._risk(self._combined(node.span, function.returns([a.type for a in arguments]), value, arguments))
 
     def _variant(self, node: tree.Call, variant: Variant) -> Expr:
         assert variant.field is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from zlang.check import values
-from zlang.check.expressions import Expressions, constant
+from zlang.check.expressions import Expressions, constant, failed
 from zlang.check.program import ABSENT, Absent, Expr, Joined, Value, Variable
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code, ProgramError
@@ -25,15 +25,22 @@ class Texts(Expressions):
 
         def value(at: Any) -> Value:
             known = [part if isinstance(part, str) else part.value(at) for part in parts]
-            return self._guard(node.span, lambda: _short(joined(known)))
+            return self._guard(node.span, at, lambda: _short(joined(known)), inner)
 
-        return self._combined(node.span, STRING, value, inner)
+        return self._risk(self._combined(node.span, STRING, value, inner))
 
     def _command(self, node: tree.Text) -> Expr:
         """A text that is code of the shell: what is put into it is quoted."""
         parts = self.template(node)
         inner = [part for part in parts if isinstance(part, Expr)]
-        return self._combined(node.span, Type(frozenset({"command"})), lambda at: shell_text(parts, at), inner)
+
+        def value(at: Any) -> Value:
+            try:
+                return shell_text(parts, at)
+            except ProgramError as error:
+                return failed(at, error.diagnostic)
+
+        return self._risk(self._combined(node.span, Type(frozenset({"command"})), value, inner))
 
     def template(self, node: tree.Text) -> tuple[str | Expr, ...]:
         """The parts of a command, checked that no value stands inside quotes of the shell."""

@@ -12,7 +12,7 @@ import typer
 from zlang import pipeline
 from zlang.check.check import Checked, Overrides
 from zlang.cli import render, words
-from zlang.diagnostics import Diagnostic, ProgramError, Severity
+from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
 from zlang.source import Source
 
@@ -102,21 +102,12 @@ def _read(file: str) -> Source:
 
 def with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
     """All findings, with those that only counting the points of a sound program can give, and the counts."""
-    from zlang.space import points
+    from zlang.space import faults
 
-    findings, counts = [*checked.findings], []
     if not checked.is_sound:
-        return findings, ""
-    for experiment in checked.program.experiments.values():
-        try:
-            space = points.of(experiment)
-            measured = points.measured(experiment, space, (), pipeline.DEFAULT_SEED).points
-        except ProgramError as error:
-            findings.append(error.diagnostic)
-            continue
-        some = f"{measured:,} of {space.count:,}" if measured < space.count else f"{measured:,}"
-        counts.append(f"{experiment.name}: {some} points, {measured * experiment.repeat:,} trials")
-    return findings, "; ".join(counts) or "no experiment, nothing wrong"
+        return list(checked.findings), ""
+    findings, counts = faults.of(checked.program.experiments.values(), pipeline.DEFAULT_SEED)
+    return [*checked.findings, *findings], "; ".join(counts) or "no experiment, nothing wrong"
 
 
 def report(findings: Iterable[Diagnostic]) -> None:
@@ -135,7 +126,13 @@ def report(findings: Iterable[Diagnostic]) -> None:
 def sound(file: str, said: Overrides) -> Checked:
     """A program without errors; otherwise they are printed and the command ends with 1."""
     checked = pipeline.check(pipeline.read(file), said)
-    report(checked.findings)
-    if not checked.is_sound:
+    findings = list(checked.findings)
+    risky = [experiment for experiment in checked.program.experiments.values() if experiment.risks]
+    if checked.is_sound and risky:
+        from zlang.space import faults
+
+        findings += faults.of(risky, pipeline.DEFAULT_SEED)[0]
+    report(findings)
+    if any(finding.code.severity is Severity.ERROR for finding in findings):
         raise typer.Exit(1)
     return checked

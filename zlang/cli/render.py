@@ -31,13 +31,16 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
     shown = [(finding.span, finding.label, "^"), *((note.span, note.text, "-") for note in finding.notes)]
     width = max(len(str(span.source.position(span.start)[0])) for span, _, _ in shown)
     lines = [head]
+    above: tuple[str, int, str] | None = None
     for i, (span, label, mark) in enumerate(shown):
         line, column = span.source.position(span.start)
-        arrow = "-->" if i == 0 else ":::"
-        lines.append(" " * width + paint(f"{arrow} ", "place") + f"{visible(span.source.name)}:{line}:{column}")
-        lines += [paint(f"{'':{width}} |", "place")] if i == 0 else []
         text, under = _underlined(span, line, column, mark)
-        lines.append(paint(f"{line:{width}} | ", "place") + text)
+        if above != (span.source.name, line, text):
+            arrow = "-->" if i == 0 else ":::"
+            lines.append(" " * width + paint(f"{arrow} ", "place") + f"{visible(span.source.name)}:{line}:{column}")
+            lines += [paint(f"{'':{width}} |", "place")] if i == 0 else []
+            lines.append(paint(f"{line:{width}} | ", "place") + text)
+        above = span.source.name, line, text
         painted = paint(under + (f" {label}" if label else ""), severity if i == 0 else "place")
         lines.append(paint(f"{'':{width}} | ", "place") + painted)
     if finding.hint:

@@ -28,7 +28,7 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
 from zlang.plan.plan import Action, Factor, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, steps_of
-from zlang.space import points
+from zlang.space import faults, points
 
 _SHOWN_LEVELS = 1000
 _KEPT = 4096
@@ -237,16 +237,9 @@ class _Builder:
         return trial, setups
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
-        needs = workload.kind.needs
-        if needs is not None and (on is None or not set(needs[0]) & set(on.kind.offers)):
-            wanted = " or ".join(f"a {need}" for need in needs[0])
-            offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
-            target = f"`{on.kind.name}`" if on else "nothing"
-            raise ProgramError(
-                Code.NOTHING_OFFERED.at(
-                    self.experiment.run.span, workload=workload.kind.name, needs=wanted, target=target, offers=offers
-                )
-            )
+        lacking = faults.unjoined(self.experiment, workload, on)
+        if lacking is not None:
+            raise ProgramError(lacking)
 
     def _prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""

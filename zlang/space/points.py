@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from zlang.check import values
-from zlang.check.program import Experiment, Symbol
-from zlang.diagnostics import Code, ProgramError
+from zlang.check.program import Experiment, Expr, FactorDef, Point, Symbol
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.space import designs, space
 from zlang.space.designs import Plots, TooManyCombinations
 from zlang.space.space import Condition, Space, TooConnected
@@ -19,7 +19,7 @@ _STRENGTHS = {"pairwise": 2, "triples": 3}
 def of(experiment: Experiment) -> Space:
     """The experiment's points. Raises ProgramError where none is left or too many depend on each other."""
     try:
-        built = space.build(experiment.axes, _conditions(experiment))
+        built = space.build(experiment.axes, conditions(experiment))
     except TooConnected as error:
         names = ", ".join(f"`{name}`" for name in error.paths)
         span = experiment.wheres[0].span if experiment.wheres else experiment.span
@@ -30,8 +30,20 @@ def of(experiment: Experiment) -> Space:
     return built
 
 
-def _conditions(experiment: Experiment) -> list[Condition]:
-    return [Condition(where.reads, where.value) for where in experiment.wheres]
+def name_of(factor: FactorDef) -> str:
+    """A factor's name, as it is in the results; of fields that vary together, all names."""
+    return factor.columns[0] if len(factor.columns) == 1 else f"({', '.join(factor.columns)})"
+
+
+def shown(factor: FactorDef, index: int) -> str:
+    """A level as people write it."""
+    known = [value if isinstance(value, str) else values.show(value) for value in factor.level(index)]
+    return known[0] if len(known) == 1 else f"({', '.join(known)})"
+
+
+def conditions(experiment: Experiment) -> list[Condition]:
+    """Its conditions; one that cannot be worked out says at which levels."""
+    return [Condition(where.reads, _held(experiment, where)) for where in experiment.wheres]
 
 
 def measured(experiment: Experiment, built: Space, dear: Iterable[str], seed: int) -> Plots:
@@ -40,7 +52,7 @@ def measured(experiment: Experiment, built: Space, dear: Iterable[str], seed: in
     assert isinstance(design, Symbol)
     if design.name in _STRENGTHS:
         try:
-            rows = designs.covering(experiment.axes, _conditions(experiment), _STRENGTHS[design.name], seed)
+            rows = designs.covering(experiment.axes, conditions(experiment), _STRENGTHS[design.name], seed)
         except TooManyCombinations as error:
             hint = "give factors fewer levels; `design = sample(100)` takes 100 points of any space"
             what, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
@@ -58,3 +70,21 @@ def _too_large(experiment: Experiment, count: int, what: str, limit: int, hint: 
     design = experiment.design
     words = {"design": values.show(design.value({})), "count": f"{count:,}", "what": what, "limit": f"{limit:,}"}
     return ProgramError(Code.DESIGN_TOO_LARGE.at(design.span, hint=hint, **words))
+
+
+def _held(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
+    """The condition; where it cannot be worked out, it is said at which levels."""
+
+    def holds(point: Point) -> object:
+        try:
+            return where.value(point)
+        except ProgramError as error:
+            known = [(experiment.factors[path], point[path]) for path in sorted(where.reads) if path in point]
+            at = " and ".join(f"`{name_of(factor)}` is {shown(factor, index)}" for factor, index in known)
+            found = error.diagnostic
+            message = f"{found.message}, where {at}" if at else found.message
+            raise ProgramError(
+                Diagnostic(found.code, found.span, message, found.label, found.hint, found.notes)
+            ) from None
+
+    return holds

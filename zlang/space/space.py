@@ -129,6 +129,19 @@ def build(axes: Iterable[Axis], conditions: Iterable[Condition] = ()) -> Space:
     return _space(tuple(axes), tuple(conditions), {})
 
 
+def combinations(
+    axes: Iterable[Axis], conditions: Iterable[Condition], factors: frozenset[str]
+) -> Iterator[tuple[dict[str, int], int]]:
+    """Each combination of some factors: one of its points, and how many it has. Raises TooConnected."""
+    tie = Condition(factors, lambda _: None)
+    built = build(axes, [*conditions, tie])
+    rest = Space([part for part in built.parts if not part.paths & factors])
+    for part in built.parts:
+        if isinstance(part, _Listed) and part.paths & factors and rest.count:
+            for chosen, free in part.combinations:
+                yield {**rest[0], **chosen, **free[0]}, free.count * rest.count
+
+
 _Known = dict[tuple[int, ...], tuple[tuple[Axis, ...], Space]]
 """The spaces of branches by the identity of their axes: names that many branches share are worked out once."""
 

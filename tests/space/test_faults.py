@@ -1,0 +1,172 @@
+"""What is wrong in some points only: one finding a place, with the trials in which it is so."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zlang.check import check
+from zlang.check.check import Checked
+from zlang.diagnostics import ProgramError
+from zlang.source import Source
+from zlang.space import faults, points
+
+HEAD = 'import fio\ndir here { path = "." }\nfile data on here { size = 16MiB }\n'
+EXPERIMENT = "experiment e { on = data  run = w }\n"
+
+
+def checked(text: str) -> Checked:
+    found = check.program(Source("program.zexp", text), str)
+    assert found.is_sound, [finding.message for finding in found.findings]
+    return found
+
+
+def messages(text: str) -> list[str]:
+    return [finding.message for finding in faults.of(checked(text).program.experiments.values(), 1)[0]]
+
+
+CASES = {
+    "one level": (
+        "let n = 0 | 1",
+        "fio w { rw = read | randread  bs = 4KiB / n }",
+        "on = data  run = w  repeat = 3",
+        ["division by zero, in 6 of 12 trials, where `n` is 0"],
+    ),
+    "all trials": (
+        "let n = 1 | 2",
+        "fio w { rw = read  iodepth = n - 2 * n }",
+        "on = data  run = w",
+        ["`iodepth` cannot be -1, in all 2 trials, such as where `n` is 1"],
+    ),
+    "two factors, together": (
+        "let a = 1 | 2  let b = 1 | 2",
+        "fio w { rw = read  iodepth = floor(a / (a - b)) }",
+        "on = data  run = w",
+        [
+            "`iodepth` cannot be -1, in 1 of 4 trials, where `a` is 1 and `b` is 2",
+            "division by zero, in 2 of 4 trials, such as where `a` is 1 and `b` is 1",
+        ],
+    ),
+    "two places": (
+        "let n = 0 | 1",
+        "fio w { rw = read  bs = 4KiB / n  size = 1MiB / n }",
+        "on = data  run = w",
+        ["division by zero, in 1 of 2 trials, where `n` is 0"] * 2,
+    ),
+    "a where that excludes it": (
+        "let n = 0 | 1",
+        "fio w { rw = read  bs = 4KiB / n }",
+        "on = data  run = w  where n > 0",
+        [],
+    ),
+    "a branch that does not reach it": (
+        'let n = 0 | 1  let target = data | file on here { size = 1MiB / n  label = "small" }',
+        "fio w { rw = read  iodepth = n + 1 }",
+        "on = target  run = w",
+        ["division by zero, in 1 of 4 trials, where `target` is small and `n` is 0"],
+    ),
+    "the side of a condition": (
+        "let n = 0 | 1  let safe = on | off  let block = if safe then 4KiB else 4KiB / n",
+        "fio w { rw = read  bs = block }",
+        "on = data  run = w",
+        ["division by zero, in 1 of 4 trials, where `safe` is off and `n` is 0"],
+    ),
+    "no whole number of bytes": (
+        "let n = 1 | 3",
+        "fio w { rw = read  bs = 4KiB / n }",
+        "on = data  run = w",
+        ["`bs` is 1365.3333333333333B, which is no whole number of bytes, in 1 of 2 trials, where `n` is 3"],
+    ),
+    "a range": (
+        "let n = 1..100",
+        "fio w { rw = read  iodepth = n - 50 }",
+        "on = data  run = w",
+        ["`iodepth` cannot be -49, in 50 of 100 trials, such as where `n` is 1"],
+    ),
+    "a text": (
+        'let n = 0.5 | 1  dir sub { path = "d{n}" }',
+        'shell w { command = "true" }',
+        "on = sub  run = w",
+        ["0.5 is no whole number, in 1 of 2 trials, where `n` is 0.5"],
+    ),
+    "what is run on something else": (
+        "let target = here | data",
+        "fio w { rw = read }",
+        "on = target  run = w  where target is data or w.rw == read",
+        ["`fio` needs a file, and `dir` offers a dir, in 1 of 2 trials, where `target` is here"],
+    ),
+    "a condition that cannot be worked out": (
+        "let n = 0 | 1",
+        "fio w { rw = read  iodepth = n + 1 }",
+        "on = data  run = w  where 1 / n > 0",
+        ["division by zero, where `n` is 0"],
+    ),
+    "a design that takes some of the points": (
+        "let n = 0 | 1",
+        "fio w { rw = read  bs = 4KiB / n  iodepth = 1..100 }",
+        "on = data  run = w  design = sample(5)  repeat = 3",
+        ["division by zero, in 100 of 200 points, where `n` is 0"],
+    ),
+    "among more points than can be listed": (
+        "let n = 0 | 1",
+        "fio w { rw = read  bs = 4KiB / n  iodepth = 1..10000  numjobs = 1..10000  openfiles = 1..10000 }",
+        "on = data  run = w",
+        ["division by zero, in 1,000,000,000,000 of 2,000,000,000,000 trials, where `n` is 0"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_messages(name: str) -> None:
+    names, workload, fields, expected = CASES[name]
+    lines = names.replace("  let ", "\nlet ").replace("  dir ", "\ndir ")
+    assert messages(f"{HEAD}{lines}\n{workload}\nexperiment e {{ {fields} }}\n") == expected
+
+
+def test_a_place_is_named_once_for_several_experiments() -> None:
+    text = f"{HEAD}let n = 0 | 1\nfio w {{ rw = read  bs = 4KiB / n }}\n{EXPERIMENT}"
+    assert len(messages(f"{text}experiment f {{ on = data  run = w }}\n")) == 1
+
+
+def test_the_levels_are_shown_at_their_places() -> None:
+    text = f"{HEAD}let n = 0 | 1\nparam total = 4KiB\nfio w {{ rw = read  bs = total / n }}\n{EXPERIMENT}"
+    ((finding,), _) = faults.of(checked(text).program.experiments.values(), 1)
+    shown = [(note.span.source.text[note.span.start : note.span.end], note.text) for note in finding.notes]
+    assert shown == [("total", "this is 4KiB"), ("n", "this is 0"), ("0", "`n` is 0")]
+
+
+def test_what_is_not_tried_is_said() -> None:
+    text = f"{HEAD}let a = 1..1000\nlet b = 1..1000\nfio w {{ rw = read  iodepth = a + b }}\n{EXPERIMENT}"
+    findings, said = faults.of(checked(text).program.experiments.values(), 1)
+    assert findings == []
+    assert said == ["e: 1,000,000 points, 1,000,000 trials, 4,096 combinations of `a`, `b` were tried"]
+
+
+numbers = st.lists(st.integers(-2, 3), min_size=2, max_size=3, unique=True)
+
+
+@settings(max_examples=60)
+@given(numbers, numbers, st.sampled_from(["a / b", "a - b", "a * b", "(a + b) / (a - b)"]), st.booleans())
+def test_counts_agree_with_trying_each_point(a: list[int], b: list[int], expression: str, has_where: bool) -> None:
+    where = "  where a != 1 or b != 1" if has_where else ""
+    text = (
+        f"{HEAD}let a = {' | '.join(map(str, a))}\nlet b = {' | '.join(map(str, b))}\n"
+        f"fio w {{ rw = read | write  iodepth = floor({expression}) }}\nexperiment e {{ on = data  run = w{where} }}\n"
+    )
+    experiment = checked(text).program.experiments["e"]
+    expected = 0
+    if has_where and not any((x, y) != (1, 1) for x, y in product(a, b)):
+        return
+    for point in points.of(experiment):
+        try:
+            experiment.run.value(point)
+        except ProgramError:
+            expected += 1
+    total = 0
+    for message in messages(text):
+        share = message.split(", in ")[1].split(" trials")[0].split()
+        total += int(share[-1] if share[0] == "all" else share[0])
+    assert total == expected

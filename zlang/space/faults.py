@@ -1,0 +1,234 @@
+"""What cannot be worked out at some points of an experiment: one finding a place, with the trials in which it is so.
+
+In: an experiment and its space. Out: findings, and what was not tried. Of the factors only those are listed that
+something which can fail reads, with the choices under which it exists; the rest of the space is counted. Where that
+would be too many combinations, points are drawn instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+
+from zlang.check.program import Axis, Experiment, FactorDef, Instance, Point, Probe, Symbol
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.record import Record
+from zlang.space import points, space
+from zlang.space.space import Space, TooConnected
+
+MOST = 4096
+"""Combinations of factors that are tried for what they decide together; drawn points, where there are more."""
+MOST_IN_ALL = 4 * MOST
+_NAMED = 4
+_NOTED = 3
+Levels = tuple[int | None, ...]
+Place = tuple[Code, tuple[str, int, int]]
+
+
+class _Tried(Record):
+    """A combination of levels (None: the factor does not exist in it), its number of points, and what is wrong."""
+
+    levels: Levels
+    points: int
+    faults: tuple[Diagnostic, ...]
+
+
+def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], list[str]]:
+    """What is wrong with the points of some experiments, each place once, and what there is to say about each space."""
+    found: dict[Place, Diagnostic] = {}
+    said: list[str] = []
+    for experiment in experiments:
+        try:
+            built = points.of(experiment)
+            measured = points.measured(experiment, built, (), seed).points
+        except ProgramError as error:
+            found.setdefault(_place(error.diagnostic), error.diagnostic)
+            continue
+        untried = _try(experiment, built, found)
+        some = f"{measured:,} of {built.count:,}" if measured < built.count else f"{measured:,}"
+        counts = f"{experiment.name}: {some} points, {measured * experiment.repeat:,} trials"
+        said.append(", ".join([counts, *untried]))
+    return sorted(found.values(), key=lambda finding: finding.span.start), said
+
+
+def _try(experiment: Experiment, built: Space, found: dict[Place, Diagnostic]) -> list[str]:
+    """Find what is wrong in some points; which factors have too many combinations to try each."""
+    untried: list[str] = []
+    left = MOST_IN_ALL
+    for risk in _largest(experiment.risks):
+        needed = tuple(path for path in experiment.factors if path in risk | _above(experiment.axes, risk))
+        listed = _listed(experiment, needed, min(left, MOST))
+        tried = _drawn(experiment, built, needed, min(left, MOST)) if listed is None else listed
+        left = max(0, left - len(tried))
+        wrong: dict[Place, list[_Tried]] = {}
+        for one in tried:
+            for place in dict.fromkeys(_place(fault) for fault in one.faults):
+                wrong.setdefault(place, []).append(one)
+        for place, those in wrong.items():
+            if place not in found:
+                found[place] = _folded(place, experiment, needed, tried, those, is_all=listed is not None)
+        if listed is None:
+            names = ", ".join(f"`{points.name_of(experiment.factors[path])}`" for path in needed)
+            untried.append(f"{len(tried):,} combinations of {names} were tried")
+    return untried
+
+
+def unjoined(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
+    """What is wrong where a workload needs something that its target does not offer."""
+    needs = workload.kind.needs
+    if needs is None or (on is not None and set(needs[0]) & set(on.kind.offers)):
+        return None
+    wanted = " or ".join(f"a {need}" for need in needs[0])
+    offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
+    target = f"`{on.kind.name}`" if on else "nothing"
+    span = experiment.run.span
+    return Code.NOTHING_OFFERED.at(span, workload=workload.kind.name, needs=wanted, target=target, offers=offers)
+
+
+# -- which points are tried
+
+
+def _largest(risks: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """The sets that no other contains."""
+    kept: list[frozenset[str]] = []
+    for risk in sorted(risks, key=len, reverse=True):
+        if not any(risk <= other for other in kept):
+            kept.append(risk)
+    return kept
+
+
+def _above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
+    """The choices under which some of these factors exist."""
+    found: set[str] = set()
+    known: dict[str, bool] = {}
+
+    def walk(axis: Axis) -> bool:
+        if axis.path not in known:
+            below = [walk(inner) for branch in axis.branches or () for inner in branch]
+            if any(below):
+                found.add(axis.path)
+            known[axis.path] = any(below) or axis.path in risk
+        return known[axis.path]
+
+    for axis in axes:
+        walk(axis)
+    return found
+
+
+def _listed(experiment: Experiment, needed: Sequence[str], most: int) -> list[_Tried] | None:
+    """Every combination of these factors; None where there are too many."""
+    conditions = points.conditions(experiment)
+    tied = frozenset(needed).union(*(one.reads for one in conditions))
+    if prod(experiment.factors[path].size for path in tied if path in experiment.factors) > most:
+        return None
+    known: dict[Levels, tuple[Point, int]] = {}
+    try:
+        for point, count in space.combinations(experiment.axes, conditions, frozenset(needed)):
+            levels = _levels(point, needed)
+            first, before = known.get(levels, (point, 0))
+            known[levels] = first, before + count
+    except TooConnected:
+        return None
+    return [_Tried(levels, count, _faults(experiment, point)) for levels, (point, count) in known.items()]
+
+
+def _drawn(experiment: Experiment, built: Space, needed: Sequence[str], most: int) -> list[_Tried]:
+    import random
+
+    drawn = random.Random(1)
+    some = (built[drawn.randrange(built.count)] for _ in range(most))
+    return [_Tried(_levels(point, needed), 1, _faults(experiment, point)) for point in some]
+
+
+def _levels(point: Point, needed: Sequence[str]) -> Levels:
+    return tuple(point.get(path) for path in needed)
+
+
+def _faults(experiment: Experiment, point: Point) -> tuple[Diagnostic, ...]:
+    """All that is wrong at a point."""
+    probe = Probe(point)
+    reached = {}
+    for expr in (experiment.on, experiment.before, experiment.run, experiment.cache, experiment.collect):
+        try:
+            reached[expr] = expr.value(probe) if expr is not None else None
+        except ProgramError as error:
+            probe.faults.append(error.diagnostic)
+    on, run = reached.get(experiment.on), reached.get(experiment.run)
+    if isinstance(run, Instance):
+        lacking = unjoined(experiment, run, on if isinstance(on, Instance) else None)
+        probe.faults += [lacking] if lacking is not None else []
+    return tuple(probe.faults)
+
+
+# -- what is said about them
+
+
+def _folded(
+    place: Place,
+    experiment: Experiment,
+    needed: Sequence[str],
+    tried: Sequence[_Tried],
+    wrong: Sequence[_Tried],
+    *,
+    is_all: bool,
+) -> Diagnostic:
+    """One finding for a place, with the trials in which it is so and the levels of the first of them."""
+    faults = [next(fault for fault in one.faults if _place(fault) == place) for one in wrong]
+    decisive = _decisive(
+        len(needed), tried, {one.levels: fault.message for one, fault in zip(wrong, faults, strict=True)}
+    )
+    factors = [experiment.factors[needed[i]] for i in decisive]
+    levels = [{one.levels[i] for one in wrong} for i in decisive]
+    first = wrong[0]
+    message = f"{faults[0].message}, in {_share(experiment, tried, wrong) if is_all else 'some points'}"
+    if decisive:
+        is_exact = all(
+            one in wrong or any(one.levels[i] not in some for i, some in zip(decisive, levels, strict=True))
+            for one in tried
+        )
+        is_exact = is_exact and is_all and len({fault.message for fault in faults}) == 1
+        some = levels if is_exact else [{first.levels[i]} for i in decisive]
+        conditions = [_is(factor, which) for factor, which in zip(factors, some, strict=True)]
+        message += f", {'' if is_exact else 'such as '}where {' and '.join(conditions)}"
+    finding = Diagnostic(faults[0].code, faults[0].span, message, faults[0].label, faults[0].hint, faults[0].notes)
+    for i, factor in list(zip(decisive, factors, strict=True))[:_NOTED]:
+        index = first.levels[i]
+        if index is not None:
+            where = factor.places[index] if factor.places else factor.span
+            finding = finding.also(where, f"`{points.name_of(factor)}` is {points.shown(factor, index)}")
+    return finding
+
+
+def _place(finding: Diagnostic) -> Place:
+    return finding.code, finding.span.place
+
+
+def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tried]) -> str:
+    """How often it is so; a design that takes only some of the points leaves open which trials there are."""
+    is_full = experiment.design.value({}) == Symbol("full")
+    times, what = (experiment.repeat, "trials") if is_full else (1, "points")
+    every, those = (times * sum(one.points for one in some) for some in (tried, wrong))
+    return f"{those:,} of {every:,} {what}" if those < every else f"all {every:,} {what}"
+
+
+def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) -> list[int]:
+    """Which of the factors decide what is wrong with a combination, if anything is."""
+    kept = list(range(width))
+    for i in range(width):
+        fewer = [k for k in kept if k != i]
+        verdicts: dict[Levels, str | None] = {}
+        if all(
+            verdicts.setdefault(tuple(one.levels[k] for k in fewer), wrong.get(one.levels)) == wrong.get(one.levels)
+            for one in tried
+        ):
+            kept = fewer
+    return kept
+
+
+def _is(factor: FactorDef, levels: Iterable[int | None]) -> str:
+    known = sorted(level for level in levels if level is not None)
+    if not known:
+        return f"`{points.name_of(factor)}` is absent"
+    if len(known) > _NAMED:
+        return f"`{points.name_of(factor)}` is one of {len(known):,} values, such as {points.shown(factor, known[0])}"
+    return f"`{points.name_of(factor)}` is {' or '.join(points.shown(factor, index) for index in known)}"
