@@ -213,3 +213,34 @@ def test_the_limit_can_be_lowered_and_raised(zlang: Zlang) -> None:
 
 def test_repository_is_where_it_is_thought_to_be() -> None:
     assert (REPOSITORY / "zlang" / "cli" / "app.py").is_file()
+
+
+NEW = """
+kind scratch: resource on host {
+  property quick: bool { default = off  since = "kernel 99.1"  doc = "a new way" }
+  offers dir = "/tmp/{name}"
+  create { sh "mkdir -- {dir}" }
+}
+scratch here { quick = QUICK }
+shell look { command = "ls"  writes = off }
+experiment e { on = here  run = look }
+"""
+
+
+def test_doctor_says_what_the_versions_of_this_machine_lack(zlang: Zlang) -> None:
+    release = os.uname().release
+    found = json.loads(zlang("doctor", zlang.program(NEW.replace("QUICK", "on")), "--json", code=1).out)
+    assert (found["missing"], found["facts"]["platform"], found["facts"]["kernel"]) == ([], "linux", release)
+    assert found["lacking"] == [f"`quick` exists since kernel 99.1, and `this machine` has {release}"]
+    assert (
+        json.loads(zlang("doctor", zlang.program(NEW.replace("{ quick = QUICK }", "")), "--json").out)["lacking"] == []
+    )
+
+
+def test_doctor_saves_the_machine_as_a_host(zlang: Zlang) -> None:
+    zlang("doctor", "--save", "box.zexp", code=None)
+    name = (zlang.at / "box.zexp").read_text("utf-8").split()[1]
+    text = f'import "./box.zexp"\ndir here on {name} {{ path = "." }}\nshell look {{ command = "ls"  writes = off }}\n'
+    memory = f"where {name}.ram > 1MiB and {name}.cores >= 1"
+    zlang("check", zlang.program(f"{text}experiment e {{ on = here  run = look  {memory} }}\n"))
+    assert "is there already" in zlang("doctor", "--save", "box.zexp", code=1).err

@@ -6,16 +6,22 @@ Rule: where a host says nothing of a version, nothing is said; where it says not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from fractions import Fraction
 from functools import cache
 from itertools import islice
 
-from zlang.check import values
+from zlang import units
+from zlang.check import library, values
 from zlang.check.choices import Anywhere
-from zlang.check.program import PLATFORMS, ActionDef, Axis, Experiment, Instance, Kind, Symbol
+from zlang.check.instances import Frame
+from zlang.check.program import PLATFORMS, ActionDef, Axis, Experiment, Instance, Kind, Symbol, Value
+from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.units import Quantity
 
+_KIND = "host"
 MOST_POINTS = 1000
 """How many points are looked at before a program is planned."""
 _ONLY_WHEN_ASKED = ("flush", "warm", "present")
@@ -69,6 +75,31 @@ def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
     names = {(name, state): None for name, state, _ in kind.actions if name not in _ONLY_WHEN_ASKED}
     missing = [name for name, state in names if state in {"", "property"} and not kind.action(name, platform, state)]
     return tuple(dict.fromkeys(missing))
+
+
+def probes() -> dict[str, str]:
+    """The command that prints a fact of a machine, by the fact's name."""
+    kind = library.load().kind(_KIND)
+    return {name: shell_text(one.probe, Frame(None)) for name, one in kind.properties.items() if one.probe}
+
+
+def facts(said: Mapping[str, str]) -> dict[str, Value]:
+    """What commands printed, as values of the facts; what is no value of its fact is not known."""
+    kind, found = library.load().kind(_KIND), dict[str, Value]()
+    for name, text in said.items():
+        type_ = kind.properties[name].type
+        if type_.variant(text):
+            found[name] = Symbol(text)
+        elif "version" in type_.scalars and values.is_version(text):
+            found[name] = text
+        elif type_.scalars <= {"size", "count"} and text.isdecimal():
+            found[name] = Quantity(Fraction(int(text)), units.SIZE if "size" in type_.scalars else units.NUMBER)
+    return found
+
+
+def known(label: str, facts: Mapping[str, Value]) -> Instance:
+    """A host that was not declared but looked at."""
+    return Instance(library.load().kind(_KIND), label, label, facts, None, is_given=True, digest="")
 
 
 def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:

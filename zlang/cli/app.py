@@ -218,13 +218,17 @@ def kinds(
 
 def doctor(
     file: Annotated[str | None, typer.Argument(help="a program: only what it needs", show_default=False)] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="write what is known of this machine as a host"),
+    ] = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """Say which tools are here, what is missing and how to get it."""
-    from zlang.cli import teaching
+    """Say which tools and versions are here, what is missing and how to get it."""
+    from zlang.cli import doctoring
 
-    raise typer.Exit(teaching.doctor(file, as_json=as_json))
+    raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
 
 
 COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, init, kinds, doctor)

@@ -1,4 +1,4 @@
-"""`zlang init`, `zlang kinds` and `zlang doctor`: how to begin, what there is, what this machine lacks."""
+"""`zlang init` and `zlang kinds`: how to begin, and what there is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import json
 import textwrap
 from pathlib import Path
 
-from zlang import pipeline
 from zlang.check import library
-from zlang.check.check import Overrides
 from zlang.check.program import Kind, PropertyDef
 from zlang.check.values import show
-from zlang.cli import checking, render, words
+from zlang.cli import render, words
 from zlang.errors import RunError
-from zlang.plan.plan import ROOT
 from zlang.suggest import did_you_mean
 
 _HERE = Path(__file__).resolve()
@@ -120,41 +117,4 @@ def _kind_json(kind: Kind, *, full: bool) -> dict[str, object]:
             }
             for one in kind.properties.values()
         ]
-    return found
-
-
-# -- doctor
-
-
-def doctor(file: str | None, *, as_json: bool) -> int:
-    """Look for the tools that a program, or the whole library, needs."""
-    from zlang.run import machine
-
-    wanted = _wanted(file)
-    found = machine.tools(wanted)
-    missing = [tool for tool in found if tool.path is None]
-    if as_json:
-        listed = [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in found]
-        print(json.dumps({"tools": listed, "root": machine.is_root(), "missing": [t.name for t in missing]}))
-        return 1 if missing else 0
-    for tool in found:
-        if tool.path:
-            print(f"  {tool.name:10} {render.visible(tool.path)}  {render.visible(tool.version)}")
-        else:
-            print(f"  {tool.name:10} missing: {tool.hint}")
-    print(f"  {'privileges':10} " + ("root" if machine.is_root() else "an ordinary user: files and directories only"))
-    print("\neverything is here" if not missing else f"\n{len(missing)} missing")
-    return 1 if missing else 0
-
-
-def _wanted(file: str | None) -> dict[str, str]:
-    if file is None:
-        shipped = library.load()
-        every = {tool: hint for name in shipped.names() for tool, hint in shipped.kind(name).requires}
-        return {tool: hint for tool, hint in every.items() if tool != ROOT}
-    said = Overrides()
-    checked = checking.sound(file, said)
-    found: dict[str, str] = {}
-    for experiment in checked.program.experiments.values():
-        found |= pipeline.plan(checked, experiment, pipeline.DEFAULT_SEED, said).plan.header.tools
     return found

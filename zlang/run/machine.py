@@ -1,4 +1,4 @@
-"""What this machine has: tools with their versions, and privileges.
+"""What this machine has: tools with their versions, privileges, and what commands say of it.
 
 In: the names of tools and how to get them. Out: `Tool`s. Nothing is changed.
 """
@@ -6,6 +6,8 @@ In: the names of tools and how to get them. Out: `Tool`s. Nothing is changed.
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -46,11 +48,26 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
+def answer(command: str) -> str:
+    """The first line that a command of the shell prints; nothing where it fails."""
+    return _first_line(["sh", "-c", command])
+
+
+def name() -> str:
+    """What the machine is called, as a name of the language."""
+    word = re.sub(r"[^a-z0-9]+", "_", platform.node().partition(".")[0].lower()).strip("_")
+    return word if word[:1].isalpha() else f"host_{word}".rstrip("_")
+
+
 def _version(path: str) -> str:
     """The first line of `--version`; nothing where a tool has no such option."""
+    return _first_line([path, "--version"])
+
+
+def _first_line(command: list[str]) -> str:
     try:
-        said = subprocess.run(  # noqa: S603 - the path comes from PATH, the argument is ours
-            [path, "--version"], capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
+        said = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
+            command, capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

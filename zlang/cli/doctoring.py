@@ -1,0 +1,83 @@
+"""`zlang doctor`: which tools this machine has, what is known of it, and what of a program it lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from zlang import pipeline
+from zlang.check import hosts, library
+from zlang.check.check import Checked, Overrides
+from zlang.check.program import Value
+from zlang.check.values import cell, show
+from zlang.cli import checking, render
+from zlang.diagnostics import Diagnostic
+from zlang.errors import RunError
+from zlang.plan.plan import ROOT
+from zlang.run import machine
+
+
+def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
+    """Look for the tools that a program, or the whole library, needs, and for what its properties need."""
+    checked = None if file is None else checking.sound(file, Overrides())
+    tools = machine.tools(_wanted(checked))
+    missing = [tool for tool in tools if tool.path is None]
+    facts = hosts.facts({name: machine.answer(command) for name, command in hosts.probes().items()})
+    lacking = _lacking(checked, facts) if checked else []
+    if save is not None:
+        _save(save, facts)
+    if as_json:
+        told = {
+            "tools": [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in tools],
+            "root": machine.is_root(),
+            "missing": [tool.name for tool in missing],
+            "facts": {name: cell(value) for name, value in facts.items()},
+            "lacking": [finding.message for finding in lacking],
+        }
+        print(json.dumps(told))
+        return 1 if missing or lacking else 0
+    for tool in tools:
+        if tool.path:
+            print(f"  {tool.name:10} {render.visible(tool.path)}  {render.visible(tool.version)}")
+        else:
+            print(f"  {tool.name:10} missing: {tool.hint}")
+    print(f"  {'privileges':10} " + ("root" if machine.is_root() else "an ordinary user: files and directories only"))
+    print("\n" + "".join(f"  {name:10} {render.visible(show(value))}\n" for name, value in facts.items()))
+    for finding in lacking:
+        print(render.diagnostic(finding, colour=False) + "\n")
+    print("everything is here" if not missing and not lacking else f"{len(missing) + len(lacking)} missing")
+    if save is not None:
+        print(f"written: {render.visible(str(save))}")
+    return 1 if missing or lacking else 0
+
+
+def _wanted(checked: Checked | None) -> dict[str, str]:
+    if checked is None:
+        shipped = library.load()
+        every = {tool: hint for name in shipped.names() for tool, hint in shipped.kind(name).requires}
+        return {tool: hint for tool, hint in every.items() if tool != ROOT}
+    found: dict[str, str] = {}
+    for experiment in checked.program.experiments.values():
+        found |= pipeline.plan(checked, experiment, pipeline.DEFAULT_SEED, Overrides()).plan.header.tools
+    return found
+
+
+def _lacking(checked: Checked, facts: Mapping[str, Value]) -> list[Diagnostic]:
+    """What a program uses and this machine does not have, each at its place."""
+    here = hosts.known("this machine", facts)
+    things = [thing for experiment in checked.program.experiments.values() for thing, _ in hosts.used_by(experiment)]
+    found = {(finding.span, finding.message): finding for thing in things for finding in hosts.lacking(thing, here)}
+    return list(found.values())
+
+
+def _save(file: Path, facts: Mapping[str, Value]) -> None:
+    """Write the facts as a host to paste or to import; an existing file is left alone."""
+    lines = [f"  {name} = {show(value)}" for name, value in facts.items()]
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write("\n".join([f"host {machine.name()} {{", *lines, "}", ""]))
+    except FileExistsError:
+        raise RunError(f"{file} is there already", "give another name") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
