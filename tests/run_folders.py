@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from zlang.check.answers import Clause, Expectation, Plot, Table
 from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
 from zlang.readers.reading import Histogram, Sample, Verdict
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Recorded, Session, Start
@@ -33,6 +34,7 @@ class RunBuilder:
     began: float = 1_790_000_000.0
     facts: Mapping[str, str] = field(default_factory=dict)
     setups: tuple[Setup, ...] = ()
+    clauses: tuple[Clause, ...] = ()
     finished: bool = True
     reader: Reader = field(default_factory=lambda: Reader("shell", "measure.out", {}))
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict)
@@ -119,6 +121,9 @@ class RunBuilder:
         header = Header(
             experiment=self.experiment, title="A title", plan="0" * 16, seed=1, points=len({i for i, _ in self.trials}),
             repeat=2, trials=len(self.trials), factors=self.factors, sources={}, facts=facts, tools={"fio": "3.33"},
+            expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
+            tables=tuple(one for one in self.clauses if isinstance(one, Table)),
+            plots=tuple(one for one in self.clauses if isinstance(one, Plot)),
         )  # fmt: skip
         items: list[Setup | Trial] = [*self.setups, *self.trials.values()]
         Folder(self.path).write_plan(Plan(header, lambda: iter(items)))

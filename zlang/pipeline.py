@@ -24,6 +24,7 @@ from zlang.suggest import did_you_mean
 if TYPE_CHECKING:
     from zlang.plan.build import Schedule
     from zlang.plan.plan import Plan
+    from zlang.report.answers import Drawn, Judged
     from zlang.report.summary import Summary
     from zlang.run.events import Event
     from zlang.run.folder import Folder
@@ -264,3 +265,24 @@ def summarise(db: Path) -> Summary:
     from zlang.report.summary import summarise as medians
 
     return medians(db)
+
+
+def judge(db: Path, run: str | None) -> list[Judged]:
+    """What came of each expectation, of a run or the one that was worked on last. Raises RunError."""
+    from zlang.report import answers
+
+    return answers.judge(answers.trials_of(db, run))
+
+
+def tables(db: Path, run: str | None) -> list[Summary]:
+    """The experiment's tables, of a run or the one that was worked on last. Raises RunError."""
+    from zlang.report import answers
+
+    return answers.tables(answers.trials_of(db, run))
+
+
+def plots(db: Path, run: str | None) -> list[Drawn]:
+    """What the experiment's plots show, of a run or the one that was worked on last. Raises RunError."""
+    from zlang.report import answers
+
+    return answers.plots(answers.trials_of(db, run))

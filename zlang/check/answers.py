@@ -16,10 +16,10 @@ class Term:
     """A formula over the columns of trials. What its parts mean depends on `op`.
 
     `value`: the `value`. `metric`: the column called `name`. `factor`: the first of the factors `paths` that exists.
-    `median` and the other aggregates: of `terms[0]` over the trials for which `terms[1]`, if it is there, is true.
-    `percentile`: the smallest latency below which the share `value` of all operations lies, by the histograms of
-    direction and kind `paths`, of the trials for which `terms[0]`, if it is there, is true. `in`: whether the first of
-    `terms` is one of the others. Else: the operator of that name between `terms`.
+    `median` and the other aggregates: of `terms[0]` over the trials for which `terms[1]`, if it is there, is true;
+    `name` is how it was written, `type` what it is. `percentile`: the smallest latency below which the share `value` of
+    all operations lies, by the histograms of direction and kind `paths`, of the trials for which `terms[0]`, if it is
+    there, is true. `in`: whether the first of `terms` is one of the others. Else: the operator of that name.
     """
 
     op: str
@@ -27,6 +27,7 @@ class Term:
     name: str = ""
     value: str | int | float | bool | None = None
     paths: tuple[str, ...] = ()
+    type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What should come out; in each combination of the factors that it does not mention, or overall."""
+    """What should come out; in each combination of the factors `by`, those that it does not mention, or overall."""
 
     title: str
     text: str
     term: Term
-    overall: bool
+    by: tuple[Asked, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,12 @@ class Plot:
 
 
 Clause = Expectation | Table | Plot
+
+
+def mentioned(term: Term) -> frozenset[str]:
+    """The paths of the factors in a formula."""
+    own = frozenset(term.paths) if term.op == "factor" else frozenset[str]()
+    return own.union(*(mentioned(part) for part in term.terms))
 
 
 def scalar(type_: Type) -> str:

@@ -117,7 +117,7 @@ class _Clauses(Resolver):
 
     def clause(self, node: tree.Clause) -> answers.Clause | None:
         """The clause as plain data."""
-        text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
+        text = _written(node)
         if isinstance(node, tree.Expect):
             return self._expectation(node, text)
         measures = [self._measure(measure) for measure in node.measures]
@@ -146,7 +146,12 @@ class _Clauses(Resolver):
         self._measured(condition)
         if self.is_wrong:
             return None
-        return answers.Expectation(node.title or text.removeprefix("expect "), text, self.term(condition), overall)
+        term = self.term(condition)
+        said = answers.mentioned(term)
+        fixed = {column.axis for column in self.words.columns if column.path in said}
+        others = () if overall else (column for column in self.words.columns if column.axis not in fixed)
+        by = tuple(Asked(column.name, (column.path,), column.sort) for column in others)
+        return answers.Expectation(node.title or text.removeprefix("expect "), text, term, by)
 
     def _measure(self, node: tree.Expr) -> Measure | None:
         has_aggregate = any(_is_aggregate(part) for part in _parts(node))
@@ -159,8 +164,7 @@ class _Clauses(Resolver):
         self._measured(node)
         if self.is_wrong:
             return None
-        text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
-        return Measure(text, self.term(node), answers.scalar(resolved.type))
+        return Measure(_written(node), self.term(node), answers.scalar(resolved.type))
 
     def _measured(self, node: tree.Expr) -> None:
         """Something that a trial yields must be in it."""
@@ -330,8 +334,9 @@ class _Clauses(Resolver):
         if found := _PERCENTILE.fullmatch(name):
             share = float(f"0.{found[1]:0>2}{found[2]}")
             pair = metrics.DISTRIBUTIONS[str(node.arguments[0])]
-            return Term("percentile", where, str(node.arguments[0]), share, pair)
-        return Term(name, (self.term(node.arguments[0]), *where))
+            return Term("percentile", where, _written(node), share, pair, "duration")
+        type_ = answers.scalar(self._call(node, None).type)
+        return Term(name, (self.term(node.arguments[0]), *where), _written(node), type=type_)
 
     def _term_of_is(self, node: tree.IsA, name: tree.Name) -> Term:
         """One of the levels that are what was asked for."""
@@ -369,6 +374,10 @@ class _At(dict[str, int]):
 
     def get(self, key: str, _default: Any = None) -> Any:
         return super().get(key, 0)
+
+
+def _written(node: tree.Expr | tree.Clause) -> str:
+    return " ".join(node.span.source.text[node.span.start : node.span.end].split())
 
 
 def _plain(value: Value) -> str | int | float | bool | None:

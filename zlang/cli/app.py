@@ -1,7 +1,8 @@
 """Words of the command line to calls of the pipeline; what is wrong, to an exit code.
 
 Exit codes: 0 done; 1 the program is wrong or trials failed; 2 the command line is wrong; 3 a bug in zlang;
-130 and 143 interrupted. Commands import what they need when they are called, so that `zlang check` starts fast.
+4 an expectation failed; 5 none failed, but of one it cannot be told; 130 and 143 interrupted.
+Commands import what they need when they are called, so that `zlang check` starts fast.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ Seed = Annotated[
 ]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
 Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
+Form = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
+]
+OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="for scripts: JSON instead of text")]
 
 RUNS = Path("runs")
@@ -186,14 +191,35 @@ def ingest(
 def sql(
     query: Annotated[str, typer.Argument(help="SQL of DuckDB; `-` reads it from standard input", show_default=False)],
     db: Database = DATABASE,
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
-    ] = "table",
+    form: Form = "table",
 ) -> None:
     """Ask the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`."""
     from zlang.cli import asking
 
     raise typer.Exit(asking.sql(query, db, form))
+
+
+def expect(
+    run_name: OfRun = None,
+    db: Database = DATABASE,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Judge a run by its experiment's expectations: exit code 4 if one failed, 5 if of one it cannot be told."""
+    from zlang.cli import answering
+
+    raise typer.Exit(answering.expect(run_name, db, as_json=as_json))
+
+
+def table(
+    run_name: OfRun = None,
+    db: Database = DATABASE,
+    form: Form = "table",
+) -> None:
+    """Print the tables that a run's experiment asks for: medians with their intervals."""
+    from zlang.cli import answering
+
+    raise typer.Exit(answering.table(run_name, db, form))
 
 
 def init(
@@ -231,7 +257,7 @@ def doctor(
     raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
 
 
-COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, init, kinds, doctor)
+COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, expect, table, init, kinds, doctor)
 
 
 def application(arguments: list[str]) -> typer.Typer:

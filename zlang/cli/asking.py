@@ -11,7 +11,7 @@ from zlang.check.reserved import RESERVED
 from zlang.cli import render, words
 
 if TYPE_CHECKING:
-    from zlang.report.summary import Estimate, Summary
+    from zlang.report.summary import Column, Estimate, Summary
     from zlang.store.query import Result
 
 
@@ -69,39 +69,47 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
     return 0
 
 
-def summary(db: Path) -> Summary:
+def summary(db: Path) -> None:
     """Print medians with their intervals by factor, and what does not count."""
     found = pipeline.summarise(db)
-    types = [column.type for column in found.columns]
-    rows = [[_summary_cell(value, type_) for value, type_ in zip(row, types, strict=True)] for row in found.rows]
+    print_summary(found)
+    what_does_not_count(found)
+
+
+def print_summary(found: Summary) -> None:
+    """A table of estimates: a median has its interval behind it."""
+    rows = [
+        [_summary_cell(value, column) for value, column in zip(row, found.columns, strict=True)] for row in found.rows
+    ]
     numeric = [column.type not in {"word", "string"} for column in found.columns]
-    names = tuple(
-        f"{column.name} (median, 95 %)" if column.type == "estimate" else column.name for column in found.columns
-    )
-    draw(names, rows, numeric)
-    _what_does_not_count(found)
-    return found
+    draw(tuple(_heading(found, n) for n in range(len(found.columns))), rows, numeric)
 
 
-def _summary_cell(value: object, type_: str) -> str:
+def _heading(found: Summary, n: int) -> str:
     from zlang.report.summary import Estimate
 
-    return _estimate(value) if isinstance(value, Estimate) else words.level(value, type_)
+    values = [row[n] for row in found.rows]
+    has_interval = any(isinstance(value, Estimate) and value.low is not None for value in values)
+    return found.columns[n].name + (" (median, 95 %)" if has_interval else "")
 
 
-def _estimate(value: Estimate) -> str:
+def _summary_cell(value: object, column: Column) -> str:
+    from zlang.report.summary import Estimate
+
+    return _estimate(value, column.unit) if isinstance(value, Estimate) else words.level(value, column.type)
+
+
+def _estimate(value: Estimate, unit: str) -> str:
     if value.median is None:
         return "-"
+    said = words.measured(value.median, unit)
     if value.low is None or value.high is None:
-        return _number(value.median)
-    return f"{_number(value.median)} [{_number(value.low)} … {_number(value.high)}]"
+        return said
+    return f"{said} [{words.measured(value.low, unit)} … {words.measured(value.high, unit)}]"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
-
-
-def _what_does_not_count(found: Summary) -> None:
+def what_does_not_count(found: Summary) -> None:
+    """Print how many trials count, and the reasons of the others."""
     print(f"{found.valid:,} of {found.trials:,} trials count")
     for reason, count in found.reasons:
         print(f"  {count:,} do not: {render.visible(reason)}")

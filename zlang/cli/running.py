@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from zlang import pipeline
-from zlang.cli import asking, checking, render, words
+from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
 from zlang.run.events import Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
 from zlang.run.folder import Folder
@@ -94,11 +94,11 @@ def _again(folder: Folder, db: Path, selection: Selection) -> int:
         print(f"what was measured is kept. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return 1
     asking.ingest(folder.path.parent, db, quiet=True)
-    found = asking.summary(db)
+    code = answering.finish(folder.name, db, failures)
     print("\ntry next:")
-    print(f"  {asking.example_query(found)}{_db_option(db)}")
+    print(f"  {asking.example_query(pipeline.summarise(db))}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
-    return 1 if failures else 0
+    return code
 
 
 def _named(folder: Folder) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from zlang.check import hosts, values
+from zlang.check.answers import Expectation, Plot, Table
 from zlang.check.instances import Frame
 from zlang.check.kinds import option_word
 from zlang.check.program import (
@@ -170,6 +171,9 @@ class _Builder:
             tools=tools,
             design=values.show(experiment.design.value({})),
             left_out=schedule.space.count - schedule.plots.points,
+            expectations=tuple(one for one in experiment.clauses if isinstance(one, Expectation)),
+            tables=tuple(one for one in experiment.clauses if isinstance(one, Table)),
+            plots=tuple(one for one in experiment.clauses if isinstance(one, Plot)),
         )
 
     def _kinds(self) -> list[Kind]:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from zlang.check.answers import Expectation, Plot, Table
+
 ROOT = "root"
 """Stands among the tools of a plan that has to be carried out by root."""
 
@@ -134,6 +136,7 @@ class Header:
     """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included.
 
     The `design` takes `points` of the space, and leaves others out.
+    `expectations`, `tables` and `plots` are what the experiment asks of its results.
     """
 
     experiment: str
@@ -150,6 +153,9 @@ class Header:
     design: str = "full"
     left_out: int = 0
     format: int = 1
+    expectations: tuple[Expectation, ...] = ()
+    tables: tuple[Table, ...] = ()
+    plots: tuple[Plot, ...] = ()
 
     @property
     def measured(self) -> str:

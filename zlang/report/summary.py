@@ -78,14 +78,18 @@ def summarise(db: Path, experiment: str | None = None) -> Summary:
         factors = [factor for factor, count in zip(factors, seen, strict=True) if count or not total]
     metrics = _metrics(db, table, list(known))
     rows = _rows(db, table, [f.name for f in factors], metrics)
+    total, valid, why = reasons(db, table)
+    columns = [*factors, Column("n", "count", ""), *(Column(m, "estimate", known[m]) for m in metrics)]
+    return Summary(name, tuple(columns), rows, total, valid, why)
+
+
+def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]]:
+    """How many trials there are, how many of them count, and why the others do not, commonest reason first."""
     total, valid = run_query(db, f"SELECT count(*), count(*) FILTER (valid) FROM {table}").rows[0]
-    reasons = run_query(
+    why = run_query(
         db, f"SELECT why_not, count(*) FROM {table} WHERE NOT valid GROUP BY ALL ORDER BY count(*) DESC, why_not"
     ).rows
-    columns = [*factors, Column("n", "count", ""), *(Column(m, "estimate", known[m]) for m in metrics)]
-    return Summary(
-        name, tuple(columns), rows, _count(total), _count(valid), tuple((str(why), _count(n)) for why, n in reasons)
-    )
+    return _count(total), _count(valid), tuple((str(reason), _count(n)) for reason, n in why)
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -140,10 +144,11 @@ def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) 
     grouping = f"GROUP BY {', '.join(places)} ORDER BY {', '.join(places)}" if places else ""
     answer = run_query(db, f"SELECT {wanted} FROM {table} {grouping}")
     end = len(factors) + 1
-    return tuple((*_cells(row[:end]), *(estimate(_values(v)) for v in row[end:])) for row in answer.rows)
+    return tuple((*cells(row[:end]), *(estimate(_values(v)) for v in row[end:])) for row in answer.rows)
 
 
-def _cells(values: Sequence[object]) -> list[Cell]:
+def cells(values: Sequence[object]) -> list[Cell]:
+    """What of a row of the database is no estimate."""
     return [v if v is None or isinstance(v, (str, int, float)) else str(v) for v in values]
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Header, Setup, Step, Trial
 from zlang.readers.judge import judge
@@ -28,6 +30,8 @@ from zlang.store.staging import Row, Staging, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from zlang.check.answers import Clause
 
 Progress = Callable[[str, int, int], None]
 """Told the run's name, how many of its trials were read and how many there are."""
@@ -293,11 +297,25 @@ class _Run:
                 self.staging.add("facts", {**self.named, "name": fact.name, "value": _text(path).strip()})
         for tool, version in self.header.tools.items():
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
+        self._clauses()
         self.staging.add("runs", self._summary())
         self.found.runs += 1
         self.found.trials += self.done
         self.found.valid += self.valid
         self.experiment.newest = max(self.experiment.newest, (self.outcomes.last_session, self.run))
+
+    def _clauses(self) -> None:
+        """Stage what the experiment asks of its results."""
+        header = self.header
+        asked: dict[str, Sequence[Clause]] = {
+            "expect": header.expectations,
+            "table": header.tables,
+            "plot": header.plots,
+        }
+        for clause, ones in asked.items():
+            for position, one in enumerate(ones, 1):
+                row = {**self.named, "clause": clause, "position": position, "title": getattr(one, "title", None)}
+                self.staging.add("clauses", {**row, "text": one.text, "definition": orjson.dumps(one).decode()})
 
     def _summary(self) -> Row:
         header, outcomes = self.header, self.outcomes

@@ -92,6 +92,15 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
     staging.load(
         connection, "facts", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "value": "VARCHAR"}, "*"
     )
+    staging.load(
+        connection,
+        "clauses",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "clause": "VARCHAR", "position": "BIGINT", "title": "VARCHAR",
+            "text": "VARCHAR", "definition": "VARCHAR",
+        },
+        "*",
+    )  # fmt: skip
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
 
 

@@ -13,6 +13,12 @@ CREATE TABLE runs (
     started TIMESTAMP, last_session TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
 );
 
+-- What each run's experiment asks of its results: its clauses `expect`, `table` and `plot`, as written and, in
+-- `definition`, as the plan's header has them.
+CREATE TABLE clauses (
+    run VARCHAR, experiment VARCHAR, clause VARCHAR, position BIGINT, title VARCHAR, text VARCHAR, definition VARCHAR
+);
+
 -- The columns of each experiment's trials: what they are called, what they are and in what unit.
 CREATE TABLE columns (
     experiment VARCHAR, "schema" VARCHAR, position BIGINT, name VARCHAR, role VARCHAR,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-VERSION = "1"
+VERSION = "2"
 """Of the tables in schema.sql; it changes when a query that worked would no longer work."""
 
 ALIAS = "zlang_results"

@@ -1,0 +1,51 @@
+"""What an experiment asks of its results: printed at the end of its run, and again from the database."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import Zlang
+
+SPEED = """
+dir here {{ path = "." }}
+let words = 5 | 50
+shell counts {{ command = "echo speed {{words}}"  writes = off  metrics = [regex("speed=speed ([0-9]+)")] }}
+experiment e {{
+  on = here  run = counts  repeat = 2
+  {clauses}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("clauses", "code", "said"),
+    [
+        ('expect "more" median(speed where words == 50) > 5 * median(speed where words == 5)', 0, "✓ pass: more"),
+        (
+            'expect "fast" median(speed) > 20',
+            4,
+            "✗ fail in 1 of 2 combinations: fast\n    fail: words=5: median(speed)",
+        ),
+        ('expect "some" median(speed where words == 7) > 20', 5, "? cannot tell: some\n    cannot tell: no trial was"),
+        ("table speed, max(elapsed) by words", 0, "words   n   speed (median, 95 %)   max(elapsed)"),
+    ],
+)
+def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, said: str) -> None:
+    ended = zlang.run(SPEED.format(clauses=clauses), code=code)
+    assert said in ended.out
+    command = "table" if clauses.startswith("table") else "expect"
+    again = zlang(command, code=code)
+    assert said in again.out
+    assert again.out in ended.out
+
+
+def test_a_run_that_failed_says_so_before_what_cannot_be_told(zlang: Zlang) -> None:
+    clauses = 'expect "fast" median(speed) > 2'
+    ended = zlang.run(SPEED.format(clauses=clauses).replace("echo speed", "test {words} -lt 9 && echo speed"), code=1)
+    assert "? cannot tell in 1 of 2 combinations: fast" in ended.out
+    (judged,) = map(json.loads, zlang("expect", "--json", zlang.folder().name, code=5).out.splitlines())
+    assert (judged["title"], judged["verdict"]) == ("fast", "cannot tell")
+    assert {one["levels"]["words"]: one["verdict"] for one in judged["combinations"]} == {5: "pass", 50: "cannot tell"}
+    assert zlang("table", code=1).err.startswith("error: the experiment has no `table`")
+    assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")

@@ -1,0 +1,161 @@
+"""What an experiment asks of its results: expectations judged and tables filled, from the clause to the answer."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import orjson
+import pytest
+from run_folders import RunBuilder, factor
+
+from zlang import pipeline
+from zlang.check.answers import Clause
+from zlang.check.check import Overrides
+from zlang.errors import RunError
+from zlang.plan.plan import Scalar
+from zlang.readers.fio import merge, percentiles
+from zlang.report import answers
+from zlang.report.answers import Verdict
+from zlang.report.formulas import Trials
+from zlang.report.summary import Estimate
+from zlang.source import Source
+from zlang.store.ingest import ingest
+
+pytestmark = pytest.mark.usefixtures("told")
+
+PROGRAM = """
+import fio
+dir here {{ path = "." }}
+let target = file on here {{ size = 1MiB  label = "plain" }}
+           | file on here {{ size = 1MiB  content = zeros | compressible(50%)  label = "soft" }}
+fio rand {{ rw = randread  bs = 4KiB | 64KiB  rwmixread = 70% | 90% }}
+experiment e {{ on = target  run = rand  repeat = 2
+  {clause}
+}}
+"""
+FACTORS = (
+    factor("target", "word", "target"),
+    factor("content", "word", "target.soft.content"),
+    factor("bs", "size"),
+    factor("rwmixread", "share"),
+)
+PLAIN: dict[str, Scalar] = {"target": "plain", "content": None}
+ZEROS: dict[str, Scalar] = {"target": "soft", "content": "zeros"}
+HALF: dict[str, Scalar] = {"target": "soft", "content": "compressible(50%)"}
+# read_iops by target, block size and share of reads; what is not a number is a trial that failed.
+MEASURED = (
+    (PLAIN, 4096, 70, (100.0, 110.0)),
+    (PLAIN, 65536, 70, (10.0, 14.0)),
+    (PLAIN, 4096, 90, (120.0, 140.0)),
+    (ZEROS, 4096, 70, (200.0, 210.0)),
+    (ZEROS, 65536, 70, (20.0, None)),
+    (HALF, 4096, 70, (90.0, 94.0)),
+    (HALF, 65536, 70, (None, None)),
+)
+
+
+def clause_of(text: str) -> Clause:
+    checked = pipeline.check(Source("program.zexp", PROGRAM.format(clause=text)), Overrides())
+    assert [f.message for f in checked.findings] == []
+    (clause,) = checked.program.experiments["e"].clauses
+    return clause
+
+
+def answered(text: str, tmp_path: Path) -> Trials:
+    """The trials of a run of that experiment."""
+    run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=FACTORS, clauses=(clause_of(text),))
+    for i, (target, bs, share, values) in enumerate(MEASURED):
+        levels = {**target, "bs": bs, "rwmixread": share}
+        for replicate, value in enumerate(values, 1):
+            if value is None:
+                run.failed(f"p{i}", replicate, levels, "no space")
+                continue
+            told = {"metrics": {"read_iops": value, "read_bw": value * bs, "read_clat_p99": 5e6, "usr_cpu": 40}}
+            bins = {"1000000": 98, f"{bs * 1000}": 2 if replicate == 1 else 1}
+            run.measured(f"p{i}", replicate, levels, orjson.dumps({**told, "latency": [["read", "clat", bins]]}))
+    run.done()
+    ingest(tmp_path / "runs", tmp_path / "db")
+    return answers.trials_of(tmp_path / "db", None)
+
+
+P, F, C = Verdict.PASS, Verdict.FAIL, Verdict.CANNOT_TELL
+JUDGED = {
+    "median(read_iops where bs == 4KiB) > 5 * median(read_iops where bs == 64KiB)": [C, P, C, C],
+    "median(read_iops where bs == 4KiB and rwmixread == 70%) > 150/s": [F, F, P],
+    "overall (median(read_iops where target is soft) > median(read_iops where target is plain))": [F],
+    "overall (max(read_iops where content is compressible or content == zeros) == 210/s)": [P],
+    "overall (median(read_iops where content == zeros and bs == 64KiB) > 1/s)": [C],
+    "overall (count(read_iops where content == zeros and bs == 64KiB) >= 2)": [F],
+    "overall (median(read_bw) / median(read_iops) >= 4KiB and not (mean(usr_cpu) > 40%))": [P],
+    "overall (max(read_clat_p99) <= 5ms and stddev(read_clat_p99) < 1ns)": [P],
+    "overall (p98(read_clat where bs == 4KiB) <= 1ms and p99(read_clat where bs == 4KiB) > 4ms)": [P],
+    "overall (median(write_iops) > 1/s)": [C],
+    "overall (median(read_iops where content in [zeros]) > 50% of max(read_iops))": [P],
+}
+
+
+@pytest.mark.parametrize("condition", JUDGED)
+def test_an_expectation_is_judged_in_each_combination(condition: str, tmp_path: Path) -> None:
+    (judged,) = answers.judge(answered(f'expect "so" {condition}', tmp_path))
+    verdicts = [finding.verdict for finding in judged.findings]
+    assert sorted(verdicts) == sorted(JUDGED[condition])
+    assert judged.verdict == (F if F in verdicts else C if C in verdicts else P)
+    assert all(bool(finding.why) == (finding.verdict is C) for finding in judged.findings)
+
+
+def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path) -> None:
+    condition = "median(read_iops where target == soft) > median(read_iops where target == plain)"
+    (judged,) = answers.judge(answered(f"expect {condition}", tmp_path))
+    assert judged.expectation.title == condition
+    assert [factor.name for factor in judged.expectation.by] == ["content", "bs", "rwmixread"]
+    assert {finding.levels: (finding.verdict, finding.why) for finding in judged.findings} == {
+        ("zeros", 4096, 70.0): (P, ""),
+        ("zeros", 65536, 70.0): (C, "1 of 2 trials has a value for median(read_iops where target == soft)"),
+        ("compressible(50%)", 4096, 70.0): (F, ""),
+        ("compressible(50%)", 65536, 70.0): (
+            C,
+            "none of 2 trials has a value for median(read_iops where target == soft)",
+        ),
+        (None, 4096, 90.0): (C, "no trial was carried out for median(read_iops where target == soft)"),
+    }
+
+
+def test_a_table_has_a_row_for_each_combination_of_its_factors(tmp_path: Path) -> None:
+    text = "table read_iops, p99(read_clat), max(usr_cpu), read_bw / read_iops by run.bs, target"
+    (table,) = answers.tables(answered(text, tmp_path))
+    assert [(c.name, c.type, c.unit) for c in table.columns] == [
+        ("run.bs", "size", ""),
+        ("target", "word", ""),
+        ("n", "count", ""),
+        ("read_iops", "estimate", "1/s"),
+        ("p99(read_clat)", "estimate", "s"),
+        ("max(usr_cpu)", "estimate", "%"),
+        ("read_bw / read_iops", "estimate", "bytes"),
+    ]
+    assert [row[:3] for row in table.rows] == [
+        (4096, "plain", 4),
+        (4096, "soft", 4),
+        (65536, "plain", 2),
+        (65536, "soft", 1),
+    ]
+    assert (table.trials, table.valid) == (14, 11)
+    iops, tail, cpu, size = table.rows[0][3:]
+    assert isinstance(iops, Estimate)
+    assert (iops.n, iops.median) == (4, statistics.median((100, 110, 120, 140)))
+    assert iops.low is not None
+    merged = merge([{1_000_000: 98, 4_096_000: 2}, {1_000_000: 98, 4_096_000: 1}] * 2)
+    assert tail == Estimate(4, percentiles(merged, [990])[0] / 1e9, None, None)
+    assert cpu == Estimate(4, 40.0, None, None)
+    assert isinstance(size, Estimate)
+    assert size.median == 4096
+    assert table.rows[3][3] == Estimate(1, 20.0, None, None)
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    trials = answered("table count(read_iops where target == soft), write_bw", tmp_path)
+    (table,) = answers.tables(trials)
+    assert table.rows == ((11, Estimate(5, 5.0, None, None), Estimate(0, None, None, None)),)
+    assert answers.judge(trials) == []
+    with pytest.raises(RunError, match="there is no run `s`"):
+        answers.trials_of(tmp_path / "db", "s")

@@ -1,0 +1,171 @@
+"""What an experiment asked of its results, answered from the database: expectations judged, tables filled.
+
+Rules: an answer is of one run. An expectation is judged in each combination of the factors that it does not mention:
+it fails where it is not so, and cannot be told where a side has no value, or only one where each point was planned more
+than once. All together it fails if it fails anywhere, else it cannot be told if it cannot anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+from zlang.check.answers import Asked, Expectation, Measure, Plot, Table
+from zlang.errors import RunError
+from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
+from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
+from zlang.store.query import run_query
+from zlang.suggest import did_you_mean
+
+T = TypeVar("T")
+_FEW = 2
+"""Below this many values of a side nothing is said of it, unless only one was planned."""
+
+
+class Verdict(StrEnum):
+    """What came of an expectation."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "fail"
+    CANNOT_TELL = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict in one combination: its levels, the sides of the comparison, and why it cannot be told."""
+
+    levels: tuple[Cell, ...]
+    verdict: Verdict
+    sides: tuple[Side, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An expectation with its verdict, all together and in each combination of the levels of `by`."""
+
+    expectation: Expectation
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a plot shows: its rows are the levels of `columns` and then an estimate for each measure."""
+
+    plot: Plot
+    title: str
+    columns: tuple[Asked, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def trials_of(db: Path, run: str | None) -> Trials:
+    """The trials of a run, or of the one that was worked on last. Raises RunError."""
+    runs = run_query(
+        db, "SELECT run, experiment, title, repeat FROM runs ORDER BY last_session DESC NULLS LAST, run DESC"
+    ).rows
+    known = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat in runs}
+    if not known:
+        raise RunError(f"{db} holds no run", f"zlang ingest DIR --db {db}")
+    name = next(iter(known)) if run is None else Path(run).name
+    if name not in known:
+        raise RunError(f"there is no run `{name}` in {db}", did_you_mean(name, known) or "`zlang status` lists them")
+    experiment, title, repeat = known[name]
+    catalogue = run_query(
+        db, 'SELECT path, name, unit, role, "schema" FROM "columns" WHERE experiment = ?', [experiment]
+    ).rows
+    factors = {str(path): (str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "factor"}
+    trial = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "trial"}
+    metrics = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "metric"}
+    schema = str(catalogue[0][4]) if catalogue else experiment
+    times = repeat if isinstance(repeat, int) else 1
+    return Trials(db, name, experiment, title, times, schema, factors, {**trial, **metrics})
+
+
+def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
+    """The clauses of one kind that the run's experiment has, as they were written."""
+    rows = run_query(
+        trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
+    ).rows
+    from pydantic import TypeAdapter
+
+    adapter = TypeAdapter(kind)
+    return [adapter.validate_json(str(definition)) for (definition,) in rows]
+
+
+def judge(trials: Trials) -> list[Judged]:
+    """Every expectation of the run's experiment."""
+    return [_judged(trials, one) for one in asked(trials, "expect", Expectation)]
+
+
+def _judged(trials: Trials, expectation: Expectation) -> Judged:
+    found = evaluate(trials, [expectation.term], expectation.by, every=False)
+    findings = tuple(_finding(trials, one) for one in found)
+    verdicts = {finding.verdict for finding in findings}
+    if Verdict.FAIL in verdicts:
+        return Judged(expectation, Verdict.FAIL, findings)
+    return Judged(expectation, Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.CANNOT_TELL, findings)
+
+
+def _finding(trials: Trials, found: Combination) -> Finding:
+    levels = tuple(cells(found.levels))
+    why = next((why for side in found.sides if (why := _lacking(side, min(_FEW, trials.repeat)))), "")
+    (holds,) = found.results
+    if why or not isinstance(holds, bool):
+        return Finding(levels, Verdict.CANNOT_TELL, found.sides, why or "it has no value")
+    return Finding(levels, Verdict.PASS if holds else Verdict.FAIL, found.sides, "")
+
+
+def _lacking(side: Side, least: int) -> str:
+    """Why nothing can be said of a side."""
+    text = side.term.name
+    if not side.tried:
+        return f"no trial was carried out for {text}"
+    if side.term.op == "count" or (side.n >= least and side.value is not None):
+        return ""
+    return f"{side.n or 'none'} of {side.tried} trial{'s' if side.tried > 1 else ''} has a value for {text}"
+
+
+def tables(trials: Trials) -> list[Summary]:
+    """Every table of the run's experiment; none where it has none."""
+    return [_table(trials, table) for table in asked(trials, "table", Table)]
+
+
+def _table(trials: Trials, table: Table) -> Summary:
+    factors = [Column(one.name, one.type, "") for one in table.by]
+    told = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in table.measures]
+    found = evaluate(trials, [one.term for one in table.measures], table.by, every=True)
+    rows = tuple((*cells(one.levels), one.trials, *_estimates(one, table.measures)) for one in found)
+    total, valid, why = reasons(trials.db, trials.rows)
+    return Summary(trials.experiment, (*factors, Column("n", "count", ""), *told), rows, total, valid, why)
+
+
+def plots(trials: Trials) -> list[Drawn]:
+    """What every plot of the run's experiment shows."""
+    return [drawn(trials, plot) for plot in asked(trials, "plot", Plot)]
+
+
+def drawn(trials: Trials, plot: Plot) -> Drawn:
+    """What one plot shows."""
+    columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
+    found = evaluate(trials, [one.term for one in plot.measures], columns, every=True)
+    rows = tuple((*cells(one.levels), *_estimates(one, plot.measures)) for one in found)
+    kept = tuple(row for row in rows if row[0] is not None)
+    return Drawn(plot, trials.title or trials.experiment, columns, kept)
+
+
+def _estimates(found: Combination, measures: Sequence[Measure]) -> list[Estimate]:
+    """Each measure, with an interval where it is the median of single values; shares in percent."""
+    made = []
+    for measure, result in zip(measures, found.results, strict=True):
+        times = 100 if measure.type == "share" else 1
+        sides = [side for side in found.sides if side.term in set(aggregates(measure.term))]
+        if measure.term.op == "median":
+            made.append(estimate([value * times for value in sides[0].values]))
+        else:
+            value = float(result) * times if isinstance(result, int | float) else None
+            made.append(Estimate(min(side.n for side in sides), value, None, None))
+    return made

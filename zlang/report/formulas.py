@@ -1,0 +1,239 @@
+"""Formulas over the trials of a run, worked out by the database: `answers.Term` in, SQL and its rows out.
+
+Rules: only trials that count are aggregated, and how many were tried is told too. Everything is in base units. Where a
+factor does not exist it is NULL; a `where` keeps only what is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zlang.check.answers import Asked, Term
+from zlang.check.functions import AGGREGATES
+from zlang.store.query import run_query
+from zlang.store.store import literal, quoted
+
+_NAMES = {"mean": "avg", "stddev": "stddev_samp"}
+"""Those that have another name in SQL."""
+UNITS = {"iops": "1/s", "size": "bytes", "rate": "bytes/s", "duration": "s", "share": "%"}
+"""Base units by type; a share is a part of one here, and shown in percent."""
+_OPERATORS = {"==": "=", "!=": "<>"}
+_PARTS = {"ns": "1e9", "%": "100"}
+"""What of a unit makes one of the base unit."""
+_ALMOST = 1 - 1e-12
+"""A share of a whole number of operations must not be missed by the last bit of a product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """One run's trials in a database, and what their columns are called and measured in."""
+
+    db: Path
+    run: str
+    experiment: str
+    title: str
+    repeat: int
+    schema: str
+    factors: dict[str, tuple[str, str]]
+    metrics: dict[str, tuple[str, str]]
+
+    @property
+    def rows(self) -> str:
+        """What to select from."""
+        return f"(SELECT * FROM {quoted(self.schema)}.all_trials WHERE run = {literal(self.run)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An aggregate in one combination: its value, of how many trials that count, of how many that were tried.
+
+    `values` are those of the trials, for a median. None in `tried` says that there is no such trial.
+    """
+
+    term: Term
+    value: float | None
+    n: int
+    tried: int | None
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A combination of levels: what each formula gives, and the aggregates in them."""
+
+    levels: tuple[object, ...]
+    trials: int
+    results: tuple[object, ...]
+    sides: tuple[Side, ...]
+
+
+def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[Asked], *, every: bool) -> list[Combination]:
+    """What the formulas give in each combination of the levels of `by`.
+
+    With `every` there is one for each combination that was tried. Else those of one aggregate are matched with those of
+    the others, and a factor that does not exist on one side (NULL) matches any level of it on the other.
+    """
+    found = list(dict.fromkeys(part for term in terms for part in aggregates(term)))
+    keys = [f'"level {i}"' for i in range(len(by))]  # no factor or metric has such a name
+    levels = ", ".join(f"{_level(trials, one)} AS {key}" for one, key in zip(by, keys, strict=True))
+    parts = [f"t AS (SELECT *{', ' + levels if levels else ''} FROM {trials.rows})"]
+    for i, aggregate in enumerate(found):
+        make = _percentile if aggregate.op == "percentile" else _aggregate
+        parts.append(f"a{i} AS ({make(trials, aggregate, keys)})")
+    listed = ", ".join(keys)
+    grouped = f"SELECT {listed + ', ' if keys else ''}count(*) FILTER (valid) AS trials FROM t"
+    parts.append(f"g AS ({grouped}{_group(keys)})")
+    parts.append(_every(len(found), keys) if every else _matched(len(found), keys))
+    sides = ", ".join(f"v{i}, n{i}, tried{i}, values{i}" for i in range(len(found)))
+    results = ", ".join(_sql(trials, term, found) for term in terms)
+    order = f" ORDER BY {', '.join(f'{key} NULLS FIRST' for key in keys)}" if keys else ""
+    chosen = ", ".join(part for part in (listed, "trials", results, sides) if part)
+    answer = run_query(trials.db, f"WITH {', '.join(parts)} SELECT {chosen} FROM j{order}")
+    return [_combination(row, len(keys), len(terms), found) for row in answer.rows]
+
+
+def _combination(row: Sequence[object], keys: int, terms: int, found: Sequence[Term]) -> Combination:
+    levels, (trials, *rest) = row[:keys], row[keys:]
+    results, numbers = rest[:terms], rest[terms:]
+    sides = []
+    for i, aggregate in enumerate(found):
+        value, n, tried, values = numbers[4 * i : 4 * i + 4]
+        listed = tuple(float(v) for v in values) if isinstance(values, list) else ()
+        known = float(value) if isinstance(value, int | float) else None
+        sides.append(Side(aggregate, known, _whole(n) or 0, _whole(tried), listed))
+    return Combination(tuple(levels), _whole(trials) or 0, tuple(results), tuple(sides))
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def aggregates(term: Term) -> Iterator[Term]:
+    """The aggregates in a formula."""
+    if _is_aggregate(term):
+        yield term
+    else:
+        for part in term.terms:
+            yield from aggregates(part)
+
+
+def _is_aggregate(term: Term) -> bool:
+    return term.op == "percentile" or term.op in AGGREGATES
+
+
+def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
+    """Key columns, the value, of how many, of how many tried, and the values themselves for a median."""
+    what = f"({_sql(trials, term.terms[0], ())})"
+    counted = f"FILTER (valid AND {what} IS NOT NULL)"
+    value = f"{_NAMES.get(term.op, term.op)}({what}) {counted}"
+    listed = f"list({what} ORDER BY number) {counted}" if term.op == "median" else "NULL"
+    where = _where(trials, term.terms[1:])
+    chosen = ", ".join([*keys, f"{value} AS v", f"count(*) {counted} AS n", "count(*) AS tried", f"{listed} AS vs"])
+    return f"SELECT {chosen} FROM t{where}{_group(keys)}"
+
+
+def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
+    """The same for a percentile: of the histograms of all trials that count, added up."""
+    direction, kind = term.paths
+    own = "".join(f"{key}, " for key in keys)
+    share = f"{float(term.value or 0) * _ALMOST!r}"
+    over = f"PARTITION BY {', '.join(keys)}" if keys else ""
+    return (
+        f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where(trials, term.terms)}), "
+        f"h AS (SELECT {own}ns, counts FROM c JOIN main.histograms USING (run, trial, replicate, valid) "
+        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}), "
+        f"b AS (SELECT {own}unnest(ns) AS ns, unnest(counts) AS ios FROM h), "
+        f"r AS (SELECT {own}ns, sum(ios) OVER ({over} ORDER BY ns) AS below, sum(ios) OVER ({over}) AS total FROM b), "
+        f"p AS (SELECT {own}min(ns) / 1e9 AS v FROM r WHERE below >= total * {share}{_group(keys)}), "
+        f"m AS (SELECT {own}count(*) AS n FROM h{_group(keys)}), "
+        f"s AS (SELECT {own}count(*) AS tried FROM c{_group(keys)}) "
+        f"SELECT {''.join(f's.{key}, ' for key in keys)}v, n, tried, NULL AS vs FROM s "
+        f"LEFT JOIN (SELECT p.*, n FROM p JOIN m ON true{_same(keys, 'p', 'm')}) q ON true{_same(keys, 's', 'q')}"
+    )
+
+
+def _same(keys: Sequence[str], one: str, other: str) -> str:
+    return "".join(f" AND {one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
+
+
+def _where(trials: Trials, conditions: Sequence[Term]) -> str:
+    return "".join(f" WHERE {_sql(trials, condition, ())}" for condition in conditions)
+
+
+def _group(keys: Sequence[str]) -> str:
+    return f" GROUP BY {', '.join(keys)}" if keys else ""
+
+
+def _every(count: int, keys: Sequence[str]) -> str:
+    """All combinations, each with the aggregates of its own."""
+    joins = [f"LEFT JOIN a{i} ON true{_same(keys, 'g', f'a{i}')}" for i in range(count)]
+    own = [*(f"g.{key}" for key in keys), "g.trials", *(_side(f"a{i}", i) for i in range(count))]
+    return f"j AS (SELECT {', '.join(own)} FROM g {' '.join(joins)})"
+
+
+def _matched(count: int, keys: Sequence[str]) -> str:
+    """The combinations of the first aggregate, matched with those of each other in turn."""
+    made = [f"j0 AS (SELECT {', '.join([*keys, _side('a0', 0)])} FROM a0)"]
+    for i in range(1, count):
+        same = [f"(x.{key} = y.{key} OR x.{key} IS NULL OR y.{key} IS NULL)" for key in keys]
+        both = [f"coalesce(x.{key}, y.{key}) AS {key}" for key in keys]
+        known = [f"v{n}, n{n}, tried{n}, values{n}" for n in range(i)]
+        chosen = ", ".join([*both, *known, _side("y", i)])
+        made.append(f"j{i} AS (SELECT {chosen} FROM j{i - 1} x FULL JOIN a{i} y ON {' AND '.join(same) or 'true'})")
+    return ", ".join([*made, f"j AS (SELECT *, 0 AS trials FROM j{count - 1})"])
+
+
+def _side(table: str, i: int) -> str:
+    return f"{table}.v AS v{i}, {table}.n AS n{i}, {table}.tried AS tried{i}, {table}.vs AS values{i}"
+
+
+def _level(trials: Trials, asked: Asked) -> str:
+    names = [quoted(trials.factors[path][0]) for path in asked.paths if path in trials.factors]
+    return f"coalesce({', '.join(names)})" if names else "NULL"
+
+
+def _sql(trials: Trials, term: Term, found: Sequence[Term]) -> str:
+    """The formula; aggregates are columns by their place in `found`."""
+    if term in found:
+        return f"v{found.index(term)}"
+    match term.op:
+        case "value":
+            return _value(term.value)
+        case "metric":
+            return _column(*trials.metrics.get(term.name, ("", "")))
+        case "factor":
+            names = [_column(*trials.factors[path]) for path in term.paths if path in trials.factors]
+            return f"coalesce({', '.join(names)})" if names else "NULL"
+        case "not":
+            return f"(NOT {_sql(trials, term.terms[0], found)})"
+        case "in":
+            one, *others = (_sql(trials, part, found) for part in term.terms)
+            return f"({one} IN ({', '.join(others)}))"
+        case "/":
+            left, right = (_sql(trials, part, found) for part in term.terms)
+            return f"({left} / nullif({right}, 0))"
+        case operator:
+            left, right = (_sql(trials, part, found) for part in term.terms)
+            return f"({left} {_OPERATORS.get(operator, operator)} {right})"
+
+
+def _column(name: str, unit: str) -> str:
+    if not name:
+        return "NULL::DOUBLE"
+    return f"({quoted(name)} / {_PARTS[unit]})" if unit in _PARTS else quoted(name)
+
+
+def _value(value: str | float | bool | None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return literal(value)
+        case int():
+            return f"{value}"
+        case float():
+            return f"{literal(repr(value))}::DOUBLE"
