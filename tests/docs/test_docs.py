@@ -39,11 +39,13 @@ def test_a_program_is_sound_and_can_be_planned(name: str, text: str) -> None:
 
 def test_the_language_page_names_every_limit() -> None:
     from zlang.check.ranges import LONGEST_RANGE
+    from zlang.check.values import LONGEST_LIST
+    from zlang.space.points import LARGEST_SAMPLE
     from zlang.space.space import LIMIT
     from zlang.syntax.parse import DEEPEST, LONGEST
 
     page = (ROOT / "docs/language.md").read_text("utf-8")
-    for number in (LONGEST, DEEPEST, LONGEST_RANGE, LIMIT, pipeline.RUN_LIMIT):
+    for number in (LONGEST, DEEPEST, LONGEST_RANGE, LONGEST_LIST, LIMIT, LARGEST_SAMPLE, pipeline.RUN_LIMIT):
         assert f"{number:,}" in page
 
 

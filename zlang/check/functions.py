@@ -1,4 +1,4 @@
-"""The pure functions of the language, in one dict: name to how many arguments, the type, the value."""
+"""The pure functions of the language, in one dict: name to what it takes, the type, the value."""
 
 from __future__ import annotations
 
@@ -7,21 +7,60 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from zlang import units
+from zlang.check import types
 from zlang.check.program import ABSENT, Absent, Value
-from zlang.check.types import COUNT, Type
+from zlang.check.texts import check_length, joined
+from zlang.check.types import COUNT, STRING, Type
 from zlang.check.values import ValueProblem, show
 from zlang.record import Record
 from zlang.units import Quantity
 
 
-class Function(Record):
-    """At least `least` and at most `most` arguments; what it returns for arguments of these types."""
+class Taken(Record):
+    """What an argument may be: in words, and which types that are."""
 
-    least: int
-    most: int
-    takes: str
+    spoken: str
+    accepts: Callable[[Type], bool]
+
+
+class Function(Record):
+    """What it takes (the last as often as it is given, if it takes `many`); what it returns for arguments of types."""
+
+    takes: tuple[Taken, ...]
     returns: Callable[[list[Type]], Type]
     call: Callable[[tuple[Value, ...]], Value]
+    many: bool = False
+
+    @property
+    def said(self) -> str:
+        """What it takes, in words."""
+        *first, last = [taken.spoken for taken in self.takes]
+        return f"{', '.join(first)} and {last}" if first else last
+
+
+def _is_number(type_: Type) -> bool:
+    return bool(type_.scalars) and types.Type(types.NUMERIC).accepts(type_)
+
+
+def _is_text(type_: Type) -> bool:
+    return bool(type_.scalars) and types.Type(frozenset({"path"})).accepts(type_)
+
+
+def _is_list(type_: Type) -> bool:
+    return type_.element is not None and not (type_.scalars or type_.words or type_.kinds)
+
+
+def _are_numbers(type_: Type) -> bool:
+    inner = type_.element
+    return _is_number(type_) or (_is_list(type_) and inner is not None and (not inner.scalars or _is_number(inner)))
+
+
+NUMBER = Taken("a number", _is_number)
+NUMBERS = Taken("numbers", _are_numbers)
+TEXT = Taken("a text", _is_text)
+LIST = Taken("a list", _is_list)
+TEXT_OR_LIST = Taken("a text or a list", lambda type_: _is_text(type_) or _is_list(type_))
+ANYTHING = Taken("one value", lambda _: True)
 
 
 def _quantities(values: tuple[Value, ...]) -> list[Quantity]:
@@ -68,33 +107,90 @@ def _log2(values: tuple[Value, ...]) -> Value:
 
 def _len(values: tuple[Value, ...]) -> Value:
     (value,) = values
-    if not isinstance(value, str | tuple):
-        raise ValueProblem(f"{show(value)} has no length")
-    return Quantity(Fraction(len(value)))
+    return Quantity(Fraction(len(value if isinstance(value, tuple) else _text(value))))
+
+
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise ValueProblem(f"{show(value)} is only known when it runs")
+    return value
+
+
+def _of_texts(function: Callable[..., Value]) -> Callable[[tuple[Value, ...]], Value]:
+    return lambda values: function(*[_text(value) for value in values])
+
+
+def _replace(text: str, old: str, new: str) -> Value:
+    if not old:
+        raise ValueProblem("an empty text cannot be replaced")
+    check_length(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
+
+
+def _join(values: tuple[Value, ...]) -> Value:
+    many, separator = values
+    assert isinstance(many, tuple)
+    check_length(sum(len(one) for one in many if isinstance(one, str)) + len(_text(separator)) * len(many))
+    parts = [part for one in many for part in (separator, one)]
+    return joined(parts[1:])
+
+
+def _end(place: int, name: str) -> Callable[[tuple[Value, ...]], Value]:
+    def call(values: tuple[Value, ...]) -> Value:
+        (many,) = values
+        if not isinstance(many, tuple) or not many:
+            raise ValueProblem(f"an empty list has no {name} value")
+        return many[place]
+
+    return call
 
 
 def _same(types: list[Type]) -> Type:
-    return (types[0].element or types[0]) if types else COUNT
+    return types[0].element or types[0]
 
 
 def _whole(types: list[Type]) -> Type:
-    return COUNT if types[0].scalars <= {"count", "number"} and types[0].scalars else _same(types)
+    return COUNT if types[0].scalars <= {"count", "number"} else _same(types)
 
 
-_MANY = 1000
+def _string(_: list[Type]) -> Type:
+    return STRING
+
+
+def _bool(_: list[Type]) -> Type:
+    return types.BOOL
+
+
 FUNCTIONS: dict[str, Function] = {
-    "min": Function(1, _MANY, "numbers", _same, _pick(min)),
-    "max": Function(1, _MANY, "numbers", _same, _pick(max)),
-    "sum": Function(1, _MANY, "numbers", _same, _sum),
-    "round": Function(1, 1, "a number", _whole, _rounding(round)),
-    "floor": Function(1, 1, "a number", _whole, _rounding(math.floor)),
-    "ceil": Function(1, 1, "a number", _whole, _rounding(math.ceil)),
-    "log2": Function(1, 1, "a number", lambda _: Type(frozenset({"number"})), _log2),
-    "len": Function(1, 1, "a text or a list", lambda _: COUNT, _len),
+    "min": Function((NUMBERS,), _same, _pick(min), many=True),
+    "max": Function((NUMBERS,), _same, _pick(max), many=True),
+    "sum": Function((NUMBERS,), _same, _sum, many=True),
+    "round": Function((NUMBER,), _whole, _rounding(round)),
+    "floor": Function((NUMBER,), _whole, _rounding(math.floor)),
+    "ceil": Function((NUMBER,), _whole, _rounding(math.ceil)),
+    "log2": Function((NUMBER,), lambda _: Type(frozenset({"number"})), _log2),
+    "len": Function((TEXT_OR_LIST,), lambda _: COUNT, _len),
+    "first": Function((LIST,), _same, _end(0, "first")),
+    "last": Function((LIST,), _same, _end(-1, "last")),
+    "join": Function((LIST, Taken("a text that goes between", _is_text)), _string, _join),
+    "upper": Function((TEXT,), _string, _of_texts(str.upper)),
+    "lower": Function((TEXT,), _string, _of_texts(str.lower)),
+    "replace": Function(
+        (TEXT, Taken("a text to replace", _is_text), Taken("a text to put there", _is_text)),
+        _string,
+        _of_texts(_replace),
+    ),
+    "starts_with": Function((TEXT, Taken("a text that it may begin with", _is_text)), _bool, _of_texts(str.startswith)),
+    "ends_with": Function((TEXT, Taken("a text that it may end with", _is_text)), _bool, _of_texts(str.endswith)),
+    "text": Function((ANYTHING,), _string, lambda values: _written(values[0])),
 }
 
 AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
 """Of several trials, in the clauses of an experiment; percentiles such as `p99` are too."""
+
+
+def _written(value: Value) -> Value:
+    return value if isinstance(value, str) else show(value)
 
 
 def call(function: Function, values: tuple[Value, ...]) -> Value:

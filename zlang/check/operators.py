@@ -16,6 +16,9 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
+TEXT = Type(frozenset({"path"}))
+"""A path, or any text."""
+
 
 class Operators(Expressions):
     """What is worked out from one, two or three expressions."""
@@ -25,7 +28,7 @@ class Operators(Expressions):
             sides = [self.condition(node.left), self.condition(node.right)]
             combine = _both if node.operator == "and" else _either
             left, right = sides
-            return self._combined(node.span, types.BOOL, lambda at: combine(left.value(at), right.value(at)), sides)
+            return self._combined(node.span, types.BOOL, lambda at: combine(left, right, at), sides)
         if node.operator == "in":
             return self._contains(node)
         if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
@@ -40,10 +43,15 @@ class Operators(Expressions):
             one, many = left.value(at), right.value(at)
             if isinstance(one, Absent) or isinstance(many, Absent):
                 return None
+            if isinstance(many, str):
+                return isinstance(one, str) and one in many
             return isinstance(many, tuple) and any(values.equal(one, other) for other in many)
 
-        if right.type.element is None and not right.type.unknown:
-            self.report(Code.WRONG_TYPE.at(right.span, name="in", expected="followed by a list", found=right.type))
+        both_texts = all(side.type.scalars and TEXT.accepts(side.type) for side in (left, right))
+        if right.type.element is None and not right.type.unknown and not both_texts:
+            hint = '`"a" in name` asks for a part of a text' if TEXT.accepts(right.type) else ""
+            expected = "followed by a list"
+            self.report(Code.WRONG_TYPE.at(right.span, name="in", expected=expected, found=right.type, hint=hint))
         return self._combined(node.span, types.BOOL, value, [left, right])
 
     def _comparison(self, node: tree.Binary) -> Expr:
@@ -86,6 +94,8 @@ class Operators(Expressions):
         operator = node.operator
         if left.type.unknown or right.type.unknown:
             return unknown(node.span)
+        if operator == "+" and left.type.element is not None and right.type.element is not None:
+            return self._joined_lists(node.span, left, right)
         one, other = self._dimension(left), self._dimension(right)
         if operator == "of" and one != units.SHARE:
             self.report(Code.WRONG_TYPE.at(left.span, name="of", expected="for shares such as `50%`", found=left.type))
@@ -116,6 +126,18 @@ class Operators(Expressions):
             known = combined.value({})
             return constant(node.span, types.of_quantity(known), known) if isinstance(known, Quantity) else combined
         return combined
+
+    def _joined_lists(self, span: Span, left: Expr, right: Expr) -> Expr:
+        def joined(at: Any) -> Value:
+            first, second = left.value(at), right.value(at)
+            if not isinstance(first, tuple) or not isinstance(second, tuple):
+                return ABSENT
+            return values.bounded_list(first + second)
+
+        def value(at: Any) -> Value:
+            return self._guard(span, at, lambda: joined(at), (left, right))
+
+        return self._risk(self._combined(span, left.type | right.type, value, [left, right]))
 
     def _not(self, node: tree.Not) -> Expr:
         operand = self.condition(node.operand)
@@ -162,13 +184,19 @@ class Operators(Expressions):
 _VERSION = Type(frozenset({"version"}))
 
 
-def _both(left: Value, right: Value) -> Value:
-    if left is False or right is False:
+def _both(left: Expr, right: Expr, at: Any) -> Value:
+    """Whether both hold; where the left one is false, the right one need not have a value."""
+    first = left.value(at)
+    if first is False:
         return False
-    return True if left is True and right is True else None
+    second = right.value(at)
+    return False if second is False else True if first is True and second is True else None
 
 
-def _either(left: Value, right: Value) -> Value:
-    if left is True or right is True:
+def _either(left: Expr, right: Expr, at: Any) -> Value:
+    """Whether one holds; where the left one is true, the right one need not have a value."""
+    first = left.value(at)
+    if first is True:
         return True
-    return False if left is False and right is False else None
+    second = right.value(at)
+    return True if second is True else False if first is False and second is False else None

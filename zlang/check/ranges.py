@@ -1,21 +1,29 @@
-"""Ranges: how many values lie between two ends, and the i-th of them."""
+"""Ranges: how many values lie between two ends, and the i-th of them.
+
+The ends are numbers, or texts that differ in one number (`"disk1".."disk12"`) or one letter (`"sdb".."sdf"`).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
 from zlang.check.expressions import Expressions, constant
-from zlang.check.program import Expr
-from zlang.check.types import Type
+from zlang.check.program import Expr, Value
+from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code
 from zlang.syntax import tree
 from zlang.units import Quantity
 
 LONGEST_RANGE = 1_000_000
 LONGEST_AMONG_OPTIONS = 10_000
+Levels = tuple[int, Callable[[int], Value], Type]
+"""How many values a range has, the i-th of them, and their type."""
+_LONGEST_NUMBER = 18
+_NUMBERS = re.compile(r"([0-9]+)")
 
 
 class Ranges(Expressions):
@@ -33,8 +41,8 @@ class Ranges(Expressions):
             return []
         return [constant(node.span, type_, at(i)) for i in range(count)]
 
-    def _levels(self, node: tree.Range) -> tuple[int, Callable[[int], Quantity], Type] | None:
-        """How many values a range has, the i-th of them, and their type; None and a finding where it has none."""
+    def _levels(self, node: tree.Range) -> Levels | None:
+        """What a range has; None and a finding where it has no values."""
         if node.high is None:
             self.report(Code.UNEXPECTED.at(node.span, expected="the end of the range", found="nothing after `..`"))
             return None
@@ -45,6 +53,12 @@ class Ranges(Expressions):
             if not end.is_constant:
                 self.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range"))
                 return None
+        if ends[0].type == ends[1].type == STRING and not node.times:
+            return self._texts(node, *ends)
+        return self._numbers(node, ends)
+
+    def _numbers(self, node: tree.Range, ends: list[Expr]) -> Levels | None:
+        for end in ends:
             if not end.type.scalars <= types.NUMERIC or not end.type.scalars:
                 self.report(Code.WRONG_TYPE.at(end.span, name="..", expected="for numbers", found=end.type))
                 return None
@@ -87,9 +101,33 @@ class Ranges(Expressions):
         type_ = ends[0].type if whole or dimension != units.NUMBER else types.of_dimension(dimension)
         return count, at, type_
 
-    def _geometric(
-        self, node: tree.Range, low: Quantity, high: Quantity, step: Quantity
-    ) -> tuple[int, Callable[[int], Quantity], Type] | None:
+    def _texts(self, node: tree.Range, low: Expr, high: Expr, step: Expr | None = None) -> Levels | None:
+        first, last = low.value({}), high.value({})
+        assert isinstance(first, str)
+        assert isinstance(last, str)
+        width = step.value({}) if step else Quantity(Fraction(1))
+        if step is not None and step.type != types.COUNT:
+            self.report(Code.WRONG_TYPE.at(step.span, name="by", expected="a whole number here", found=step.type))
+            return None
+        assert isinstance(width, Quantity)
+        between = text_range(first, last)
+        if between is None:
+            hint = 'such as `"sdb".."sdf"` or `"disk1".."disk12"`'
+            expected = "for texts that differ in one letter or one number"
+            self.report(Code.WRONG_TYPE.at(node.span, name="..", expected=expected, found="other texts", hint=hint))
+            return None
+        start, stop, made = between
+        numbers = range(start, stop + 1, int(width.amount)) if width.amount >= 1 else range(0)
+        if not numbers:
+            self.report(Code.EMPTY_RANGE.at(node.span, hint=f'it goes from "{first}" to "{last}"'))
+            return None
+        if stop - start >= LONGEST_RANGE:
+            count = f"{len(numbers):,}"
+            self.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=count))
+            return None
+        return len(numbers), lambda i: made(numbers[i]), STRING
+
+    def _geometric(self, node: tree.Range, low: Quantity, high: Quantity, step: Quantity) -> Levels | None:
         amounts: list[Fraction] = []
         amount = low.amount
         if amount > 0 and step.amount > 1:
@@ -108,3 +146,31 @@ class Ranges(Expressions):
         type_ = types.of_quantity(low) if whole else types.of_dimension(low.dimension)
         levels = [Quantity(amount, low.dimension) for amount in amounts]
         return len(levels), levels.__getitem__, type_
+
+
+def text_range(low: str, high: str) -> tuple[int, int, Callable[[int], str]] | None:
+    """Between which numbers a range of texts goes, and the text of a number; None where there is none.
+
+    A number with leading zeros keeps its width.
+    """
+    one, other = _NUMBERS.split(low), _NUMBERS.split(high)  # numbers stand at the odd places
+    differing = [i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
+    if len(one) != len(other) or len(differing) != 1:
+        return None
+    place = differing[0]
+    before, after = "".join(one[:place]), "".join(one[place + 1 :])
+    first, last = one[place], other[place]
+    if place % 2:
+        width = len(first) if first.startswith("0") else 0
+        if max(len(first), len(last)) > _LONGEST_NUMBER or (last.startswith("0") and len(last) != len(first)):
+            return None
+        return int(first), int(last), lambda i: f"{before}{i:0{width}}{after}"
+    letters = [i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b]
+    if len(first) != len(last) or len(letters) != 1:
+        return None
+    at = letters[0]
+    before, after = before + first[:at], first[at + 1 :] + after
+    first, last = first[at], last[at]
+    if not (first.isascii() and last.isascii() and (first + last).isalpha() and first.islower() == last.islower()):
+        return None
+    return ord(first), ord(last), lambda i: f"{before}{chr(i)}{after}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from zlang import units
-from zlang.check import types
+from zlang.check import types, values
 from zlang.check.declarations import Declarations
 from zlang.check.expressions import constant, unknown
 from zlang.check.functions import AGGREGATES, FUNCTIONS
@@ -130,10 +130,19 @@ class Resolver(Texts, Names, Operators, Declarations):
             self.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=did_you_mean(name, known)))
             return unknown(node.span)
         arguments = [self.single(argument) for argument in node.arguments]
-        if not function.least <= len(arguments) <= function.most:
+        least = len(function.takes)
+        if len(arguments) != least and not (function.many and arguments):
             found = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
             found = found if arguments else "nothing"
-            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.takes, found=found))
+            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.said, found=found))
+            return unknown(node.span)
+        wrong = False
+        for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):
+            if not argument.type.unknown and not taken.accepts(argument.type):
+                wrong = True
+                expected_here = f"for {taken.spoken}"
+                self.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=expected_here, found=argument.type))
+        if wrong:
             return unknown(node.span)
         dimensions = {self._dimension(a) for a in arguments if a.type.scalars} - {None}
         if name in {"min", "max", "sum"} and len(dimensions) > 1:
@@ -169,7 +178,9 @@ class Resolver(Texts, Names, Operators, Declarations):
         items: list[Expr] = []
         labels: dict[str, int] = {}
         for part in node.items:
-            if path is None:
+            if isinstance(part, tree.Range):
+                items += self._range_levels(part)
+            elif path is None:
                 items.append(self.single(part, element))
             else:
                 items.append(self.resolve(part, (*path, self._unique(self._label(part), labels)), element))
@@ -177,4 +188,9 @@ class Resolver(Texts, Names, Operators, Declarations):
         for item in items:
             type_ = type_ | item.type
         listed = Type(element=type_)
-        return self._combined(node.span, listed, lambda at: tuple([item.value(at) for item in items]), items)
+
+        def value(at: Any) -> Value:
+            known = tuple([item.value(at) for item in items])
+            return self._guard(node.span, at, lambda: values.bounded_list(known))
+
+        return self._combined(node.span, listed, value, items)

@@ -25,7 +25,7 @@ class Texts(Expressions):
 
         def value(at: Any) -> Value:
             known = [part if isinstance(part, str) else part.value(at) for part in parts]
-            return self._guard(node.span, at, lambda: _short(joined(known)), inner)
+            return self._guard(node.span, at, lambda: _bounded(joined(known)), inner)
 
         return self._risk(self._combined(node.span, STRING, value, inner))
 
@@ -70,10 +70,16 @@ def joined(parts: list[Value]) -> Value:
     return "".join(values.plain(part) for part in flat)
 
 
-def _short(text: Value) -> Value:
-    if isinstance(text, str) and len(text) > LONGEST_TEXT:
-        raise values.ValueProblem(f"this text gets longer than {LONGEST_TEXT:,} characters")
+def _bounded(text: Value) -> Value:
+    if isinstance(text, str):
+        check_length(len(text))
     return text
+
+
+def check_length(length: int) -> None:
+    """Raise ValueProblem where a text would be too long."""
+    if length > LONGEST_TEXT:
+        raise values.ValueProblem(f"this text gets longer than {LONGEST_TEXT:,} characters")
 
 
 def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:

@@ -22,6 +22,9 @@ _VERSION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})*)(?:[-+~_a-zA-Z][-+~_.a-zA-Z
 _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
+LONGEST_LIST = 10_000
+
+
 class ValueProblem(Exception):
     """A value that cannot be what it is needed for; the caller knows the place."""
 
@@ -230,6 +233,13 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
             raise ZeroDivisionError
         return Quantity(_bounded(left.amount / right.amount), dimension)
     return Quantity(_bounded(left.amount * right.amount), dimension)
+
+
+def bounded_list(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """A list that is not too long. Raises ValueProblem."""
+    if len(items) > LONGEST_LIST:
+        raise ValueProblem(f"a list may have {LONGEST_LIST:,} values, this one gets {len(items):,}")
+    return items
 
 
 def _bounded(amount: Fraction) -> Fraction:
