@@ -1,0 +1,114 @@
+"""A guest with kernel OpenZFS under QEMU's software emulation: boot it, run commands in it, copy files in and out.
+
+Each boot begins with the disk as it was built and with four empty virtio disks of 1 GiB, /dev/vdb to /dev/vde. The
+guest listens on a port of 127.0.0.1 only.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+CACHE = Path(os.environ.get("ZLANG_VM_CACHE", "/var/cache/zlang-test-vm"))
+BUILD = Path(__file__).with_name("build.sh")
+DISKS = 4
+LONGEST_BOOT = 180
+"""Seconds; measured: 10 to 25."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A running guest: the directory of its key, and the port of its sshd."""
+
+    at: Path
+    port: int
+
+    def __call__(self, command: str, *, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+        """Run a command with the guest's sh as root."""
+        done = subprocess.run(
+            [*self._ssh("ssh", "-p"), "root@127.0.0.1", command],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=timeout,
+        )
+        if check and done.returncode:
+            raise AssertionError(f"{command}\n{done.stdout}{done.stderr}")
+        return done
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a file or directory into the guest."""
+        subprocess.run([*self._ssh("scp", "-P"), "-q", "-r", source, f"root@127.0.0.1:{target}"], check=True)
+
+    def get(self, source: str, target: Path) -> None:
+        """Copy a file or directory out of the guest."""
+        subprocess.run([*self._ssh("scp", "-P"), "-q", "-r", f"root@127.0.0.1:{source}", target], check=True)
+
+    def _ssh(self, program: str, port: str) -> list[str | Path]:
+        options = (
+            "StrictHostKeyChecking=no",
+            "UserKnownHostsFile=/dev/null",
+            "LogLevel=ERROR",
+            "BatchMode=yes",
+            "ConnectTimeout=10",
+        )
+        given = [word for option in options for word in ("-o", option)]
+        return [program, "-F", "none", "-i", self.at / "key", port, str(self.port), *given]
+
+
+@contextmanager
+def booted(release: str, at: Path) -> Iterator[Guest]:
+    """A guest with that release of OpenZFS, built if it is not there; it is gone at the end."""
+    subprocess.run([BUILD, CACHE, release], check=True)
+    made = CACHE / release
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "guest", "-f", at / "key"], check=True)
+    key = (at / "key.pub").read_text().split()[1]
+    guest = Guest(at, _free_port())
+    words: list[str | Path] = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"]
+    words += ["-m", "1536", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
+    words += ["-serial", f"file:{at / 'console'}", "-kernel", made / "vmlinuz", "-initrd", made / "initrd"]
+    words += ["-append", f"console=ttyS0 root=LABEL=guest rw init=/sbin/guest panic=-1 mitigations=off guest.key={key}"]
+    words += ["-drive", f"file={made / 'disk'},format=raw,if=none,id=root,snapshot=on"]
+    words += ["-device", "virtio-blk-pci,drive=root"]
+    for number in range(1, DISKS + 1):
+        disk = at / f"disk{number}"
+        with disk.open("wb") as file:
+            file.truncate(1 << 30)
+        words += ["-drive", f"file={disk},format=raw,if=none,id=d{number},cache=writeback,discard=unmap"]
+        words += ["-device", f"virtio-blk-pci,drive=d{number},serial=disk{number}"]
+    words += ["-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{guest.port}-:22"]
+    words += ["-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci"]
+    with (at / "qemu.log").open("wb") as log:
+        qemu = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        _wait(guest, qemu)
+        yield guest
+    finally:
+        qemu.kill()
+        qemu.wait()
+
+
+def _wait(guest: Guest, qemu: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + LONGEST_BOOT
+    while time.monotonic() < end:
+        with suppress(subprocess.TimeoutExpired):
+            if guest("true", check=False, timeout=20).returncode == 0:
+                return
+        if qemu.poll() is not None:
+            break
+        time.sleep(0.5)
+    said = "".join((guest.at / name).read_text(errors="replace")[-2000:] for name in ("qemu.log", "console"))
+    raise AssertionError(f"the guest does not answer:\n{said}")
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
