@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import IN_MEMORY, REPOSITORY, file_system
 from hypothesis import settings
 from run_folders import MakeRun, RunBuilder, judged_by_what_was_printed
 
@@ -13,6 +17,23 @@ from run_folders import MakeRun, RunBuilder, judged_by_what_was_printed
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """An empty directory on a disk: what lies in memory can never be cold."""
+    if file_system(tmp_path) not in IN_MEMORY:
+        path = tmp_path / "disk"
+        path.mkdir()
+        yield path
+        return
+    for place in (Path("/var/tmp"), REPOSITORY):
+        if file_system(place) not in IN_MEMORY:
+            path = Path(tempfile.mkdtemp(dir=place, prefix="zlang-test-"))
+            yield path
+            shutil.rmtree(path)
+            return
+    pytest.skip("there is no disk here that can be written to")
 
 
 @pytest.fixture

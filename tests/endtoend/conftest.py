@@ -1,4 +1,4 @@
-"""A directory on a disk for every test: what lies in memory can never be cold."""
+"""The command in a directory on a disk, and a directory in memory."""
 
 from __future__ import annotations
 
@@ -8,24 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import IN_MEMORY, REPOSITORY, Zlang, file_system
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
-    """An empty directory on a disk."""
-    if file_system(tmp_path) not in IN_MEMORY:
-        path = tmp_path / "disk"
-        path.mkdir()
-        yield path
-        return
-    for place in (Path("/var/tmp"), REPOSITORY):
-        if file_system(place) not in IN_MEMORY:
-            path = Path(tempfile.mkdtemp(dir=place, prefix="zlang-test-"))
-            yield path
-            shutil.rmtree(path)
-            return
-    pytest.skip("there is no disk here that can be written to")
+from command_line import IN_MEMORY, Zlang, file_system
 
 
 @pytest.fixture

@@ -99,6 +99,7 @@ INIT
 	cp "$root"/boot/vmlinuz-* "$made/vmlinuz"
 	cp "$root"/boot/initrd.img-* "$made/initrd"
 	inside apt-get clean
+	rm -f "$root"/usr/bin/python3* # zfsutils-linux brings it, and no script of ours may need it
 	rm -rf "$root"/usr/src/* "$root"/var/lib/apt/lists/* "$root"/var/lib/dkms "${root:?}"/boot/*
 	truncate -s 3G "$made/disk"
 	mke2fs -q -t ext4 -O ^has_journal -L guest -d "$root" "$made/disk"

@@ -1,0 +1,39 @@
+"""One guest for all tests of a release of OpenZFS; `ZLANG_VM_RELEASES` says which (2.1 if it says nothing)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+from vm.guest import Guest, booted
+
+RELEASES = os.environ.get("ZLANG_VM_RELEASES", "2.1").split()
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """A running guest with kernel OpenZFS."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-guest-") as at, booted(request.param, Path(at)) as up:
+        yield up
+
+
+@pytest.fixture
+def zlang(tmp_path: Path) -> Zlang:
+    """The command, outside of the guest: it plans and ingests."""
+    return Zlang(tmp_path)
+
+
+@pytest.fixture
+def carried_out(guest: Guest, zlang: Zlang) -> Iterator[Zlang]:
+    """Afterwards nothing that a script made is left in the guest."""
+    before = guest(LEFT).stdout
+    yield zlang
+    guest("rm -rf /var/tmp/here")
+    assert guest(LEFT).stdout == before
+
+
+LEFT = "cat /proc/self/mounts; losetup --list; zpool list -H -o name; ls /var/tmp; cat /sys/module/zfs/parameters/zfs_arc_max"
