@@ -52,7 +52,7 @@ def trial(number: int, jobs: int) -> Trial:
         Step("measure", Action.MEASURE, 'fio --name=mixed --output="$OUT/fio.json"', "measure", 90, reader=reader),
     )
     levels = {"bs": 4096 << number % 4, "iodepth": 1 << number % 6, "pattern": ("random", "sequential")[number % 2]}
-    return Trial(number + 1, f"{number // 3:016x}", number % 3 + 1, 1, levels, "cold", (), (), steps)
+    return Trial(number + 1, f"{number // 3:016x}", number % 3 + 1, 1, levels, "cold", "cold", (), (), steps)
 
 
 def write_run(path: Path, trials: list[Trial], report: bytes, began: float) -> None:

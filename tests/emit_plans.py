@@ -64,6 +64,7 @@ def trial(
         block=1,
         factors={"bs": 4096 * number} if factors is None else factors,
         cache="as_is",
+        cache_state="as_is",
         setups=tuple(setups),
         spoils=tuple(spoils),
         steps=tuple(steps) or (step("measure"),),

@@ -57,7 +57,7 @@ class RunBuilder:
             verify = Step("cold", Action.VERIFY, "fincore f", "the cache is cold", 60, expect="0")
             measure = Step("measure", Action.MEASURE, "measure it", "the measurement", 60, reader=self.reader)
             number = len(self.trials) + 1
-            self.trials[key] = Trial(number, identity, replicate, 1, levels, "cold", (), (), (verify, measure))
+            self.trials[key] = Trial(number, identity, replicate, 1, levels, "cold", "cold", (), (), (verify, measure))
         return self.trials[key]
 
     def measured(

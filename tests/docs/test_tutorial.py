@@ -8,14 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PAGE = Path(__file__).parents[2] / "docs/tutorial.md"
 _BLOCK = re.compile(r"^```(zexp|sh|text)( [^\n]*)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_tutorial(disk: Path) -> None:
-    """`zexp NAME` is a file; `sh` is typed, and ends with 0 or as `exits N` says; `text` is what the last one printed."""
+    """`zexp NAME` is a file; `sh` is typed, and ends with 0 or as `exits N` says; `text` is what it printed."""
     printed = ""
     for kind, more, text in _BLOCK.findall(PAGE.read_text("utf-8")):
         if kind == "zexp":
@@ -34,8 +32,7 @@ def typed(commands: str, at: Path, code: int) -> str:
         cwd=at,
         env={**os.environ, "PATH": path, "COLUMNS": "120"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     assert done.returncode == code, f"{commands}{done.stdout}{done.stderr}"

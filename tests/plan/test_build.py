@@ -164,3 +164,44 @@ def test_a_thing_that_is_given_is_verified_and_never_made() -> None:
     assert [step.command for step in setup.make] == ["test -d /tmp"]
     assert setup.unmake == ()
     assert setup.creates == ""
+
+
+RESTED = """
+import fio
+kind rested: protocol {
+  needs file as at
+  property pause: duration { default = 1s }
+  phases = [flush, rest, PHASE]
+  rest { sh "sleep {pause}; test -e {at.file}" { why = "let the device rest" } }
+}
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio reads { rw = read  bs = 4KiB }
+experiment e { on = data  run = reads  cache = CACHE }
+"""
+
+
+def trials_of(text: str) -> list[Trial]:
+    return trials(plan_of(text))
+
+
+def test_a_protocol_of_ones_own() -> None:
+    program = RESTED.replace("PHASE", "verify_cold")
+    (cold,) = trials_of(program.replace("CACHE", "cold"))
+    rested = trials_of(program.replace("CACHE", "rested { pause = 2s | 3s }"))
+    assert [(trial.cache, trial.cache_state) for trial in (cold, *rested)] == [("cold",) * 2, *[("rested", "cold")] * 2]
+    assert len({trial.identity for trial in (cold, *rested)}) == 3
+    for trial in rested:
+        (rest,) = (step for step in trial.steps if step.name.startswith("rest-"))
+        assert rest.command == f"sleep {trial.factors['pause']:.0f}; test -e data"
+        assert [step for step in trial.steps if step is not rest] == [*cold.steps[:-1], trial.steps[-1]]
+
+
+def test_a_protocol_that_verifies_nothing_claims_nothing() -> None:
+    (trial,) = trials_of(RESTED.replace(", PHASE", "").replace("CACHE", "rested"))
+    assert (trial.cache, trial.cache_state) == ("rested", "as_is")
+
+
+def test_a_protocol_asks_for_what_nothing_beneath_can_verify() -> None:
+    with pytest.raises(ProgramError, match="verify that its cache is lukewarm"):
+        trials_of(RESTED.replace("PHASE", "verify_lukewarm").replace("CACHE", "rested"))

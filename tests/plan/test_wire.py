@@ -45,6 +45,7 @@ trials = st.builds(
     whole,
     st.dictionaries(text, scalars, max_size=3),
     text,
+    text,
     st.lists(text, max_size=2).map(tuple),
     st.just(()),
     st.lists(steps, max_size=2).map(tuple),
@@ -80,7 +81,7 @@ def test_what_is_dumped_is_loaded(items: list[Setup | Trial]) -> None:
 
 
 def lines_of_two() -> list[bytes]:
-    trial = Trial(1, "ab", 1, 1, {"bs": 4096}, "cold", (), (), ())
+    trial = Trial(1, "ab", 1, 1, {"bs": 4096}, "cold", "cold", (), (), ())
     return list(wire.dump(a_plan([Setup("s", "k", None, "k", (), ()), trial, trial])))
 
 

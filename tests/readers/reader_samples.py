@@ -26,7 +26,7 @@ def check(name: str, expect: str) -> Step:
 
 def trial(*steps: Step, cache: str = "as_is") -> Trial:
     """A trial of these steps."""
-    return Trial(1, "ab12", 1, 0, {}, cache, (), (), steps)
+    return Trial(1, "ab12", 1, 0, {}, cache, cache, (), (), steps)
 
 
 def read(directory: Path, tool: str, artefact: str, window: Window | None = None, **args: Any) -> Reading:

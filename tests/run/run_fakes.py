@@ -47,6 +47,7 @@ def trial(number: int, setups: Sequence[str] = (), steps: Sequence[Step] = (), s
         block=1,
         factors={"bs": 4096 * number},
         cache="as_is",
+        cache_state="as_is",
         setups=tuple(setups),
         spoils=tuple(spoils),
         steps=tuple(steps) or (step("measure"),),

@@ -17,7 +17,10 @@ RELEASES = os.environ.get("ZLANG_VM_RELEASES", "2.1").split()
 @pytest.fixture(scope="session", params=RELEASES)
 def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """A running guest with kernel OpenZFS."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-guest-") as at, booted(request.param, Path(at)) as up:
+    with (
+        tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-guest-") as at,
+        booted(request.param, Path(at)) as up,
+    ):
         yield up
 
 
@@ -36,4 +39,9 @@ def carried_out(guest: Guest, zlang: Zlang) -> Iterator[Zlang]:
     assert guest(LEFT).stdout == before
 
 
-LEFT = "cat /proc/self/mounts; losetup --list; zpool list -H -o name; ls /var/tmp; cat /sys/module/zfs/parameters/zfs_arc_max"
+LEFT = """
+cat /proc/self/mounts /sys/module/zfs/parameters/zfs_arc_max
+losetup --list
+zpool list -H -o name
+ls /var/tmp
+"""

@@ -1,9 +1,10 @@
-"""Emitted scripts on a machine that has neither zlang nor Python, with kernel OpenZFS; zlang reads what they bring home."""
+"""Emitted scripts on a machine with kernel OpenZFS that has neither zlang nor Python; zlang reads what they leave."""
 
 from __future__ import annotations
 
 from command_line import Zlang
 from vm.guest import Guest
+
 
 def carry_out(guest: Guest, zlang: Zlang, program: str) -> None:
     """Plan outside, run the script inside, bring the run folder out, and build the database from it."""
@@ -13,5 +14,3 @@ def carry_out(guest: Guest, zlang: Zlang, program: str) -> None:
     guest("! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh")
     guest.get("/var/tmp/here/runs", zlang.at / "runs")
     zlang("ingest", "runs")
-
-

@@ -8,7 +8,7 @@ Nothing here touches a file itself.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -32,12 +32,12 @@ from zlang.units import Quantity
 if TYPE_CHECKING:
     from zlang.check.answers import Clause
 
-CACHES = ("cold", "hot", "as_is")
-"""Cache protocols: flushed and verified; filled and verified; left as it is."""
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
 _FIELDS = ("on", "before", "run", "cache", "repeat", "design", "collect")
 _ROLES = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
+_UNSAID = (("cache", "as_is"), ("design", "full"))
+"""What an experiment means that does not say it: nothing is done about caches, all points are measured."""
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 MOST_PENDING = 40
 """How many names may be followed to what they use before the first of them is known."""
@@ -309,13 +309,14 @@ class _Checker:
 
     def _experiment(self, node: tree.Experiment, module_scope: ModuleScope) -> Experiment | None:
         resolver = Resolver(module_scope, self.report, self.factors, self.risks)
+        protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields: dict[str, Expr] = {}
         places: dict[str, Span] = {}
         for item in node.items:
             if isinstance(item, tree.Zip):
                 for word in item.names:
                     self._known_field(word)
-                wanted = {word.text: self._field_type(word.text) for word in item.names}
+                wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
                 fields |= resolver.zip(item, (node.name.text,), wanted)
             elif isinstance(item, tree.Field):
                 name = item.name.text
@@ -324,7 +325,7 @@ class _Checker:
                     self.report(finding.also(places[name], "first defined here"))
                 places[name] = item.name.span
                 if self._known_field(item.name):
-                    fields[name] = self._field(resolver, node, item)
+                    fields[name] = self._field(resolver, node, item, _field_type(name, protocols))
         if "run" not in fields:
             if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
                 return None
@@ -339,8 +340,9 @@ class _Checker:
                 self.report(Code.UNUSED_WHERE.at(where.span))
         self._join(node, fields, wheres)
         cache, design = (
-            fields.get(name) or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, self._field_type(name))
-            for name, usual in (("cache", "as_is"), ("design", "full"))
+            fields.get(name)
+            or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
+            for name, usual in _UNSAID
         )
         self._design(design)
         choosing = [fields[name] for name in ("on", "before", "run", "collect", "cache") if name in fields]
@@ -354,6 +356,7 @@ class _Checker:
             fields.get("before"),
             fields["run"],
             cache,
+            protocols,
             fields.get("collect"),
             self._repeat(fields.get("repeat")),
             design,
@@ -384,20 +387,9 @@ class _Checker:
         self.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
 
-    def _field_type(self, name: str) -> Type:
-        if name == "cache":
-            return Type(words=tuple(Variant(word) for word in CACHES))
-        if name == "repeat":
-            return COUNT
-        if name == "design":
-            return Type(words=DESIGNS)
-        if name == "collect":
-            return Type(element=types.ANYTHING_DECLARED)
-        return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
-
-    def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field) -> Expr:
+    def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field, wanted: Type) -> Expr:
         name = item.name.text
-        resolved = resolver.typed(item.value, (node.name.text, name), name, self._field_type(name))
+        resolved = resolver.typed(item.value, (node.name.text, name), name, wanted)
         if name in _ROLES and not resolved.type.unknown:
             kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
             for kind_name in sorted(kinds):
@@ -494,6 +486,20 @@ class _Checker:
                 path, short, factor.types, factor.size, factor.level, factor.span, factor.cost, factor.places
             )
         return named
+
+
+def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
+    """What a field of an experiment can be. A protocol is called by its name where none of its properties is needed."""
+    if name == "cache":
+        words = tuple(Variant(word) for word, kind in protocols.items() if not kind.required)
+        return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
+    if name == "repeat":
+        return COUNT
+    if name == "design":
+        return Type(words=DESIGNS)
+    if name == "collect":
+        return Type(element=types.ANYTHING_DECLARED)
+    return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
 
 def shortest(path: str, paths: Iterable[str]) -> str:
@@ -595,6 +601,15 @@ class ModuleScope:
         imported = [library.PRELUDE, *(t for t, alias in self.module.libraries.items() if not alias)]
         shipped = [kind for module in imported for kind in self.checker.library.modules.get(module, ())]
         return [*self.module.kinds, *shipped, *(kind for m in self.module.merged for kind in m.kinds)]
+
+    def kinds_of(self, role: str) -> Iterator[Kind]:
+        """The kinds of a role that are in scope without a prefix."""
+        shipped = self.checker.library
+        for name in self.kind_names():
+            if not shipped.module_of(name) or shipped.role_of(name) == role:
+                kind = self.checker.find_kind(self.module, (name,))
+                if kind is not None and kind.role == role:
+                    yield kind
 
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""

@@ -37,7 +37,9 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
-ROLES = ("machine", "resource", "workload", "collector", "treatment")
+ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol")
+PHASES = ("flush", "warm", "verify_cold", "verify_hot")
+"""What a protocol can have done by the kinds of its target; `verify_` may be followed by any state that they verify."""
 FORMS = ("option", "job", "job_head", "job_line")
 MOST_PENDING = 40
 _ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe")
@@ -102,7 +104,8 @@ class _KindBuilder:
         self.pending: list[str] = []
         self.is_listing = False
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
-        self.lists = _listed(node)
+        self.lists = _listed(node, "lists")
+        self.phases = _listed(node, "phases")
         self.scope = _KindScope(self)
         self.resolver = Resolver(self.scope, report)
 
@@ -132,14 +135,14 @@ class _KindBuilder:
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self.resolver.condition(item.value)
-                case tree.Field() if item.name.text in {"carries_one", "lists"}:
-                    self._distinct(item.span)
+                case tree.Field() if item.name.text in {"carries_one", "lists", "phases"}:
+                    self._check_names(item)
                 case tree.Field() if item.name.text in FORMS and isinstance(item.value, tree.Text):
                     forms[item.name.text] = tuple(
                         part if isinstance(part, str) else self.resolver.single(part) for part in item.value.parts
                     )
                 case tree.Field():
-                    known = ("doc", "writes", "carries_one", "lists", *FORMS)
+                    known = ("doc", "writes", "carries_one", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case tree.Property():
@@ -161,12 +164,26 @@ class _KindBuilder:
             self.module,
             self._said(),
             any(isinstance(i, tree.Field) and i.name.text == "carries_one" and _is_on(i) for i in node.items),
+            self.phases,
         )
 
-    def _distinct(self, span: Span) -> None:
+    def _known_phases(self, item: tree.Field) -> None:
+        own = [action.name.text for action in self.node.items if isinstance(action, tree.ActionDef)]
+        if self.node.role.text != "protocol":
+            hint = "`phases` belong to a protocol"
+            self.report(Code.UNEXPECTED.at(item.span, expected="a field of a kind", found="`phases`", hint=hint))
+        for word in item.value.items if isinstance(item.value, tree.ListOf) else ():
+            name = str(word) if isinstance(word, tree.Name) else ""
+            if name not in own and name not in PHASES and not name.startswith("verify_"):
+                hint = did_you_mean(name, (*PHASES, *own)) or "it can do " + ", ".join((*PHASES, *own))
+                self.report(Code.UNKNOWN_NAME.at(word.span, name=name or "this", hint=hint))
+
+    def _check_names(self, item: tree.Field) -> None:
+        if item.name.text == "phases":
+            self._known_phases(item)
         for name in self.lists:
             if name in self.nodes or name in _CONTEXT or name in _ATTRIBUTES:
-                self.report(Code.DUPLICATE.at(span, name=name))
+                self.report(Code.DUPLICATE.at(item.span, name=name))
 
     def _said(self) -> str:
         text = self.node.span.source.text
@@ -480,10 +497,10 @@ def _is_on(item: tree.Field) -> bool:
     return isinstance(item.value, tree.Name) and str(item.value) in {"on", "yes", "true"}
 
 
-def _listed(node: tree.KindDef) -> tuple[str, ...]:
-    """The names of the lists that a kind says its properties add to."""
+def _listed(node: tree.KindDef, field: str) -> tuple[str, ...]:
+    """The names in a field of a kind: of the lists that its properties add to, of what a protocol does."""
     for item in node.items:
-        if isinstance(item, tree.Field) and item.name.text == "lists" and isinstance(item.value, tree.ListOf):
+        if isinstance(item, tree.Field) and item.name.text == field and isinstance(item.value, tree.ListOf):
             return tuple(str(name) for name in item.value.items if isinstance(name, tree.Name))
     return ()
 

@@ -61,6 +61,10 @@ class Library:
         """The module that a kind is in, or nothing."""
         return str(self.entries[kind][0]) if kind in self.entries else ""
 
+    def role_of(self, kind: str) -> str:
+        """The role of a kind that is there."""
+        return _Entry(*self.entries[kind]).role
+
     def node(self, name: str) -> tree.KindDef:
         """The declaration of a kind, without its properties."""
         entry = _Entry(*self.entries[name])

@@ -193,7 +193,7 @@ class Kind:
     """A kind: role, properties, what it offers and needs, and what it does.
 
     `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands
-    on it.
+    on it. `phases` are what a protocol does: actions of the target's kinds, or its own.
     """
 
     name: str
@@ -211,6 +211,7 @@ class Kind:
     module: str
     said: str
     carries_one: bool = False
+    phases: tuple[str, ...] = ()
 
     def action(self, name: str, platform: str, state: str = "") -> ActionDef | None:
         """The action of that name for a state, for this platform where there is one for it."""
@@ -247,9 +248,9 @@ class FactorDef(Record):
 class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
-    `before` is the treatment that the target gets, `cache` the protocol of its caches. `clauses` are what it asks of
-    its results; `design` says which of the points are measured. `risks` are the factors that decide together whether
-    something can be worked out at a point.
+    `before` is the treatment that the target gets, `cache` the protocol of its caches: one that was declared, or one
+    of `protocols` by its name. `clauses` are what it asks of its results; `design` says which of the points are
+    measured. `risks` are the factors that decide together whether something can be worked out at a point.
     """
 
     name: str
@@ -259,6 +260,7 @@ class Experiment(Record):
     before: Expr | None
     run: Expr
     cache: Expr
+    protocols: Mapping[str, Kind]
     collect: Expr | None
     repeat: int
     design: Expr

@@ -7,7 +7,7 @@ Raises ProgramError where a point cannot be carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -31,6 +31,8 @@ from zlang.plan.plan import Action, Factor, Header, Plan, Scalar, Setup, Step, T
 from zlang.plan.setups import Setups, drawn_frame, filled, steps_of
 from zlang.space import faults, points
 
+_AS_IS = "as_is"
+"""What is said of caches that nothing was done about, or that were not verified."""
 _SHOWN_LEVELS = 1000
 _KEPT = 4096
 T = TypeVar("T")
@@ -110,7 +112,7 @@ class _Cast:
     workload: Instance
     on: Instance | None
     before: Instance | None
-    cache: str
+    protocol: Instance
     collectors: tuple[Instance, ...]
     identity: str
 
@@ -125,13 +127,20 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     cache = experiment.cache.value(point)
     collect = experiment.collect.value(point) if experiment.collect else ()
     assert isinstance(workload, Instance)
-    assert isinstance(cache, Symbol)
+    protocol = cache if isinstance(cache, Instance) else _called(experiment, cache)
     collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
     before = experiment.before.value(point) if experiment.before else None
     target, state = (one if isinstance(one, Instance) else None for one in (on, before))
     decisive = (one.digest if one else "" for one in (workload, target, state))
-    identity = values.digest(*decisive, cache.name, *(one.digest for one in collectors))[:12]
-    return _Cast(workload, target, state, cache.name, tuple(collectors), identity)
+    identity = values.digest(*decisive, protocol.digest, *(one.digest for one in collectors))[:12]
+    return _Cast(workload, target, state, protocol, tuple(collectors), identity)
+
+
+def _called(experiment: Experiment, word: Value) -> Instance:
+    """A protocol that is called by its name."""
+    assert isinstance(word, Symbol)
+    kind = experiment.protocols[word.name]
+    return Instance(kind, word.name, word.name, {}, None, is_given=False, digest=values.template_digest(kind))
 
 
 class _Builder:
@@ -182,7 +191,7 @@ class _Builder:
 
         names: set[str] = {"host"}
         experiment = self.experiment
-        every = (experiment.on, experiment.before, experiment.run, experiment.collect)
+        every = (experiment.on, experiment.before, experiment.run, experiment.collect, experiment.cache)
         exprs = [expr for expr in every if expr is not None]
         for expr in exprs:
             element = expr.type.element
@@ -233,7 +242,8 @@ class _Builder:
             slot.replicate,
             slot.block,
             self.schedule.factors(slot.point),
-            cast.cache,
+            cast.protocol.kind.name,
+            _state(cast.protocol.kind),
             tuple(setup.signature for setup in setups),
             spoils,
             steps,
@@ -247,7 +257,7 @@ class _Builder:
 
     def _prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
-        on, cache = cast.on, cast.cache
+        on, protocol = cast.on, cast.protocol
         if on is None:
             return (), ()
         chain: list[Instance] = []
@@ -256,7 +266,7 @@ class _Builder:
             chain.insert(0, one)
             one = one.parent
         keys = "/".join(instance.key for instance in chain)
-        key = (on.digest, keys, cast.before.digest if cast.before else "", cache)
+        key = (on.digest, keys, cast.before.digest if cast.before else "", protocol.digest)
         known = self.needs.get(key)
         if known is not None:
             return known
@@ -267,20 +277,8 @@ class _Builder:
             self._join(cast.before, on)
             _must_have(cast.before, hosts.host_of(on))
         setups = self.setups.of(resources, cast.before)
-        steps: list[Step] = []
-        verbs = {"cold": (Action.FLUSH,), "hot": (Action.WARM,), "as_is": ()}[cache]
-        for verb in (*verbs, *((Action.VERIFY,) if verbs else ())):
-            # To look at a file is to read its inode, so what is beneath is looked at first.
-            for instance in resources if verb is Action.VERIFY else reversed(resources):
-                selector = cache if verb is Action.VERIFY else ""
-                action = hosts.action_of(instance, verb.value, selector)
-                if action is not None:
-                    steps += steps_of(action, verb, f"{verb.value}-{instance.key}", Frame(instance))
-        if verbs and not any(step.action is Action.VERIFY for step in steps):
-            message = f"nothing beneath `{on.key}` knows how to make its cache {cache} and to verify it"
-            raise ProgramError(
-                Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint="say `cache = as_is`")
-            )
+        self._join(protocol, on)
+        steps = [step for phase in protocol.kind.phases for step in self._phase(phase, protocol, on, resources)]
         for instance in resources:
             action = hosts.action_of(instance, "verify", "property")
             if action is not None:
@@ -289,6 +287,26 @@ class _Builder:
             self.needs.clear()
         self.needs[key] = setups, tuple(steps)
         return self.needs[key]
+
+    def _phase(self, phase: str, protocol: Instance, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
+        """What a phase of a protocol does: an action of its own, or what each resource knows to do."""
+        own = hosts.action_of(protocol, phase, at=on)
+        if own is not None:
+            yield from steps_of(own, Action.FLUSH, f"{phase}-{protocol.key}", Frame(protocol, on))
+            return
+        verb, _, state = phase.partition("_")
+        # To look at a file is to read its inode, so what is beneath is looked at first.
+        found = []
+        for instance in resources if state else reversed(resources):
+            action = hosts.action_of(instance, verb, state)
+            if action is not None:
+                found += steps_of(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
+        if state and not found:
+            message = f"nothing beneath `{on.key}` knows how to verify that its cache is {state}"
+            raise ProgramError(
+                Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint=f"say `cache = {_AS_IS}`")
+            )
+        yield from found
 
     def _watch(self, cast: _Cast) -> Iterator[Step]:
         for instance in cast.collectors:
@@ -307,6 +325,12 @@ def _must_have(thing: Instance, host: Instance | None) -> None:
     """Raise ProgramError where a thing's host lacks something of it."""
     for finding in hosts.lacking(thing, host):
         raise ProgramError(finding)
+
+
+def _state(protocol: Kind) -> str:
+    """What is known of the caches after a protocol."""
+    verified = [phase.removeprefix("verify_") for phase in protocol.phases if phase.startswith("verify_")]
+    return verified[-1] if verified else _AS_IS
 
 
 def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None:

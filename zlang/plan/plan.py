@@ -100,8 +100,10 @@ class Setup:
 class Trial:
     """One measurement: a point of the space, one replicate of it, at its place in the order.
 
-    `identity` names the point (not the replicate). `setups` are the signatures needed, parents first; `spoils` are the
-    keys of the resources that the measurement leaves stale, so that they must be made anew before they are used again.
+    `identity` names the point (not the replicate). `cache` is the protocol by which the caches were treated, and
+    `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
+    needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
+    be made anew before they are used again.
     """
 
     number: int
@@ -110,6 +112,7 @@ class Trial:
     block: int
     factors: Mapping[str, Scalar]
     cache: str
+    cache_state: str
     setups: tuple[str, ...]
     spoils: tuple[str, ...]
     steps: tuple[Step, ...]

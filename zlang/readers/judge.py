@@ -4,9 +4,9 @@ In: the trial, the directory of its attempt, and when it was measured. Out: a `V
 Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
 was asked for. A collector that failed loses its samples, not the measurement; that is a note.
 
-A `VERIFY` step under `cache = cold`, `hot` or `warm` is a check of the cache, unless its name begins with `property`. A
-cache check prints the number of bytes that are resident, and expects 0 or the whole size; one that prints something
-else is quoted as it is. Cold and hot must have been checked, or they are not believed.
+A `VERIFY` step is a check of the caches, unless its name begins with `property`, or the protocol says nothing of their
+state. A cache check prints the number of bytes that are resident, and expects 0 or the whole size; one that prints
+something else is quoted as it is. A state that was not checked is not believed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from zlang.readers.reading import Histogram, Reading, Sample, Verdict, Window, t
 from zlang.readers.registry import READERS
 
 AS_IS = "as_is"
-_MUST_BE_CHECKED = {"cold", "hot"}
 _MOST_TEXT = 120
 
 
@@ -63,16 +62,15 @@ def _read(step: Step, out: Path, window: Window | None) -> Reading:
 
 def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
     """The state that the cache was found in, what shows it, and why the trial does not count for it."""
-    if trial.cache == AS_IS:
+    state = trial.cache_state
+    if state == AS_IS:
         return AS_IS, "", []
     checks = [step for step in trial.steps if _is_cache_check(step, trial)]
-    if not checks and trial.cache not in _MUST_BE_CHECKED:
-        return trial.cache, "not checked", []
     failed = [_mismatch(step, out) for step in checks if not _holds(step, out)]
     if checks and not failed:
-        return trial.cache, _evidence(checks, out), []
+        return state, _evidence(checks, out), []
     evidence = ", ".join(failed) or "not checked"
-    return f"not {trial.cache}", evidence, [f"cache not {trial.cache}: {evidence}"]
+    return f"not {state}", evidence, [f"cache not {state}: {evidence}"]
 
 
 def _claims(trial: Trial, out: Path) -> list[str]:
@@ -87,7 +85,7 @@ def _claims(trial: Trial, out: Path) -> list[str]:
 
 def _is_cache_check(step: Step, trial: Trial) -> bool:
     is_claim = step.action is Action.VERIFY and step.expect is not None
-    return is_claim and trial.cache != AS_IS and not step.name.startswith("property")
+    return is_claim and trial.cache_state != AS_IS and not step.name.startswith("property")
 
 
 def _holds(step: Step, out: Path) -> bool:

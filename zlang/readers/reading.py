@@ -54,7 +54,7 @@ class Verdict:
     """Whether a trial counts, and what was measured.
 
     `why_not` is empty where it counts. `notes` are what went wrong beside the measurement, in the collectors.
-    `cache_state` is `cold`, `not cold`, `hot`, `not hot`, `warm`, `not warm` or `as_is`.
+    `cache_state` is `cold`, `not cold`, `hot`, `not hot` (or another state that a protocol verifies) or `as_is`.
     """
 
     valid: bool

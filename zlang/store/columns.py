@@ -47,7 +47,7 @@ TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("number", "BIGINT", "", "place in the plan"),
     ("position", "BIGINT", "", "place in the order in which trials were carried out"),
     ("block", "BIGINT", "", "block of the design"),
-    ("cache", "VARCHAR", "", "state of the cache that was asked for"),
+    ("cache", "VARCHAR", "", "protocol by which the caches were treated"),
     ("cache_state", "VARCHAR", "", "state of the cache that was found"),
     ("cache_evidence", "VARCHAR", "", "how the state of the cache is known"),
     ("valid", "BOOLEAN", "", "whether it is a measurement that counts"),
