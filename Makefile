@@ -3,17 +3,19 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SCRIPTS := .ci/need .ci/run
+SCRIPTS := .ci/need .ci/run tests/vm/build.sh tests/zfs/private_zfs_fuse.sh
 TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps time \
-	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount zfs-fuse
+	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount zfs-fuse \
+	  qemu-system-x86_64=qemu-system-x86 debootstrap ssh=openssh-client
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test tools check lint format types layers pytest newest bless bench clean
+.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless bench clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
 	@echo 'make test     everything, from nothing, as CI does'
+	@echo 'make test-openzfs  the scripts on kernel OpenZFS 2.1 and 2.3, in guests that are built first'
 	@echo 'make check    lint, types, layers'
 	@echo 'make format   mend what can be mended by itself'
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
@@ -84,6 +86,10 @@ layers: $(VENV)/dev.done
 
 pytest: $(VENV)/dev.done
 	$(BIN)/pytest --cov --cov-report=term
+
+# Both releases; the tests have the guest of the first one only.
+test-openzfs: tools $(VENV)/dev.done
+	ZLANG_VM_RELEASES='2.1 2.3' $(BIN)/pytest -v tests/vm
 
 # The database of constraints.txt is the oldest that is supported; this is the newest.
 newest: $(VENV)/dev.done
