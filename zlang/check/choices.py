@@ -9,7 +9,7 @@ from zlang.check.expressions import constant, unknown
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Probe, Value, axis_of
 from zlang.check.ranges import Ranges
 from zlang.check.scope import Path
-from zlang.check.types import NOTHING, Type
+from zlang.check.types import NOTHING, STRING, Type
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.syntax import tree
@@ -23,11 +23,19 @@ class Choices(Ranges):
     def _choice(self, node: tree.Choice, path: Path, expected: Type | None) -> Expr:
         options: list[Expr] = []
         labels: dict[str, int] = {}
+        places: dict[str, Span] = {}
         for option in node.options:
             if isinstance(option, tree.Range):
                 options += self._range_levels(option)
                 continue
-            label = self._unique(self._label(option), labels)
+            given = self._given_label(option.items) if isinstance(option, tree.Make) else None
+            if given is not None:
+                if given[0] in places:
+                    hint = "two branches of a choice have two labels"
+                    finding = Code.DUPLICATE.at(given[1], name=given[0], hint=hint)
+                    self.report(finding.also(places[given[0]], "first used here"))
+                places[given[0]] = given[1]
+            label = self._unique(given[0] if given else self._label(option), labels)
             options.append(self.resolve(option, (*path, label), expected))
         return self.pick(node.span, path, options)
 
@@ -79,11 +87,33 @@ class Choices(Ranges):
 
     def _label(self, option: tree.Expr) -> str:
         if isinstance(option, tree.Make):
-            for item in option.items:
-                if isinstance(item, tree.Field) and item.name.text == "label" and isinstance(item.value, tree.Text):
-                    return "".join(part for part in item.value.parts if isinstance(part, str))
             return str(option.kind)
         return str(option) if isinstance(option, tree.Name) else "option"
+
+    def _given_label(self, items: tuple[tree.Item, ...]) -> tuple[str, Span] | None:
+        """The `label` among the properties of a branch; a finding where it is none."""
+        for item in items:
+            if not isinstance(item, tree.Field) or item.name.text != "label":
+                continue
+            if isinstance(item.value, tree.Choice | tree.Range):
+                hint = "it names one branch; a property that varies within the branch is a factor without it"
+                self.report(Code.NOT_CONSTANT.at(item.value.span, place="`label`", hint=hint))
+                return None
+            label = self.typed(item.value, (), "label", STRING)
+            if label.type.unknown:
+                return None
+            if not label.is_constant:
+                hint = 'write it out: `label = "…"`; what varies within the branch is a factor without it'
+                self.report(Code.NOT_CONSTANT.at(label.span, place="`label`", hint=hint))
+                return None
+            known = label.value({})
+            assert isinstance(known, str)
+            if not known:
+                hint = "leave it away, or say what the branch is called"
+                self.report(Code.NOT_ALLOWED.at(label.span, name="label", value="an empty text", hint=hint))
+                return None
+            return known, item.span
+        return None
 
     def _unique(self, label: str, taken: dict[str, int]) -> str:
         unique = label

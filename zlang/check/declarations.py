@@ -129,7 +129,7 @@ class Declarations(Choices):
                         self._note_cost(kind, kind.properties[name], one)
                         fields[name] = self._checked(kind.properties[name], one)
             elif item.name.text == "label":
-                continue
+                self._given_label((item,))
             elif (definition := self._definition(kind, item.name)) is not None:
                 name = item.name.text
                 resolved = self.typed(item.value, (*path, name), name, definition.type)
