@@ -17,7 +17,7 @@ from emit_plans import SHELLS, begin, carry_out, events, folder, full_plan, plan
 
 from zlang.emit import json_lines
 from zlang.errors import RunError
-from zlang.plan.plan import Action
+from zlang.plan.plan import Action, Setup, Step
 from zlang.run import journal, processes
 from zlang.run.events import End, Finish, Interrupt
 from zlang.run.folder import Folder
@@ -267,3 +267,16 @@ def test_what_no_script_can_do_is_refused(tmp_path: Path) -> None:
         write(tmp_path, away)
     with pytest.raises(RunError, match="NUL"):
         write(tmp_path, plan(trial(1, steps=[step("m", "\0")])))
+
+
+@each_shell
+def test_a_person_is_asked_and_where_nobody_answers_the_run_stops(tmp_path: Path, shell: str) -> None:
+    ask = Step(name="ask", action=Action.ASK, command="", why="fit a card; it's in the box", timeout=0)
+    asked = Setup("s", "cards.asked", None, "", (ask,), ())
+    script = write(tmp_path, plan(asked, setup("d", "data", "cards.asked"), trial(1, "sd"), trial(2, "sd")))
+    stopped = subprocess.run([*SHELLS[shell], script], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
+    assert (stopped.returncode, b"please: fit a card; it's in the box" in stopped.stderr) == (1, True)
+    done = subprocess.run([*SHELLS[shell], script], cwd=tmp_path, input=b"\n", capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    found = words(events(folder(tmp_path)))
+    assert found == ["session", "-s", "interrupt", "session", "+s", "+d", "=t1", "=t2", "-d", "-s", "finish"]

@@ -207,3 +207,35 @@ def test_in_a_change_the_lists_hold_what_the_property_at_hand_adds() -> None:
         "set -o sync=always 'it'\"'\"'s'",
         "set -o block=8192 'it'\"'\"'s'",
     ]
+
+
+def test_what_a_person_does_is_asked_once_for_each_state() -> None:
+    text = """
+    kind box: resource {
+      property cards: count { cost = manual  ask = "fit {cards} cards into {name}" }
+      property disks: count { default = 1 }
+      property sync: bool { default = off  cost = live }
+      offers dir = "/{name}"
+      create { sh "make {disks}" }
+      change { sh "set {value}" }
+      destroy { sh "remove" }
+    }
+    box machine { cards = 0 | 1 | 2  disks = 1 | 2  sync = off | on }
+    shell work { command = "true"  writes = on }
+    experiment e { on = machine  run = work  repeat = 2 }
+    """
+    for seed in range(5):
+        state, known, done = State(), dict[str, Setup](), list[str]()
+        for item in plan_of(text, seed).items():
+            if isinstance(item, Setup):
+                known[item.signature] = item
+                continue
+            for change in state.changes([known[signature] for signature in item.setups]):
+                state = state.after(change)
+                done += [step.command or step.why for step in change.steps]
+            state = state.spoil(item.spoils)
+        asked = [text for text in done if text.startswith("fit")]
+        assert sorted(asked) == [f"fit {number} cards into machine" for number in range(3)]
+        places = [place for place, text in enumerate(done) if text in asked]
+        assert all(done[place - 1] == "remove" for place in places if place)
+        assert done.count("make 1") == done.count("make 2") == 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 from hypothesis import given, settings
@@ -58,3 +59,13 @@ def test_a_long_permutation_is_not_listed() -> None:
     assert len(set(first)) == 1000
     assert all(0 <= number < 10**12 for number in first)
     assert max(first) > 10**11
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), max_size=20), st.integers())
+@settings(deadline=None)
+def test_the_dearest_levels_are_left_least_often(keys: list[tuple[int, int, int]], seed: int) -> None:
+    drawn = [place.plot for place in order.order(len(keys), lambda _: 1, 1, seed, keys.__getitem__)]
+    assert sorted(drawn) == list(range(len(keys)))
+    for depth in (1, 2, 3):
+        runs = [key for key, _ in itertools.groupby(keys[plot][:depth] for plot in drawn)]
+        assert len(runs) == len(set(runs))

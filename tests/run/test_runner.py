@@ -10,9 +10,9 @@ import pytest
 from run_fakes import FakeExecutor, Opinion, fake_run, new_folder, plan, setup, step, trial
 
 from zlang.errors import RunError
-from zlang.plan.plan import Action, Plan, Setting, Setup, Trial
+from zlang.plan.plan import Action, Plan, Setting, Setup, Step, Trial
 from zlang.run import journal
-from zlang.run.events import Altered, Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome, Start
+from zlang.run.events import Altered, Ask, Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted, Stop
@@ -165,6 +165,47 @@ def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Ev
         "unmake-d",
         "unmake-p",
     ]
+
+
+def asking_plan() -> Plan:
+    """Two states of a machine that a person brings about; what stands on it has states of its own."""
+    items: list[Setup | Trial] = []
+    for number, name in enumerate(["s", "t"]):
+        ask = Step(name=f"ask-{name}", action=Action.ASK, command="", why=f"fit {number} cards", timeout=0)
+        items += [Setup(name, "cards.asked", None, "", (ask,), ()), setup(f"{name}-dir", "dir", "cards.asked")]
+        items += [trial(2 * number + 1 + i, [name, f"{name}-dir"], spoils=["dir"]) for i in range(2)]
+    return plan(*items)
+
+
+def answered(folder: Folder, executor: FakeExecutor, answers: list[bool]) -> list[str]:
+    """What was asked, with these answers."""
+    asked = []
+    for event in fake_run(folder, executor):
+        if isinstance(event, Ask):
+            asked.append(event.text)
+            event.is_done = answers.pop(0)
+    return asked
+
+
+def test_a_person_is_asked_once_for_each_state_and_when_nothing_stands_on_it(tmp_path: Path) -> None:
+    executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
+    assert answered(folder, executor, [True, True]) == ["fit 0 cards", "fit 1 cards"]
+    one, other = ["make-s-dir", "measure", "unmake-s-dir"], ["make-t-dir", "measure", "unmake-t-dir"]
+    assert executor.order == [*one, *one, *other, *other]
+    assert journal.standing(folder.journal).is_finished
+
+
+def test_where_nobody_answers_the_run_stops_and_can_be_resumed(tmp_path: Path) -> None:
+    executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
+    with pytest.raises(RunError, match="waits for somebody: fit 1 cards") as stopped:
+        answered(folder, executor, [True, False])
+    assert "resume" in stopped.value.hint
+    standing = journal.standing(folder.journal)
+    assert (standing.done, standing.left, type(standing.last)) == (2, {}, Interrupt)
+    again = FakeExecutor()
+    assert answered(folder, again, [True]) == ["fit 1 cards"]
+    assert again.order == ["make-t-dir", "measure", "unmake-t-dir"] * 2
+    assert journal.standing(folder.journal).is_finished
 
 
 def test_an_interrupt_while_measuring_stops_collectors(tmp_path: Path) -> None:

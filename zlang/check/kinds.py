@@ -42,7 +42,7 @@ PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 """What a protocol can have done by the kinds of its target; `verify_` may be followed by any state that they verify."""
 FORMS = ("option", "job", "job_head", "job_line")
 MOST_PENDING = 40
-_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe")
+_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask")
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
@@ -102,7 +102,7 @@ class _KindBuilder:
         self.offers: dict[str, Expr] = {}
         self.option: tuple[str | Expr, ...] = ()
         self.pending: list[str] = []
-        self.is_listing = False
+        self.may_name_itself = False
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = _listed(node, "lists")
         self.phases = _listed(node, "phases")
@@ -219,7 +219,18 @@ class _KindBuilder:
             self._added(attributes),
             "\n".join(_source(attributes[name].value) for name in self.lists if name in attributes),
             self._probe(attributes["probe"].value) if "probe" in attributes else None,
+            self._ask(node, cost, attributes.get("ask")),
         )
+
+    def _ask(self, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:
+        """What a person is asked to do; just what is `manual` says so."""
+        if (cost == "manual") != (item is not None and isinstance(item.value, tree.Text)):
+            message = 'a property says what a person has to do, `ask = "…"`, just where its cost is `manual`'
+            self.report(Code.BAD_KIND.at(item.span if item else node.name.span, message=message))
+        self.may_name_itself = True
+        asked = self._parts(item.value) if item and isinstance(item.value, tree.Text) else None
+        self.may_name_itself = False
+        return asked
 
     def _since(self, node: tree.Expr) -> tuple[str, str] | None:
         """Since when a property exists: `kernel 6.1`, or `3.9` of what the kind is named for."""
@@ -238,10 +249,10 @@ class _KindBuilder:
 
     def _added(self, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
         """What the property adds to the lists of its kind."""
-        self.is_listing = True
+        self.may_name_itself = True
         given = [name for name in self.lists if name in attributes]
         added = tuple([(name, self.resolver.single(attributes[name].value)) for name in given])
-        self.is_listing = False
+        self.may_name_itself = False
         return added
 
     def _allowed(self, node: tree.Expr) -> Expr | None:
@@ -393,7 +404,7 @@ class _KindScope:
 
     def _own(self, name: str, span: Span) -> Expr:
         builder = self.builder
-        if name in builder.pending and builder.is_listing:
+        if name in builder.pending and builder.may_name_itself:
             return self._own_later(name, span)
         if name in builder.pending or len(builder.pending) > MOST_PENDING:
             builder.report(Code.CIRCLE.at(span, name=name).also(builder.nodes[name].name.span, "defined here"))

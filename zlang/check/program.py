@@ -140,7 +140,8 @@ class PropertyDef(Record):
     """A property of a kind, as its declaration says.
 
     `since` is the fact of a host that says whether it has the property, and the version from which on. `probe` is the
-    command that prints the value, where the property is a fact of a machine. `lists` is what it adds to its kind's
+    command that prints the value, where the property is a fact of a machine; `ask` what a person
+    has to do, where it is `manual`. `lists` is what it adds to its kind's
     lists where it is given, and `said` the text of that.
     """
 
@@ -158,6 +159,7 @@ class PropertyDef(Record):
     lists: tuple[tuple[str, Expr], ...] = ()
     said: str = ""
     probe: tuple[str | Expr, ...] | None = None
+    ask: tuple[str | Expr, ...] | None = None
 
 
 class Command(Record):

@@ -159,11 +159,15 @@ def resume(
     db: Database = DATABASE,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="measure again what failed or does not count")] = False,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="what the run was waiting for somebody to do is done")
+    ] = False,
 ) -> None:
     """Go on with a run where it stopped."""
     from zlang.cli import running
 
-    raise typer.Exit(running.resume(run_name, runs, db, only=only, failed=failed))
+    raise typer.Exit(running.resume(run_name, runs, db, only=only, failed=failed, yes=yes))
 
 
 def status(

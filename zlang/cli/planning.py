@@ -13,7 +13,7 @@ from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import Planned
-from zlang.plan.plan import Factor, Setup, Step, Trial
+from zlang.plan.plan import Action, Factor, Setup, Step, Trial
 
 FIRST = 10
 _FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md"}
@@ -83,6 +83,9 @@ def _overview(planned: Planned, program: str) -> None:
     elif plots > len(setups):
         print(f"  … in {plots:,} states, one after another")
     print("will be overwritten or destroyed: nothing that the run did not make itself")
+    asked = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
+    if asked:
+        print("will be asked of you:" + "".join(f"\n  {visible(text)}" for text in asked))
     print()
     print("factors:" if header.factors else "factors: none")
     name_width = max((len(factor.name) for factor in header.factors), default=0)
@@ -180,7 +183,8 @@ def _steps(planned: Planned) -> Iterator[str]:
 
 def _step(step: Step) -> str:
     expect = f", must print {step.expect}" if step.expect is not None else ""
-    return f"# {step.action}: {visible(step.why)}{visible(expect)}\n{step.command}\n"
+    command = f"{step.command}\n" if step.command else ""
+    return f"# {step.action}: {visible(step.why)}{visible(expect)}\n{command}"
 
 
 # -- files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -14,10 +15,14 @@ import typer
 from zlang import pipeline
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
-from zlang.run.events import Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
+from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
+
+_LOOK_EVERY = 0.2
+"""Seconds between looks at whether the run is to stop while somebody is waited for."""
+_THEN = ", then press Enter"
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -69,23 +74,23 @@ def _confirm(trials: int, name: str, *, yes: bool) -> None:
         raise typer.Abort
 
 
-def resume(run_name: str | None, runs: Path, db: Path, *, only: int | None, failed: bool) -> int:
-    """Go on with a run."""
+def resume(run_name: str | None, runs: Path, db: Path, *, only: int | None, failed: bool, yes: bool) -> int:
+    """Go on with a run; with `yes`, what it was waiting for is done."""
     folder = pipeline.find(runs, run_name)
     standing = pipeline.standing(folder)
     if standing.is_finished and not failed and only is None:
         print(f"{folder.name}: all trials are done", file=sys.stderr)
-    return _again(folder, db, Selection(only, failed=failed))
+    return _again(folder, db, Selection(only, failed=failed), is_confirmed=yes)
 
 
-def _again(folder: Folder, db: Path, selection: Selection) -> int:
+def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False) -> int:
     """Carry out what is not done, then answer."""
     header = folder.read_plan().header
     done = pipeline.standing(folder).done if selection.only is None and not selection.failed else 0
     total = 1 if selection.only is not None else header.trials
     print(f"run {folder.name} in {render.visible(str(folder.path))}", file=sys.stderr)
     try:
-        failures = _watch(pipeline.carry_out(folder, selection), total, done)
+        failures = _watch(pipeline.carry_out(folder, selection), total, done, is_confirmed=is_confirmed)
     except Interrupted as stop:
         print(f"\nstopped; everything that was made is removed. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
@@ -114,8 +119,8 @@ def _db_option(db: Path) -> str:
     return "" if db == Path("results.duckdb") else f" --db {words.file(str(db))}"
 
 
-def _watch(events: Iterable[Event], total: int, done: int) -> int:
-    """Show the events as they come; how many trials failed."""
+def _watch(events: Iterable[Event], total: int, done: int, *, is_confirmed: bool) -> int:
+    """Show the events as they come; how many trials failed. The first that is asked of somebody may be done already."""
     failures = 0
     with _shown(total, done) as shown:
         for event in events:
@@ -129,11 +134,24 @@ def _watch(events: Iterable[Event], total: int, done: int) -> int:
                 case Outcome(trial=trial, why_not=why):
                     failures += bool(why)
                     shown.trial(trial.number, why)
+                case Ask() if is_confirmed:
+                    event.is_done, is_confirmed = True, False
+                case Ask(text=text):
+                    shown.please(text)
+                    event.is_done = _has_entered(event)
                 case Left(setup=setup, why=why):
                     shown.warn(f"could not be removed: {setup.creates}: {why}")
                 case Fail() | Interrupt() | _:
                     pass
     return failures
+
+
+def _has_entered(ask: Ask) -> bool:
+    """Wait until somebody presses Enter; not where there is nobody, nor once the run is to stop."""
+    while sys.stdin.isatty() and not ask.is_stopped():
+        if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
+            return bool(sys.stdin.readline())
+    return False
 
 
 class _Quiet:
@@ -153,6 +171,10 @@ class _Quiet:
     def warn(self, text: str) -> None:
         """Something is left behind."""
         print(f"warning: {render.visible(text)}", file=sys.stderr)
+
+    def please(self, text: str) -> None:
+        """Somebody has to do something."""
+        print(f"please: {render.visible(text)}{_THEN if sys.stdin.isatty() else ''}", file=sys.stderr)
 
 
 class _Bar(_Quiet):
@@ -177,6 +199,9 @@ class _Bar(_Quiet):
 
     def warn(self, text: str) -> None:
         self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
+
+    def please(self, text: str) -> None:
+        self.progress.console.print(f"please: {render.visible(text)}{_THEN}", markup=False)
 
     def _draw(self, text: str) -> None:
         """At most ten times a second: drawing must not cost what is measured."""

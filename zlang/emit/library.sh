@@ -511,6 +511,20 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   return 1
 }
 
+ask() { # NAME WHAT; goes on when somebody presses Enter, and ends the run where nobody can
+  z_check
+  z_now
+  z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
+  z_say "please: $2, then press Enter"
+  if ! read -r z_each; then
+    [ -n "$z_stop" ] || z_stop=1
+    z_interrupted
+  fi
+  z_now
+  z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":0"
+  z_check
+}
+
 collect() { # NAME TIMEOUT COMMAND; it runs until it is stopped, whatever the timeout
   z_check
   z_now

@@ -97,13 +97,16 @@ def _in_order(trial: Trial) -> list[Step]:
 def _commands(steps: Sequence[tuple[str, Step]]) -> Iterator[str]:
     for number, (label, step) in enumerate(steps, 1):
         yield f"**{number}.** {_escape(label + step.why)} _({_escape(step.name)}, {_limits(step)})_\n\n"
-        yield _fenced(step.command)
+        if step.command:
+            yield _fenced(step.command)
         if step.expect is not None:
             yield f"It has to print:\n\n{_fenced(step.expect)}"
 
 
 def _limits(step: Step) -> str:
     where = "" if step.host == "local" else f" on {_escape(step.host)}"
+    if step.action is Action.ASK:
+        return f"by hand{where}"
     if step.action is Action.COLLECT:
         return f"in the background until the measurement is over{where}"
     return f"at most {step.timeout} s{where}"

@@ -163,7 +163,7 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
 
 def _function(name: str, steps: Sequence[Step]) -> Iterator[str]:
     yield f"{name}() {{"
-    yield from _chain([("step", step) for step in steps])
+    yield from _chain([("ask" if step.action is Action.ASK else "step", step) for step in steps])
     yield "}"
 
 
@@ -194,6 +194,8 @@ def _step(step: Step) -> str:
     if step.host != "local":
         message = f"step {step.name} is for the host {one_line(step.host)}; a shell script reaches only its own machine"
         raise RunError(message, "carry the plan out with `zlang run`")
+    if step.action is Action.ASK:
+        return f"{_word(step.name)} {_quote(one_line(step.why))}"
     return f"{_word(step.name)} {step.timeout} {_quote(step.command)}"
 
 

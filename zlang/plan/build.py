@@ -16,6 +16,7 @@ from zlang.check.answers import Expectation, Plot, Table
 from zlang.check.instances import Frame
 from zlang.check.kinds import option_word
 from zlang.check.program import (
+    COSTS,
     Experiment,
     FactorDef,
     Instance,
@@ -55,16 +56,25 @@ class Schedule:
         self.experiment, self.seed = experiment, seed
         self.space = points.of(experiment)
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
-        live = {path for path, factor in experiment.factors.items() if factor.cost == "live"}
-        self.plots = points.measured(experiment, self.space, decisive - live, seed)
+        costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
+        dear = {path for path in decisive if costs.get(path) != "live"}
+        self.plots = points.measured(experiment, self.space, dear, seed)
+        self._dear = [sorted(path for path in dear if costs.get(path) == cost) for cost in reversed(COSTS)]
         self.trials = self.plots.points * experiment.repeat
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
 
     def slots(self) -> Iterator[Slot]:
         """Every trial, in order."""
         plots = self.plots
-        for number, place in enumerate(order(plots.count, plots.size, self.experiment.repeat, self.seed), start=1):
+        keys = self._levels if sum(map(bool, self._dear)) > 1 else None
+        places = order(plots.count, plots.size, self.experiment.repeat, self.seed, keys)
+        for number, place in enumerate(places, start=1):
             yield Slot(number, place.block, place.replicate, plots.at(place.plot, place.point))
+
+    def _levels(self, plot: int) -> tuple[tuple[int | None, ...], ...]:
+        """The levels of a plot's factors by what it takes to change them, the dearest first."""
+        point = self.plots.at(plot, 0)
+        return tuple(tuple(point.get(path) for path in paths) for paths in self._dear)
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
         """The columns of a point; a factor that does not exist in it is None."""

@@ -28,6 +28,7 @@ class Action(StrEnum):
     """What a step is for, in the order of a trial's protocol."""
 
     FACT = "fact"
+    ASK = "ask"
     PREPARE = "prepare"
     FLUSH = "flush"
     WARM = "warm"
@@ -52,6 +53,7 @@ class Step:
 
     `expect` is what standard output, stripped, must be for the step's claim to hold (a cold cache, a property in
     force).
+    An `ASK` step has no command: `why` is what a person has to do before the run goes on.
     A `COLLECT` step runs in the background from just before until just after the measurement.
     """
 

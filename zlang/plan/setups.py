@@ -36,8 +36,9 @@ class Setups:
         core, keys = host.digest if host else "", ""
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
             keys = f"{keys}/{instance.key}"
+            asked = _asked(instance, core, keys)
             setup, core = self._setup(instance, carried, core, keys)
-            setups.append(setup)
+            setups += [setup] if asked is None else [asked, replace(setup, parent=asked.key)]
         if treatment is not None:
             setups[-1] = self._treated(setups[-1], treatment, resources[-1])
         return tuple(setups)
@@ -95,6 +96,25 @@ class Setups:
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *said))
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said))
+
+
+def _asked(instance: Instance, below: str, keys: str) -> Setup | None:
+    """What a person does for a resource, as something on which it stands: it lasts when the resource is made anew."""
+    properties = instance.kind.properties
+    manual = {name: asked for name in instance.values if (asked := properties[name].ask) is not None}
+    if not manual or instance.is_given:
+        return None
+    frame = Frame(instance)
+    said = "; ".join(filled(text, frame) for text in manual.values())
+    given = [f"{name}={values.canonical(instance.values[name])}" for name in manual]
+    return Setup(
+        signature=values.digest(below, keys, *given)[:12],
+        key=f"{instance.key}.asked",
+        parent=instance.parent.key if instance.parent and instance.parent.kind.role == "resource" else None,
+        creates="",
+        make=(Step(f"ask-{instance.key}", Action.ASK, "", said, 0),),
+        unmake=(),
+    )
 
 
 def _changeable(instance: Instance) -> Mapping[str, Value]:

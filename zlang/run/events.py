@@ -1,4 +1,4 @@
-"""What happens in a run: the events of the journal, and two more that only those who watch need.
+"""What happens in a run: the events of the journal, and three more that only those who watch need.
 
 Rule: an event of `RECORDED` is a line of the journal, with these fields in this order, and nothing else is one.
 Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts.
@@ -6,7 +6,7 @@ Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -164,4 +164,16 @@ class Left:
     why: str
 
 
-Event = Recorded | Outcome | Left
+@dataclass(slots=True)
+class Ask:
+    """A person has to do something before the run goes on; who watches sets `is_done`, or the run stops.
+
+    `is_stopped` tells whether there is a wish to stop, so that nobody need be waited for.
+    """
+
+    text: str
+    is_stopped: Callable[[], bool]
+    is_done: bool = False
+
+
+Event = Recorded | Outcome | Left | Ask

@@ -22,6 +22,7 @@ from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.run import journal
 from zlang.run.events import (
     Altered,
+    Ask,
     Begin,
     Commit,
     End,
@@ -81,6 +82,10 @@ class _Stopped(Exception):
     """A wish to stop was heard between two commands."""
 
 
+class _Unanswered(Exception):
+    """Somebody has to do something, and nobody said that it is done."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Failure:
     out: str
@@ -121,6 +126,11 @@ class _Run:
             except _Stopped:
                 self._stop.acknowledge()
                 yield from self._interrupted()
+                raise Interrupted(self._stop.signal) from None
+            except _Unanswered as asked:
+                yield from self._interrupted()
+                message = f"the run waits for somebody: {asked}"
+                raise RunError(message, "when it is done, go on with `zlang resume --yes`") from None
         except Exception as error:
             self._salvage()
             if isinstance(error, OSError):
@@ -151,7 +161,6 @@ class _Run:
         yield from self._tear_down()
         self._executor.sweep()
         yield self._record(Interrupt(self._now()))
-        raise Interrupted(self._stop.signal)
 
     def _salvage(self) -> None:
         """Tidy up though nothing can be written any more; the next session unmakes once more what the journal names."""
@@ -357,10 +366,21 @@ class _Run:
     def _command(self, step: Step, out: str) -> Generator[Event, None, int]:
         self._check()
         yield self._record(Start(self._now(), step.name, out))
-        rc = self._executor.run(step, self._directory(out), self._stop, keep=not self._is_lost)
+        if step.action is Action.ASK:
+            rc = yield from self._ask(step)
+        else:
+            rc = self._executor.run(step, self._directory(out), self._stop, keep=not self._is_lost)
         yield self._record(End(self._now(), step.name, out, rc))
         self._check()
         return rc
+
+    def _ask(self, step: Step) -> Generator[Event, None, int]:
+        ask = Ask(step.why, lambda: self._stop.pending)
+        yield ask
+        self._check()
+        if not ask.is_done:
+            raise _Unanswered(step.why)
+        return 0
 
     def _collect(self, step: Step, out: str) -> Generator[Event, None, None]:
         self._check()

@@ -525,6 +525,20 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   return 1
 }
 
+ask() { # NAME WHAT; goes on when somebody presses Enter, and ends the run where nobody can
+  z_check
+  z_now
+  z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
+  z_say "please: $2, then press Enter"
+  if ! read -r z_each; then
+    [ -n "$z_stop" ] || z_stop=1
+    z_interrupted
+  fi
+  z_now
+  z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":0"
+  z_check
+}
+
 collect() { # NAME TIMEOUT COMMAND; it runs until it is stopped, whatever the timeout
   z_check
   z_now
@@ -825,7 +839,7 @@ END_OF_PLAN
 source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
-{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1}}
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[]}}
 {"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[]}}
 {"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[]}}
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}]}}
