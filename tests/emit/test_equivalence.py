@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from emit_plans import SHELLS, carry_out, events, full_plan, plan, setting, setu
 
 from zlang.plan.plan import Action, Plan, Setup
 from zlang.run import folder, runner
-from zlang.run.events import Commit, End, Recorded
+from zlang.run.events import Commit, End, Recorded, Unmade
 from zlang.run.executor import LocalExecutor
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
@@ -104,6 +104,18 @@ def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp
     for _ in runner.run(made.read_plan(), made, LocalExecutor(made.name, made.directory), lambda *_: Opinion()):
         pass
     assert [told(event)[0] for event in events(run)][-4:] == ["Start", "End", "Unmade", "Finish"]
+
+    altered = tmp_path / "altered"
+    altered.mkdir()
+    left = [replace(state(name, name, "8"), unmake=(step("unmake", "[ -e ../gone ]"),)) for name in "pq"]
+    what = plan(left[0], setup("d", "data", "pool"), trial(1, "pd"), left[1], trial(2, "qd"))
+    (tmp_path / "gone").unlink()
+    run = carry_out(altered, what, code=1)
+    assert [told(event)[0] for event in events(run)].count("Altered") == 1
+    (tmp_path / "gone").touch()
+    assert carry_out(altered, what) == run
+    gone = [(event.key, event.signature) for event in events(run) if isinstance(event, Unmade)]
+    assert gone == [("data", "d"), ("pool", "q")]
 
     half = tmp_path / "half"
     half.mkdir()
