@@ -152,7 +152,17 @@ def test_every_code_has_a_case(code: Code) -> None:
     assert (code.id in found) != (code in TESTED_HERE)
 
 
+@pytest.mark.parametrize("code", sorted({"E303", "E306", "E308", "E310", "E313", "E317", "E321"}))
+def test_a_hint_says_what_to_type(code: str) -> None:
+    texts = [case.text for case in ALL if any(finding.startswith(code) for _, finding in case.expected)]
+    found = [finding for text in texts for finding in findings_of(text) if finding.code.id == code]
+    assert found
+    assert [finding.message for finding in found if not finding.hint] == []
+
+
 RENDERED = {
+    "share_of_nothing": 'let a = 50% size\nlet b = 1 + 2s\nlet c = "a" + "b"\n',
+    "never_closed_at_the_end": "import fio\nlet a = [1, 2\n\n\n",
     "misspelt_property": "import fio\nfio reads { rw = randread  iodpeth = 4 }\n",
     "missing_import": "fio reads { rw = randread }\n",
     "wrong_unit": "import fio\nfio reads { rw = randread  runtime = 4KiB }\n",

@@ -440,7 +440,8 @@ class _Checker:
         if expr is None or expr.type.unknown:
             return 1
         if not expr.is_constant:
-            self.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`"))
+            hint = "write one number: `repeat = 3`"
+            self.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
             return 1
         value = expr.value({})
         assert isinstance(value, Quantity)

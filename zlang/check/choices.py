@@ -147,7 +147,10 @@ class Choices(Ranges):
         for row in rows:
             if not isinstance(row, tree.Tuple) or len(row.items) != len(names):
                 count = len(row.items) if isinstance(row, tree.Tuple) else 1
-                self.report(Code.ZIP_WIDTH.at(row.span, names=len(names), values=count))
+                hint = (
+                    f"each option has a value for each name: `({', '.join(names)}) = ({', '.join('…' for _ in names)})`"
+                )
+                self.report(Code.ZIP_WIDTH.at(row.span, names=len(names), values=count, hint=hint))
                 return {name: unknown(row.span) for name in names}
             for i, item in enumerate(row.items):
                 if isinstance(item, tree.Choice | tree.Range):

@@ -317,7 +317,8 @@ class _Clauses(Resolver):
         """What is the same in every trial, as numbers and words."""
         if not resolved.is_constant:
             if not resolved.type.unknown:
-                self.report(Code.NOT_CONSTANT.at(node.span, place="what is neither a metric nor a factor"))
+                hint = "compare with a factor, or with a number"
+            self.report(Code.NOT_CONSTANT.at(node.span, place="what is neither a metric nor a factor", hint=hint))
             return []
         value = resolved.value({})
         return [Term("value", value=_plain(one)) for one in (value if isinstance(value, tuple) else (value,))]

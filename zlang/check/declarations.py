@@ -44,7 +44,9 @@ class Declarations(Choices):
             self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
             return unknown(span)
         if is_given and not kind.has("present"):
-            self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name))
+            hint = "leave `given` away, and it is made by the run"
+            hint = hint if kind.role == "resource" else "leave `given` away"
+            self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name, hint=hint))
         stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)
         for name in kind.required:

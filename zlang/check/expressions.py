@@ -22,6 +22,7 @@ from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
 MOST_WORK = 100_000
+_UNITS = {"size": "KiB", "duration": "s", "rate": "MiB/s", "iops": "/s", "share": "%"}
 
 
 def constant(span: Span, type_: Type, value: Value) -> Expr:
@@ -50,6 +51,19 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
         if text[:1].isalpha() and not isinstance(known, Absent):
             finding = finding.also(part.span, f"this is {values.show(known)}")
     return finding
+
+
+def same_unit(sides: list[Expr]) -> str:
+    """What to type where two things have different units: a bare number may lack one."""
+    scalars = [next(iter(side.type.scalars)) if len(side.type.scalars) == 1 else "" for side in sides]
+    unit = next((_UNITS[scalar] for scalar in scalars if scalar in _UNITS), "")
+    for side in sides:
+        text = side.span.source.text[side.span.start : side.span.end]
+        if unit and side.type == types.COUNT and text.isdecimal():
+            return f"give `{text}` a unit: `{text}{unit}`"
+    if all(scalar in {"string", "path"} for scalar in scalars):
+        return 'texts are put into one another: `"{a}{b}"`'
+    return "both must be of one unit"
 
 
 class Expressions(ABC):
@@ -92,7 +106,7 @@ class Expressions(ABC):
         try:
             return work()
         except ZeroDivisionError:
-            found = Code.DIVISION.at(span)
+            found = Code.DIVISION.at(span, hint="say what holds then: `if n == 0 then … else … / n`")
         except values.ValueProblem as problem:
             found = Code.NOT_SHOWN.at(span, message=str(problem))
         return failed(at, with_values(found, at, parts))

@@ -7,7 +7,7 @@ from typing import Any
 
 from zlang import units
 from zlang.check import types, values
-from zlang.check.expressions import Expressions, constant, unknown
+from zlang.check.expressions import Expressions, constant, same_unit, unknown
 from zlang.check.program import ABSENT, Absent, Expr, Instance, Symbol, Value
 from zlang.check.types import Type
 from zlang.diagnostics import Code
@@ -72,14 +72,15 @@ class Operators(Expressions):
             return self._combined(span, types.BOOL, compared, [left, right])
         one, other = self._dimension(left), self._dimension(right)
         if one is not None and other is not None and one != other:
-            verb = "compare"
-            self.report(Code.MIXED_UNITS.at(span, verb=verb, left=units.name_of(one), right=units.name_of(other)))
+            shown = {"left": units.name_of(one), "right": units.name_of(other)}
+            self.report(Code.MIXED_UNITS.at(span, verb="compare", hint=same_unit([left, right]), **shown))
         elif operator not in {"==", "!="} and (one is None or other is None):
             odd = left if one is None else right
             self.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="for numbers", found=odd.type))
             return unknown(span)
         elif (one is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
-            self.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type))
+            hint = same_unit([left, right])
+            self.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
         return self._combined(span, types.BOOL, self._comparing(span, operator, left, right), [left, right])
 
     def may_be_word(self, node: tree.Expr) -> bool:
@@ -103,7 +104,8 @@ class Operators(Expressions):
         verb = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "of": "take a share of"}[operator]
         if one is None or other is None or (operator in {"+", "-"} and one != other):
             shown = [units.name_of(d) if d else str(e.type) for d, e in ((one, left), (other, right))]
-            self.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1]))
+            hint = same_unit([left, right]) if operator in {"+", "-"} else "only numbers can be"
+            self.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1], hint=hint))
             return unknown(node.span)
         dimension = one if operator in {"+", "-"} else values.result_dimension(operator, one, other)
         both_counts = left.type == types.COUNT and right.type == types.COUNT and operator != "/"

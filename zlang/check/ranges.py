@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
-from zlang.check.expressions import Expressions, constant
+from zlang.check.expressions import Expressions, constant, same_unit
 from zlang.check.program import Expr, Value
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code
@@ -51,7 +51,8 @@ class Ranges(Expressions):
             return None
         for end in ends:
             if not end.is_constant:
-                self.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range"))
+                hint = "write the longest one, and drop points of it with `where`"
+                self.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range", hint=hint))
                 return None
         if ends[0].type == ends[1].type == STRING and not node.times:
             return self._texts(node, *ends)
@@ -70,7 +71,9 @@ class Ranges(Expressions):
         if low.dimension != high.dimension or (not node.times and step.dimension != low.dimension):
             other = ends[1] if low.dimension != high.dimension else ends[2]
             found = units.name_of(low.dimension)
-            self.report(Code.MIXED_UNITS.at(other.span, verb="make a range of", left=found, right=str(other.type)))
+            shown = {"left": found, "right": str(other.type)}
+            hint = same_unit([ends[0], other])
+            self.report(Code.MIXED_UNITS.at(other.span, verb="make a range of", hint=hint, **shown))
             return None
         if not steps and low.dimension not in (units.NUMBER, units.SHARE):
             hint = f"say the step: `{units.show(low)}..{units.show(high)} by *2`"

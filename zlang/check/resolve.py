@@ -12,7 +12,7 @@ from typing import Any
 from zlang import units
 from zlang.check import types, values
 from zlang.check.declarations import Declarations
-from zlang.check.expressions import constant, unknown
+from zlang.check.expressions import constant, same_unit, unknown
 from zlang.check.functions import AGGREGATES, FUNCTIONS
 from zlang.check.functions import call as call_function
 from zlang.check.names import Names
@@ -148,7 +148,8 @@ class Resolver(Texts, Names, Operators, Declarations):
         if name in {"min", "max", "sum"} and len(dimensions) > 1:
             left, right, *_ = (units.name_of(d) for d in sorted(dimensions, key=str) if d)
             verb = "add" if name == "sum" else "compare"
-            self.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right))
+            hint = same_unit(arguments)
+            self.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right, hint=hint))
             return unknown(node.span)
 
         def value(at: Any) -> Value:

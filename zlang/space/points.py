@@ -26,7 +26,8 @@ def of(experiment: Experiment) -> Space:
         raise ProgramError(Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)) from None
     if built.count == 0:
         span = experiment.wheres[-1].span if experiment.wheres else experiment.span
-        raise ProgramError(Code.NO_POINTS.at(span, label="this leaves none"))
+        hint = "turn conditions into comments with `#` to see which drops them" if experiment.wheres else ""
+        raise ProgramError(Code.NO_POINTS.at(span, label="this leaves none", hint=hint))
     return built
 
 

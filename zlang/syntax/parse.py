@@ -171,6 +171,9 @@ class Driver:
             texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
             if any(unclosed.span.start < start for start in texts) or unclosed.span.start in self.excused:
                 return  # what closes it may be in that text, or belongs where something else was found
+            if not self.source.text[here.start :].strip():
+                end = len(self.source.text.rstrip())  # where people look, and not at the empty lines after it
+                here = Span(self.source, end, end)
             self.report(unclosed.also(here, "here it should have been closed"))
             return
         headless = self._headless(stack, token)
@@ -262,6 +265,9 @@ class Driver:
 
     def _hint(self, stack: list[_Part], token: Token, expected: str) -> str:
         last = stack[-1]
+        share = _SHARE_END.search(self.source.text[max(0, token.start - 40) : token.start])
+        if share is not None and token.type == "NAME":
+            return f"a share of something: `{share.group(1)} of {token.text}`"
         if last.symbol == "LET" and token.type == "NAME":
             return f"it is written `let {token.text} = …`; what has a type is a `param`"
         if token.type == "FIELD" and token.text in lexer.ENTRY_WORDS:
@@ -347,6 +353,7 @@ class Driver:
 
 _SETTLING = 3
 """How many tokens have to be read after a recovery within a line before something wrong there is news (as in yacc)."""
+_SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _SINGLE = {
     "RPAR": "`)`",
