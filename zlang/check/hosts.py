@@ -24,8 +24,9 @@ from zlang.units import Quantity
 _KIND = "host"
 MOST_POINTS = 1000
 """How many points are looked at before a program is planned."""
-_ONLY_WHEN_ASKED = ("flush", "warm", "present")
-"""Without these a thing can be made and measured; what asks for them says that they are not there."""
+_OPTIONAL = frozenset({"flush", "warm", "change"})
+"""Without these a thing can be made and measured: a cache protocol says what it lacks, and a change makes it anew."""
+_OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
 
 def host_of(thing: Instance | None) -> Instance | None:
@@ -50,7 +51,8 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
     """What of a thing its host does not have: commands for its platform, properties that its versions do not know."""
     assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
     platform = platform_of(host)
-    for action in unsupported(thing.kind, platform):
+    unused = _OF_MADE if thing.is_given else _OF_GIVEN
+    for action in (action for action in unsupported(thing.kind, platform) if action not in unused):
         having = sorted({place for name, _, place in thing.kind.actions if name == action})
         finding = Code.NO_PLATFORM.at(
             thing.span,
@@ -72,7 +74,7 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
 @cache
 def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
     """The actions that a kind has on other platforms only."""
-    names = {(name, state): None for name, state, _ in kind.actions if name not in _ONLY_WHEN_ASKED}
+    names = {(name, state): None for name, state, _ in kind.actions if name not in _OPTIONAL}
     missing = [name for name, state in names if state in {"", "property"} and not kind.action(name, platform, state)]
     return tuple(dict.fromkeys(missing))
 
