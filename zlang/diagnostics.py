@@ -5,10 +5,13 @@ Rule: a finding is a value that points to its place; it is collected, never rais
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from enum import Enum
 
 from zlang.record import Record
 from zlang.source import Span
+from zlang.suggest import Hint
 
 MOST = 100
 """How many findings of a program are shown."""
@@ -19,6 +22,26 @@ class Severity(Enum):
 
     ERROR = "error"
     WARNING = "warning"
+
+
+class Edit(Record):
+    """A text that is to stand at a place instead of what does."""
+
+    span: Span
+    text: str
+
+
+class Fix(Record):
+    """What would mend a finding: a sentence and edits. A safe one can be made unseen, another may not be meant."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    is_safe: bool
+
+    @property
+    def applicability(self) -> str:
+        """`safe` or `maybe`."""
+        return "safe" if self.is_safe else "maybe"
 
 
 class Code(Enum):
@@ -93,8 +116,9 @@ class Code(Enum):
         return Severity.WARNING if self.id.startswith("W") else Severity.ERROR
 
     def at(self, span: Span, *, label: str = "", hint: str = "", **words: object) -> Diagnostic:
-        """The finding at a place."""
-        return Diagnostic(self, span, self.sentence.format(**words), label, hint)
+        """The finding at a place; what its hint says to type is its fix."""
+        fixes = tuple(_fixes(hint, span)) if isinstance(hint, Hint) else ()
+        return Diagnostic(self, span, self.sentence.format(**words), label, hint, (), fixes)
 
 
 class Note(Record):
@@ -113,11 +137,44 @@ class Diagnostic(Record):
     label: str = ""
     hint: str = ""
     notes: tuple[Note, ...] = ()
+    fixes: tuple[Fix, ...] = ()
 
     def also(self, span: Span, text: str) -> Diagnostic:
         """The same with a second place."""
         notes = (*self.notes, Note(span, text))
-        return Diagnostic(self.code, self.span, self.message, self.label, self.hint, notes)
+        return Diagnostic(self.code, self.span, self.message, self.label, self.hint, notes, self.fixes)
+
+    def mended_by(self, *fixes: Fix) -> Diagnostic:
+        """The same with what would mend it."""
+        return Diagnostic(self.code, self.span, self.message, self.label, self.hint, self.notes, fixes)
+
+    def saying(self, message: str) -> Diagnostic:
+        """The same in other words."""
+        return Diagnostic(self.code, self.span, message, self.label, self.hint, self.notes, self.fixes)
+
+
+def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
+    text = span.source.text
+    if span.source.name.startswith("--"):  # a word of the command line
+        return
+    if hint.line:
+        at = _HEAD.match(text)
+        place = Span(span.source, at.end() if at else 0, at.end() if at else 0)
+        yield Fix(f"add `{hint.line}`", (Edit(place, f"{hint.line}\n"),), hint.is_safe)
+    if not hint.instead:
+        return
+    before, after = "(?<![A-Za-z_-])" * hint.word[:1].isalnum(), r"(?![\w-])" * hint.word[-1:].isalnum()
+    word = re.compile(f"{before}{re.escape(hint.word)}{after}")
+    line = text.rfind("\n", 0, span.start) + 1
+    found = [*word.finditer(text, line, span.start), *word.finditer(text, span.start, span.end)]
+    for instead in hint.instead if found else ():
+        place = Span(span.source, found[-1].start(), found[-1].end())
+        title = f"write `{instead.strip()}`" if instead.strip() else "leave it away"
+        yield Fix(title, (Edit(place, instead),), hint.is_safe)
+
+
+_HEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*")
+"""The empty lines and comments with which a program begins."""
 
 
 class ProgramError(Exception):

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.check import check as checking
@@ -67,6 +68,15 @@ def format_source(source: Source) -> Formatted:
     return formatting.program(source)
 
 
+def mend(path: str, before: str, after: str) -> None:
+    """Replace a program's text, in the line ends that it has. Raises RunError, also where it is not `before` now."""
+    exact = read_exactly(path).text
+    line_end = "\r\n" if "\r\n" in exact else "\n"
+    if exact != before.replace("\n", line_end):
+        raise RunError(f"cannot mend {path}: it changed meanwhile, or its line ends are of several kinds")
+    rewrite(path, after.replace("\n", line_end))
+
+
 def rewrite(path: str, text: str) -> None:
     """Replace a program's text; a link stays one, and the file keeps its mode. Raises RunError."""
     try:
@@ -76,9 +86,13 @@ def rewrite(path: str, text: str) -> None:
         raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def check(source: Source, overrides: Overrides) -> Checked:
-    """All that is wrong with a program."""
-    return checking.program(source, lambda path: Path(path).read_text("utf-8"), overrides)
+def check(source: Source, overrides: Overrides, instead: Mapping[str, str] = MappingProxyType({})) -> Checked:
+    """All that is wrong with a program. `instead` are texts of imported files that are not those on the disk."""
+
+    def imported(path: str) -> str:
+        return instead[path] if path in instead else Path(path).read_text("utf-8")
+
+    return checking.program(source, imported, overrides)
 
 
 def choose(checked: Checked, name: str | None) -> Experiment:

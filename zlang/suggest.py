@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Self
 
 
 def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
@@ -18,11 +19,38 @@ _CLOSE = 0.08
 """What is less like the word than the best by this much would only distract: `iodepth` stands alone for `iodpeth`."""
 
 
+_SAFE = 0.75
+"""What is at least so much like the word, and alone in it, can be put there unseen."""
+
+
 def _likeness(word: str, candidate: str) -> float:
     return difflib.SequenceMatcher(None, candidate, word.lower()).ratio()
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+class Hint(str):
+    """A sentence that says what to type: any of `instead` for `word`, or `line` at the head of the program.
+
+    `is_safe` says whether that can be done unseen: there is one thing that may have been meant.
+    """
+
+    __slots__ = ("instead", "is_safe", "line", "word")
+
+    word: str
+    instead: tuple[str, ...]
+    line: str
+    is_safe: bool
+
+    def __new__(cls, sentence: str, word: str = "", *instead: str, line: str = "", is_safe: bool = True) -> Self:
+        """The sentence with what it says."""
+        hint = super().__new__(cls, sentence)
+        hint.word, hint.instead, hint.line, hint.is_safe = word, instead, line, is_safe and len(instead) < 2  # noqa: PLR2004
+        return hint
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
     """A hint, or nothing where no candidate is near."""
     found = nearest(word, candidates)
-    return "did you mean " + " or ".join(f"`{f}`" for f in found) + "?" if found else ""
+    if not found:
+        return Hint("")
+    is_safe = len(found) == 1 and _likeness(word, found[0].lower()) >= _SAFE
+    return Hint("did you mean " + " or ".join(f"`{f}`" for f in found) + "?", word, *found, is_safe=is_safe)

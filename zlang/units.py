@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 
 from zlang.record import Record
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 
 
 class Dimension(Record):
@@ -90,7 +90,7 @@ _AMBIGUOUS = {"KB", "kB", "MB", "GB", "TB", "PB", "EB"}
 class UnitError(ValueError):
     """A number whose unit is unknown or can be read in two ways: a sentence and what to write instead."""
 
-    def __init__(self, message: str, hint: str) -> None:
+    def __init__(self, message: str, hint: Hint | str) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -129,11 +129,11 @@ def parse(text: str) -> Quantity:
     raise UnitError(f"there is no unit `{unit}`", _nearest_unit(unit))
 
 
-def _nearest_unit(unit: str) -> str:
+def _nearest_unit(unit: str) -> Hint | str:
     spelled = {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "minute": "min", "minutes": "min", "mins": "min"}
     spelled |= {"hour": "h", "hours": "h", "hr": "h", "day": "d", "days": "d", "bytes": "B", "byte": "B", "b": "B"}
     if unit.lower() in spelled:
-        return f"did you mean `{spelled[unit.lower()]}`?"
+        return Hint(f"did you mean `{spelled[unit.lower()]}`?", unit, spelled[unit.lower()])
     known = "sizes are in B KiB MiB GiB TiB PiB, durations in ns us ms s min h d, and `%`, `/s`"
     return did_you_mean(unit, UNITS) or known
 
@@ -156,10 +156,10 @@ def _ambiguous(digits: str, name: str, *, per_second: bool) -> UnitError:
     decimal = f"{exact.numerator if exact.denominator == 1 else float(exact)}B{tail}"
     if prefix != "K":
         decimal = f"{digits}{prefix}B{tail}"
-    return UnitError(
-        f"`{digits}{name}{tail}` can be read in two ways",
-        f"write {binary} or `{decimal}` ({_commas(digits, _DECIMAL[prefix])} bytes)",
-    )
+    written = f"{digits}{name}{tail}"
+    readings = f"write {binary} or `{decimal}` ({_commas(digits, _DECIMAL[prefix])} bytes)"
+    hint = Hint(readings, written, f"{digits}{prefix}iB{tail}", decimal)
+    return UnitError(f"`{written}` can be read in two ways", hint)
 
 
 def _commas(digits: str, factor: int) -> str:

@@ -143,6 +143,26 @@ class Location(Part):
     message: Message | None = None
 
 
+class Insertion(Part):
+    text: str
+
+
+class Replacement(Part):
+    deletedRegion: Region  # noqa: N815
+    insertedContent: Insertion  # noqa: N815
+
+
+class ArtifactChange(Part):
+    artifactLocation: ArtifactLocation  # noqa: N815
+    replacements: Annotated[list[Replacement], Field(min_length=1)]
+
+
+class Fix(Part):
+    description: Message
+    artifactChanges: Annotated[list[ArtifactChange], Field(min_length=1)]  # noqa: N815
+    properties: dict[str, str]
+
+
 class Result(Part):
     ruleId: str  # noqa: N815
     ruleIndex: Annotated[int, Field(ge=-1)]  # noqa: N815
@@ -150,6 +170,7 @@ class Result(Part):
     message: Message
     locations: list[Location]
     relatedLocations: list[Location] | None = None  # noqa: N815
+    fixes: list[Fix] | None = None
 
 
 class ReportingConfiguration(Part):

@@ -13,7 +13,7 @@ import pytest
 from zlang import pipeline
 from zlang.check import check
 from zlang.check.check import Overrides
-from zlang.cli import render
+from zlang.cli import fixing, render
 from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError
 from zlang.plan import build
 from zlang.source import Source
@@ -160,6 +160,12 @@ def test_a_hint_says_what_to_type(code: str) -> None:
     assert [finding.message for finding in found if not finding.hint] == []
 
 
+HAVE_FIXES = {
+    *("E101", "E102", "E103", "E105", "E107"),
+    *("E201", "E202", "E203", "E209", "E212", "E215", "E216"),
+    *("E301", "E302"),
+}
+
 RENDERED = {
     "share_of_nothing": 'let a = 50% size\nlet b = 1 + 2s\nlet c = "a" + "b"\n',
     "never_closed_at_the_end": "import fio\nlet a = [1, 2\n\n\n",
@@ -191,3 +197,34 @@ def test_what_people_read(name: str) -> None:
 def test_a_setting_is_quoted_as_it_was_typed() -> None:
     checked = check.program(Source(NAME, "param time: duration = 1s\n"), str, Overrides({"time": "5KB"}))
     assert [finding.span.source.name for finding in checked.findings] == ["--set time"]
+
+
+def texts_with_one_fix(findings: list[Diagnostic]) -> Iterator[tuple[Diagnostic, str]]:
+    """Each fix of the program itself, with the program as it is after that fix alone."""
+    for finding in findings:
+        for fix in finding.fixes:
+            if all(edit.span.source.name == NAME for edit in fix.edits):
+                yield finding, fixing.applied(fix.edits[0].span.source.text, fix.edits)
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+def test_a_fix_mends_what_it_is_for(case: Case) -> None:
+    said = Overrides(case.settings, case.profile)
+    for finding, text in texts_with_one_fix(findings_of(case.text, said)):
+        left = [(other.code, other.message) for other in findings_of(text, said)]
+        before = [(other.code, other.message) for other in findings_of(case.text, said)]
+        assert left.count((finding.code, finding.message)) < before.count((finding.code, finding.message)), text
+
+
+def test_which_codes_have_fixes() -> None:
+    mended = {finding.code.id for case in ALL for finding in findings_of(case.text) if finding.fixes}
+    assert mended == HAVE_FIXES
+
+
+def test_safe_fixes_leave_no_new_errors() -> None:
+    for case in ALL:
+        findings = findings_of(case.text)
+        fixes = [fix for fix in fixing.safe(findings) if fix.edits[0].span.source.name == NAME]
+        text = fixing.applied(case.text, [edit for fix in fixes for edit in fix.edits])
+        syntax = [finding for finding in findings_of(text) if finding.code.id.startswith("E1")]
+        assert len(syntax) <= len([finding for finding in findings if finding.code.id.startswith("E1")]), text

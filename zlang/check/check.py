@@ -21,10 +21,10 @@ from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.check.values import show
-from zlang.diagnostics import MOST, Code, Diagnostic, Severity
+from zlang.diagnostics import MOST, Code, Diagnostic, Fix, Severity
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.suggest import did_you_mean, nearest
+from zlang.suggest import Hint, did_you_mean, nearest
 from zlang.syntax import parse, tree
 from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
@@ -118,7 +118,7 @@ class _Checker:
     def _in_order(self) -> tuple[Diagnostic, ...]:
         unique = {(f.code, f.span.source.name, f.span.start, f.message): f for f in self.findings}
         order = {source.name: i for i, source in enumerate(self.sources)}
-        findings = sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start))
+        findings = _folded(sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start)))
         if len(findings) > MOST:
             findings[MOST:] = [Code.TOO_MANY.at(findings[MOST].span, limit=MOST)]
         return tuple(findings)
@@ -244,7 +244,8 @@ class _Checker:
                 why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is no name of a file"
                 why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
                 known = node.target in self.library.modules
-                hint = f"a module of the library has no quotes: `import {node.target}`" if known else ""
+                hint = Hint(f"a module of the library has no quotes: `import {node.target}`", target, node.target)
+                hint = hint if known else did_you_mean(target.strip('"'), self.library.modules)
                 self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
                 module.lacks_import = True
                 return
@@ -503,6 +504,28 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
     return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
 
+def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings, a name that is not there only once: at its first place, with the others beside it."""
+    folded: dict[object, Diagnostic] = {}
+    for number, finding in enumerate(findings):
+        is_name = finding.code in {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND}
+        key = (finding.code, finding.span.source.name, finding.message) if is_name else number
+        first = folded.get(key)
+        if first is None:
+            folded[key] = finding
+            continue
+        fixes = []
+        for one, other in zip(first.fixes, finding.fixes, strict=False):
+            edits = {edit.span.place: edit for edit in (*one.edits, *other.edits)}
+            fixes.append(Fix(one.title, tuple(edits.values()), one.is_safe))
+        shown = first.also(finding.span, "and here") if len(first.notes) < _SHOWN_PLACES else first
+        folded[key] = shown.mended_by(*fixes)
+    return list(folded.values())
+
+
+_SHOWN_PLACES = 3
+
+
 def shortest(path: str, paths: Iterable[str]) -> str:
     """The shortest end of a dotted path that no other path ends with."""
     parts = path.split(".")
@@ -617,8 +640,8 @@ class ModuleScope:
         home = self.checker.library.module_of(name)
         alias = self.module.libraries.get(home, "")
         if alias:
-            return f"here it is `{alias}.{name}`"
-        return f"the standard library has it: add `import {home}`" if home else ""
+            return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
+        return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""

@@ -7,7 +7,7 @@ from zlang.check.expressions import Expressions, constant, unknown
 from zlang.check.program import Expr, Symbol
 from zlang.check.types import NOTHING, Type
 from zlang.diagnostics import Code
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 
 EXAMPLES = {"share": "50%", "size": "4KiB", "duration": "60s", "count": "4", "string": '"text"'}
@@ -76,12 +76,12 @@ class Names(Expressions):
     def _report_unknown(self, node: tree.Name, name: str, expected: Type | None) -> None:
         words = [word.name for word in expected.words] if expected else []
         if words and expected == Type(words=expected.words if expected else ()) and self.given_to:
-            hint = did_you_mean(name, words) or f"it can be {expected}"
+            hint: str = did_you_mean(name, words) or f"it can be {expected}"
             self.report(Code.NOT_ALLOWED.at(node.span, name=self.given_to, value=f"`{name}`", hint=hint))
             return
         hint = did_you_mean(name, [*words, *self.scope.names()])
         if not hint and expected is not None and not expected.unknown and expected != NOTHING:
             hint = f"expected {expected}"
             if expected.scalars & {"string", "path", "version"}:
-                hint = f'a text is written `"{name}"`'
+                hint = Hint(f'a text is written `"{name}"`', name, f'"{name}"', is_safe=False)
         self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))

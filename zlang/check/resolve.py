@@ -22,8 +22,9 @@ from zlang.check.scope import Path
 from zlang.check.texts import Texts
 from zlang.check.types import NOTHING, STRING, Type, Variant
 from zlang.diagnostics import Code
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
+from zlang.units import Quantity
 
 
 class Resolver(Texts, Names, Operators, Declarations):
@@ -56,9 +57,7 @@ class Resolver(Texts, Names, Operators, Declarations):
         self.given_to = outer
         for leaf in resolved.leaves or (resolved,):
             if not expected.accepts(leaf.type):
-                hint = ""
-                if leaf.type.scalars & {"count", "number"} and expected.scalars & {"size", "duration", "share"}:
-                    hint = "give it a unit"
+                hint: str = _with_unit(leaf, expected) or _without_quotes(leaf, expected)
                 if "command" in expected.scalars and leaf.type == STRING:
                     hint = "write the command itself here, so that what is put into it is quoted"
                 self.report(Code.WRONG_TYPE.at(leaf.span, name=name, expected=expected, found=leaf.type, hint=hint))
@@ -195,3 +194,28 @@ class Resolver(Texts, Names, Operators, Declarations):
             return self._guard(node.span, at, lambda: values.bounded_list(known))
 
         return self._combined(node.span, listed, value, items)
+
+
+def _with_unit(leaf: Expr, expected: Type) -> Hint:
+    """What to write for a bare number where something with a unit is expected."""
+    wanted = [scalar for scalar in ("size", "duration", "share") if scalar in expected.scalars]
+    if not wanted or not leaf.type.scalars & {"count", "number"}:
+        return Hint("")
+    text = leaf.span.source.text[leaf.span.start : leaf.span.end]
+    known = leaf.value({}) if leaf.is_constant and text[:1].isdigit() else None
+    if not isinstance(known, Quantity):
+        return Hint("give it a unit")
+    amount = known.amount / 100 if wanted[0] == "share" else known.amount
+    written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
+    return Hint(f"give it a unit: `{written}`", text, written, is_safe=False)
+
+
+def _without_quotes(leaf: Expr, expected: Type) -> Hint:
+    """What to write for a text where one of some words is expected."""
+    word = leaf.value({}) if leaf.is_constant and leaf.type == STRING else None
+    text = leaf.span.source.text[leaf.span.start : leaf.span.end]
+    if not isinstance(word, str) or not text.startswith('"'):
+        return Hint("")
+    known = expected.variant(word)
+    is_word = (known is not None and known.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
+    return Hint(f"words are written without quotes: `{word}`", text, word) if is_word else Hint("")

@@ -68,11 +68,14 @@ def check(
     ] = "text",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="short for `--format json`")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="first mend what can be mended in one way only")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="only show what `--fix` would change")] = False,
 ) -> None:
     """Say all that is wrong with programs, at its place."""
     from zlang.cli import checking
 
-    raise typer.Exit(checking.check(files, settings, profile, "json" if as_json else form))
+    form = "json" if as_json else form
+    raise typer.Exit(checking.check(files, settings, profile, form, fix=fix, diff=diff))
 
 
 def explain(

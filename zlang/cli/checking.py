@@ -17,6 +17,7 @@ from zlang.errors import RunError
 from zlang.source import Source
 
 STANDARD = "-"
+STANDARD_INPUT = "standard input"
 TEXT = "text"
 _FORMATS = (TEXT, "short", "json", "sarif", "github")
 
@@ -32,8 +33,19 @@ def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
     return Overrides(values, profile)
 
 
-def check(files: list[str], settings: list[str] | None, profile: str | None, form: str) -> int:
-    """Report all findings of some programs; a finding in what several import is said once."""
+def check(
+    files: list[str],
+    settings: list[str] | None,
+    profile: str | None,
+    form: str,
+    *,
+    fix: bool = False,
+    diff: bool = False,
+) -> int:
+    """Report all findings of some programs, mended before with `fix`; a finding in what several import is said once.
+
+    With `diff` the only output is what `fix` would change.
+    """
     words.one_of("--format", form, _FORMATS)
     said = overrides(settings, profile)
     seen: set[tuple[object, ...]] = set()
@@ -42,7 +54,10 @@ def check(files: list[str], settings: list[str] | None, profile: str | None, for
     worst = 0
     for file in _programs(files, unread):
         try:
-            checked = pipeline.check(_read(file), said)
+            source = _read(file)
+            if fix or diff:
+                source = _mend(source, said, diff=diff)
+            checked = pipeline.check(source, said)
         except RunError as error:
             unread.append(error)
             continue
@@ -52,17 +67,37 @@ def check(files: list[str], settings: list[str] | None, profile: str | None, for
         fresh += new
         is_wrong = any(finding.code.severity is Severity.ERROR for finding in findings)
         worst = max(worst, int(is_wrong))
-        if form == TEXT:
-            report(new)
-            if not is_wrong:
+        if form == TEXT and not diff:
+            report(new, hint="`zlang check --fix` mends {}")
+            if not is_wrong and not (fix and file == STANDARD):
                 print(f"{render.visible(file)}: {counts}")
     for problem in unread:
         print(render.run_error(problem, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-    if form != TEXT:
+    if form != TEXT and not diff:
         from zlang.cli.formats_of_findings import FORMATS
 
         sys.stdout.writelines(FORMATS[form](fresh, unread))
     return 1 if unread else worst
+
+
+def _mend(source: Source, said: Overrides, *, diff: bool) -> Source:
+    """Make the safe fixes, or only show them. The program as it then is."""
+    from zlang.cli import fixing
+
+    mended = fixing.mended(source, said)
+    if diff:
+        changes = (words.difference(name, old, mended.after[name], "mended") for name, old in mended.before.items())
+        words.write("".join(line for lines in changes for line in lines))
+        return source
+    for name, old in mended.before.items():
+        if name != STANDARD_INPUT:
+            pipeline.mend(name, old, mended.after[name])
+        for title in mended.done[name]:
+            print(f"{render.visible(name)}: {render.visible(title)}", file=sys.stderr)
+    text = mended.after.get(source.name, source.text)
+    if source.name == STANDARD_INPUT:
+        words.write(text)
+    return Source(source.name, text)
 
 
 def _place(finding: Diagnostic) -> tuple[object, ...]:
@@ -95,7 +130,7 @@ def _read(file: str) -> Source:
     if file != STANDARD:
         return pipeline.read(file)
     try:
-        return Source("standard input", sys.stdin.buffer.read().decode())
+        return Source(STANDARD_INPUT, sys.stdin.buffer.read().decode())
     except UnicodeDecodeError:
         raise RunError("standard input is no UTF-8 text") from None
 
@@ -110,8 +145,8 @@ def with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
     return [*checked.findings, *findings], "; ".join(counts) or "no experiment, nothing wrong"
 
 
-def report(findings: Iterable[Diagnostic]) -> None:
-    """Print findings to standard error, and how many."""
+def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
+    """Print findings to standard error, and how many; with `hint` also how many have a safe fix."""
     shown = list(findings)
     colour = render.is_coloured(sys.stderr)
     for finding in shown:
@@ -119,8 +154,9 @@ def report(findings: Iterable[Diagnostic]) -> None:
     errors = sum(finding.code.severity is Severity.ERROR for finding in shown)
     warnings = len(shown) - errors
     parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    mendable = sum(any(fix.is_safe for fix in finding.fixes) for finding in shown)
     if parts:
-        print(", ".join(parts), file=sys.stderr)
+        print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)
 
 
 def sound(file: str, said: Overrides) -> Checked:

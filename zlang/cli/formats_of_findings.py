@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from zlang import __version__
 from zlang.cli import render
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import Code, Diagnostic, Fix
 from zlang.errors import RunError
 from zlang.source import Span
 
@@ -112,7 +112,31 @@ def _result(finding: Diagnostic) -> dict[str, object]:
     }
     if finding.notes:
         result["relatedLocations"] = [_location(note.span, note.text) for note in finding.notes]
+    if finding.fixes:
+        result["fixes"] = [_fix(fix) for fix in finding.fixes]
     return result
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    """A fix; whether it is safe is said in its property bag (3.8), for SARIF has no place for it."""
+    changes: dict[str, list[dict[str, object]]] = {}
+    for edit in fix.edits:
+        replacement = {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+        changes.setdefault(edit.span.source.name, []).append(replacement)
+    return {
+        "description": _message(fix.title),
+        "artifactChanges": [
+            {"artifactLocation": {"uri": _uri(name)}, "replacements": replacements}
+            for name, replacements in changes.items()
+        ],
+        "properties": {"applicability": fix.applicability},
+    }
+
+
+def _region(span: Span) -> dict[str, object]:
+    line, column = span.source.position(span.start)
+    last, end = span.source.position(max(span.start, span.end))
+    return {"startLine": line, "startColumn": column, "endLine": last, "endColumn": end}
 
 
 def _location(span: Span, text: str) -> dict[str, object]:
@@ -120,10 +144,7 @@ def _location(span: Span, text: str) -> dict[str, object]:
     said = {"message": _message(text)} if text else {}
     if name.startswith("--"):  # a word of the command line, which is no artifact
         return {"logicalLocations": [{"fullyQualifiedName": name}], **said}
-    line, column = span.source.position(span.start)
-    last, end = span.source.position(max(span.start, span.end))
-    region = {"startLine": line, "startColumn": column, "endLine": last, "endColumn": end}
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(name)}, "region": region}, **said}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(name)}, "region": _region(span)}, **said}
 
 
 def _uri(name: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
-from collections.abc import Iterator
 
 from zlang import pipeline
-from zlang.cli import checking, render
+from zlang.cli import checking, render, words
 from zlang.errors import RunError
 from zlang.source import Source
 
@@ -34,13 +32,13 @@ def _one(file: str, *, check: bool, diff: bool) -> int:
         return 1
     is_other = formatted.text != source.text
     if diff:
-        _write("".join(_difference(source, formatted.text)))
+        words.write("".join(words.difference(source.name, source.text, formatted.text, "formatted")))
     if check or diff:
         if is_other and check and not diff:
             print(render.visible(source.name))
         return int(is_other and check)
     if file == STANDARD:
-        _write(formatted.text)
+        words.write(formatted.text)
     elif is_other:
         pipeline.rewrite(file, formatted.text)
         print(f"{render.visible(file)}: formatted")
@@ -52,22 +50,3 @@ def _standard_input() -> Source:
         return Source("standard input", sys.stdin.buffer.read().decode())
     except UnicodeDecodeError:
         raise RunError("standard input is no UTF-8 text") from None
-
-
-def _difference(source: Source, text: str) -> Iterator[str]:
-    """What changes, as patch(1) takes it."""
-    old, new = (_lines(one) for one in (source.text, text))
-    for line in difflib.unified_diff(old, new, source.name, f"{source.name} (formatted)"):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _lines(text: str) -> list[str]:
-    *ended, rest = text.split("\n")
-    return [f"{line}\n" for line in ended] + ([rest] if rest else [])
-
-
-def _write(text: str) -> None:
-    """Bytes, so that standard output has the text's newlines whatever the locale says."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.flush()

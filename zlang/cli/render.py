@@ -73,6 +73,14 @@ def as_json(finding: Diagnostic) -> dict[str, object]:
         **_place(finding.span),
         "label": finding.label,
         "hint": finding.hint,
+        "fixes": [
+            {
+                "title": fix.title,
+                "applicability": fix.applicability,
+                "edits": [{**_place(edit.span), "text": edit.text} for edit in fix.edits],
+            }
+            for fix in finding.fixes
+        ],
         "notes": [{"message": note.text, **_place(note.span)} for note in finding.notes],
     }
 

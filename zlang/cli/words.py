@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import typer
@@ -95,3 +97,21 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
+    """What changes in a file, as patch(1) takes it."""
+    for line in difflib.unified_diff(_lines(old), _lines(new), name, f"{name} ({how})"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    *ended, rest = text.split("\n")
+    return [f"{line}\n" for line in ended] + ([rest] if rest else [])
+
+
+def write(text: str) -> None:
+    """Bytes, so that standard output has the text's newlines whatever the locale says."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.flush()

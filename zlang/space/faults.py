@@ -190,7 +190,7 @@ def _folded(
         some = levels if is_exact else [{first.levels[i]} for i in decisive]
         conditions = [_is(factor, which) for factor, which in zip(factors, some, strict=True)]
         message += f", {'' if is_exact else 'such as '}where {' and '.join(conditions)}"
-    finding = Diagnostic(faults[0].code, faults[0].span, message, faults[0].label, faults[0].hint, faults[0].notes)
+    finding = faults[0].saying(message)
     for i, factor in list(zip(decisive, factors, strict=True))[:_NOTED]:
         index = first.levels[i]
         if index is not None:

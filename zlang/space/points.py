@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from zlang.check import values
 from zlang.check.program import Experiment, Expr, FactorDef, Point, Symbol
-from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.diagnostics import Code, ProgramError
 from zlang.space import designs, space
 from zlang.space.designs import Plots, TooManyCombinations
 from zlang.space.space import Condition, Space, TooConnected
@@ -84,8 +84,6 @@ def _held(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
             at = " and ".join(f"`{name_of(factor)}` is {shown(factor, index)}" for factor, index in known)
             found = error.diagnostic
             message = f"{found.message}, where {at}" if at else found.message
-            raise ProgramError(
-                Diagnostic(found.code, found.span, message, found.label, found.hint, found.notes)
-            ) from None
+            raise ProgramError(found.saying(message)) from None
 
     return holds

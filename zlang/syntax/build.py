@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from zlang import units
 from zlang.diagnostics import Code, Diagnostic
 from zlang.source import Source, Span
+from zlang.suggest import Hint
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token
 
@@ -453,7 +454,8 @@ def text_of(driver: Driver, token: Token) -> tree.Text:
                 parts.append(inner)
         elif text in {"{", "}"}:
             span = Span(driver.source, start, position)
-            driver.report(Code.BAD_INTERPOLATION.at(span, brace=text, hint=f"write `{text}{text}` for a `{text}`"))
+            hint = Hint(f"write `{text}{text}` for a `{text}`", text, text * 2, is_safe=False)
+            driver.report(Code.BAD_INTERPOLATION.at(span, brace=text, hint=hint))
         elif text.startswith("\\") and not verbatim:
             parts.append(_escape(driver, piece))
         else:

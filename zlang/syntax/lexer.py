@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from zlang.diagnostics import MOST, Code, Diagnostic
 from zlang.record import Record
 from zlang.source import Source, Span
+from zlang.suggest import Hint
 from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
 
@@ -156,7 +157,10 @@ class _Lexer:
         if text[begin] == "'" and (ends := _SINGLE_QUOTED.match(text, begin, self.limit)):
             self.position = ends.end()
             quoted = Span(self.source, begin, self.position)
-            self._report(Code.BAD_CHARACTER.at(quoted, character="'", hint=_INSTEAD["'"]))
+            inner = ends.group()[1:-1]
+            is_plain = not set(inner) & set('"\\{}')
+            hint = Hint(_INSTEAD["'"], ends.group(), f'"{inner}"') if is_plain else _INSTEAD["'"]
+            self._report(Code.BAD_CHARACTER.at(quoted, character="'", hint=hint))
             self._add("STRING", '""', begin)
             return
         self.position = begin + 1
@@ -165,6 +169,8 @@ class _Lexer:
         letter = "names begin with one of the letters a to z" if text[begin].isalpha() else "remove it"
         hint = _INSTEAD.get(text[begin], letter)
         span = Span(self.source, begin, self.position)
+        if text[begin] in _WRITTEN and not text.startswith("=", self.position):
+            hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
 
     def _report(self, finding: Diagnostic) -> None:
@@ -177,6 +183,7 @@ class _Lexer:
 
 
 _SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
+_WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {
     ";": "fields are separated by spaces or stand on lines of their own",
     "'": 'texts are written in `"`',

@@ -7,10 +7,11 @@ left out, and reading goes on at the next line of the innermost block that is op
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from zlang.diagnostics import MOST, Code, Diagnostic
+from zlang.diagnostics import MOST, Code, Diagnostic, Edit, Fix
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
@@ -178,13 +179,16 @@ class Driver:
             return
         headless = self._headless(stack, token)
         if headless is not None:
-            self.report(Code.UNEXPECTED.at(headless, expected="`{`", found="the end of the line"))
+            fix = Fix("add a `{`", (Edit(headless, " {"),), is_safe=True)
+            finding = Code.UNEXPECTED.at(headless, expected="`{`", found="the end of the line")
+            self.report(finding.mended_by(fix))
             return
         if self._is_at_edge(token):
             self.excused.update(part.start for part in stack if part.symbol == "LBRACE")
         expected = self._expected(stack)
         hint = self._hint(stack, token, expected)
-        self.report(Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint))
+        finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint)
+        self.report(finding.mended_by(*finding.fixes, *self._fixes(token, expected)))
 
     def _unclosed(self, stack: list[_Part], token: Token) -> Diagnostic | None:
         """The bracket that is to blame where a block runs into the end, or into what can only begin a line."""
@@ -199,8 +203,19 @@ class Driver:
             span = Span(self.source, last.start, last.start + 1)
             closing = {"{": "}", "(": ")", "[": "]"}[self.source.text[last.start]]
             opening = self.source.text[last.start]
-            return Code.UNCLOSED.at(span, opening=opening, label="opened here", hint=f"add a `{closing}`")
+            fix = Fix(f"add a `{closing}`", (self._closing(last, stack[-1], token, closing),), is_safe=False)
+            hint = f"add a `{closing}`"
+            return Code.UNCLOSED.at(span, opening=opening, label="opened here", hint=hint).mended_by(fix)
         return None
+
+    def _closing(self, opened: _Part, last: _Part, token: Token, sign: str) -> Edit:
+        """The edit that closes a bracket: behind what was read last, or a block's brace on a line of its own."""
+        text = self.source.text
+        end = max(opened.start + 1, opened.start + len(text[opened.start : last.end].rstrip()))
+        if sign != "}" or ("\n" not in text[opened.start : end] and "#" not in text[opened.start : end]):
+            return Edit(Span(self.source, end, end), f" {sign}" if sign == "}" else sign)
+        place = Span(self.source, token.start, token.start)
+        return Edit(place, "}\n" if token.type != END or text.endswith("\n") else "\n}\n")
 
     def _headless(self, stack: list[_Part], token: Token) -> Span | None:
         """The end of the declaration whose `{` is missing, where a field stands that has no declaration."""
@@ -290,6 +305,16 @@ class Driver:
             return f"a field is written `{token.text} = …`"
         return ""
 
+    def _fixes(self, token: Token, expected: str) -> Iterator[Fix]:
+        """What would mend a sign between a name and its value, or between fields."""
+        if not expected.startswith("`name"):
+            return
+        if token.type == "COMMA":
+            yield Fix("leave the comma away", (Edit(Span(self.source, token.start, token.end), ""),), is_safe=True)
+        sign = _NO_EQUAL_SIGN.match(self.source.text, token.end) if token.type == "NAME" else None
+        if sign:
+            yield Fix(f"write `{token.text} = …`", (Edit(Span(self.source, *sign.span()), " = "),), is_safe=True)
+
     def _recover(self, stack: list[_Part], tokens: list[Token], position: int) -> int | None:
         """Drop the broken item; the position of the token at which reading goes on, None at the end."""
         token = tokens[position]
@@ -355,6 +380,8 @@ _SETTLING = 3
 """How many tokens have to be read after a recovery within a line before something wrong there is news (as in yacc)."""
 _SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
+_NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
+"""What stands between a name and its value instead of `=`."""
 _SINGLE = {
     "RPAR": "`)`",
     "RSQB": "`]`",
