@@ -244,3 +244,25 @@ def test_doctor_saves_the_machine_as_a_host(zlang: Zlang) -> None:
     memory = f"where {name}.ram > 1MiB and {name}.cores >= 1"
     zlang("check", zlang.program(f"{text}experiment e {{ on = here  run = look  {memory} }}\n"))
     assert "is there already" in zlang("doctor", "--save", "box.zexp", code=1).err
+
+
+BY_HAND = """
+kind cards: resource {
+  property count: count { required = on  cost = manual  ask = "fit {count} cards"  doc = "how many" }
+  offers dir = "."
+}
+cards box { count = 0 | 1 }
+shell look { command = "ls"  writes = off }
+experiment e { on = box  run = look }
+"""
+
+
+def test_where_nobody_is_there_to_do_something_the_run_waits_to_be_resumed(zlang: Zlang) -> None:
+    stopped = zlang("run", zlang.program(BY_HAND), "--yes", code=1)
+    (text,) = re.findall("please: (fit [01] cards)\n", stopped.err)
+    assert f"the run waits for somebody: {text}" in stopped.err
+    assert f"please: {text}\n" in zlang("resume", code=1).err
+    other = zlang("resume", "--yes", code=1)
+    assert f"please: {text}\n" not in other.err
+    assert f"please: fit {1 - int(text[4])} cards\n" in other.err
+    assert "2 of 2 trials count" in zlang("resume", "--yes").out

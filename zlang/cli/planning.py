@@ -75,9 +75,8 @@ def _overview(planned: Planned, program: str) -> None:
     print()
     plots = planned.schedule.plots.count
     print("will be created, and removed again:")
-    for setup in setups:
-        if setup.creates:
-            print(f"  {visible(setup.creates)}")
+    for creates in dict.fromkeys(setup.creates for setup in setups if setup.creates):
+        print(f"  {visible(creates)}")
     if not any(setup.creates for setup in setups):
         print("  nothing")
     elif plots > len(setups):
