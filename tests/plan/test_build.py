@@ -74,6 +74,24 @@ def test_no_replicate_replays_the_offsets_of_another() -> None:
     assert len(seeds) == len(commands) == 12
 
 
+def test_replicates_replay_the_offsets_of_the_first_where_they_are_told_to() -> None:
+    def seeds(plan: Plan) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for trial in trials(plan):
+            words = [word for step in trial.steps for word in step.command.split()]
+            assert not any(word.startswith("--seed") for word in words)
+            found.setdefault(trial.identity, set()).update(word for word in words if word.startswith("--randseed="))
+        return found
+
+    told = (READS.replace("iodepth", f"seed = {word}  iodepth") for word in ("fresh", "replay"))
+    fresh, replayed = map(seeds, map(plan_of, told))
+    assert {len(drawn) for drawn in fresh.values()} == {2}
+    assert {len(drawn) for drawn in replayed.values()} == {1}
+    assert len({seed for drawn in replayed.values() for seed in drawn}) == len(replayed) == len(fresh)
+    assert seeds(plan_of(READS)) == fresh
+    assert not fresh.keys() & replayed.keys()
+
+
 def test_a_trial_flushes_verifies_collects_and_measures() -> None:
     for trial in trials(plan_of(READS)):
         actions = [step.action for step in trial.steps]

@@ -7,7 +7,7 @@ from typing import Any
 
 from zlang import units
 from zlang.check import values
-from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Value
+from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Symbol, Value
 from zlang.check.scope import Path
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
@@ -84,12 +84,14 @@ class InstanceBuilder:
             value = field.value(point)
             if not isinstance(value, Absent):
                 given[name] = value
+        replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
         self.kind_digest = self.kind_digest or values.template_digest(self.kind)
-        digest = values.digest(self.kind_digest, on.digest if on else "", text)
-        return Instance(self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
+        digest = values.digest(self.kind_digest, on.digest if on else "", text, *(["replay"] if replays else []))
+        thing = (self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
+        return Instance(*thing, replays)
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:

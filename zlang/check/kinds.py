@@ -24,6 +24,7 @@ from zlang.check.program import (
     Kind,
     PropertyDef,
     ReaderDef,
+    Symbol,
     Value,
     Variable,
 )
@@ -79,19 +80,24 @@ class _Properties(Mapping[str, PropertyDef]):
         self._resolve = resolve
         self._known: dict[str, PropertyDef] = {}
 
+    def add(self, definition: PropertyDef) -> None:
+        """A property that the declaration does not have."""
+        self._known[definition.name] = definition
+
     def __getitem__(self, name: str) -> PropertyDef:
         if name not in self._known:
             self._known[name] = self._resolve(self._nodes[name])
         return self._known[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes
+        return name in self._nodes or name in self._known
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._nodes)
+        yield from self._nodes
+        yield from [name for name in self._known if name not in self._nodes]
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return sum(1 for _ in self)
 
 
 class _KindBuilder:
@@ -103,6 +109,7 @@ class _KindBuilder:
         self.option: tuple[str | Expr, ...] = ()
         self.pending: list[str] = []
         self.may_name_itself = False
+        self.draws = False
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = _listed(node, "lists")
         self.phases = _listed(node, "phases")
@@ -165,7 +172,15 @@ class _KindBuilder:
             self._said(),
             any(isinstance(i, tree.Field) and i.name.text == "carries_one" and _is_on(i) for i in node.items),
             self.phases,
+            self._draws(),
         )
+
+    def _draws(self) -> bool:
+        """Whether it is a workload that draws by a seed, which then is a property of it."""
+        draws = self.draws and self.node.role.text == "workload"
+        if draws:
+            self.properties.add(_seed(self.node.name.span))
+        return draws
 
     def _known_phases(self, item: tree.Field) -> None:
         own = [action.name.text for action in self.node.items if isinstance(action, tree.ActionDef)]
@@ -346,6 +361,13 @@ class _KindBuilder:
         return str(item.value)
 
 
+def _seed(span: Span) -> PropertyDef:
+    """What every workload has that draws by a seed."""
+    words = Type(words=(Variant("fresh"), Variant("replay")))
+    doc = "whether each replicate draws offsets of its own, or repeats those of the first"
+    return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
+
+
 class _KindScope:
     """The names that the templates of a kind may use."""
 
@@ -372,6 +394,7 @@ class _KindScope:
         if name in builder.lists:
             return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
         if name in _CONTEXT:
+            builder.draws = builder.draws or name == "seed"
             return Expr(span, UNKNOWN, lambda frame: frame.context.get(name, ABSENT))
         return None
 

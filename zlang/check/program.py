@@ -74,7 +74,8 @@ STATES = ("cold", "hot", "property")
 class Instance:
     """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on.
 
-    `span` is where it is declared, `places` where each of its values is given.
+    `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
+    replicate what it did in the first.
     """
 
     kind: Kind
@@ -86,6 +87,7 @@ class Instance:
     digest: str
     span: Span | None = None
     places: Mapping[str, Span] = field(default_factory=dict)
+    replays: bool = False
 
 
 Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
@@ -195,7 +197,8 @@ class Kind:
     """A kind: role, properties, what it offers and needs, and what it does.
 
     `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands
-    on it. `phases` are what a protocol does: actions of the target's kinds, or its own.
+    on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that `draws` by a
+    seed has the property `seed` from the language.
     """
 
     name: str
@@ -214,6 +217,7 @@ class Kind:
     said: str
     carries_one: bool = False
     phases: tuple[str, ...] = ()
+    draws: bool = False
 
     def action(self, name: str, platform: str, state: str = "") -> ActionDef | None:
         """The action of that name for a state, for this platform where there is one for it."""

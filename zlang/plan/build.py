@@ -127,8 +127,9 @@ class _Cast:
     identity: str
 
     def frame(self, seed: int, replicate: int) -> Frame:
-        """Where the workload's templates are filled in; every replicate draws its own offsets."""
-        return drawn_frame(self.workload, self.on, values.digest(str(seed), self.identity, str(replicate)))
+        """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""
+        drawn_for = [] if self.workload.replays else [str(replicate)]
+        return drawn_frame(self.workload, self.on, values.digest(str(seed), self.identity, *drawn_for))
 
 
 def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
