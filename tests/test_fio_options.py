@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tools import generate_fio
+from tools import generate_fio, generated
 from zlang import units
 
 OPTIONS = generate_fio.load()
@@ -156,5 +156,5 @@ def test_a_string_that_has_no_default_has_a_sample() -> None:
 @pytest.mark.parametrize("member", PROPERTIES, ids=lambda member: member.name)
 def test_doc_is_one_short_sentence(member: generate_fio.Property) -> None:
     doc = dict(member.attributes)["doc"]
-    assert len(doc) <= generate_fio.WIDTH - len("    doc = ")
+    assert len(doc) <= generated.WIDTH - len("    doc = ")
     assert not doc.endswith('."') or doc.endswith('..."')

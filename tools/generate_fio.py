@@ -25,13 +25,11 @@ from typing import TypedDict
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools.generated import write_or_check  # noqa: E402 - found only by the line above
+from tools.generated import WIDTH, quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - found only by the line above
 
 DATA = ROOT / "stdlib/data/fio_options.json"
 LIBRARY = ROOT / "stdlib/fio.zexp"
 BEGIN = "  # begin generated properties: tools/generate_fio.py"
-END = "  # end generated properties"
-WIDTH = 110
 
 
 def each(names: str, value: str) -> dict[str, str]:
@@ -260,7 +258,6 @@ CATEGORIES = {
 
 OLDEST = (3, 0)
 WORD = re.compile(r"[A-Za-z_]\w*(?:-\w+)*")
-SIZES = [(1024**n, f"{prefix}iB") for n, prefix in zip(range(6, 0, -1), "EPTGMK", strict=True)]
 LARGER = {"us": ("ms", 1000), "ms": ("s", 1000)}
 
 
@@ -457,20 +454,10 @@ def literal(text: str, kind: str, unit: str) -> str:
     return spelled.get(kind, text)
 
 
-def size_literal(amount: int) -> str:
-    return next((f"{amount // n}{unit}" for n, unit in SIZES if amount and amount % n == 0), f"{amount}B")
-
-
 def duration_literal(amount: int, unit: str) -> str:
     while amount and unit in LARGER and amount % LARGER[unit][1] == 0:
         unit, amount = LARGER[unit][0], amount // LARGER[unit][1]
     return f"{amount}{unit}"
-
-
-def quoted(text: str) -> str:
-    """A string of the language: braces are doubled, because they hold expressions."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("{", "{{").replace("}", "}}")
-    return f'"{escaped}"'
 
 
 # --- the text ----------------------------------------------------------------------------------------------------
@@ -483,31 +470,11 @@ def region(options: Options) -> str:
     for title, members in sections(options):
         lines += ["", f"  # {title}"]
         for member in members:
-            lines += written(member)
+            lines += written(member.name, member.type, member.attributes)
     lines += ["", "  # Options of fio that are left out, and why:"]
     for names, reason in left_out(options):
         lines += textwrap.wrap(f"{names}: {reason}", WIDTH - 6, initial_indent="  # - ", subsequent_indent="  #   ")
     return "".join(f"{line}\n" for line in [*lines[1:], ""])
-
-
-def written(member: Property) -> list[str]:
-    """The property on one line, or with a line for each attribute if that is too long."""
-    attributes = [f"{key} = {text}" for key, text in member.attributes]
-    line = f"  property {member.name}: {member.type} {{ {'  '.join(attributes)} }}"
-    if len(line) < WIDTH:
-        return [line]
-    head = textwrap.wrap(f"  property {member.name}: {member.type}", WIDTH - 2, subsequent_indent="    ")
-    head = with_leading_bars(head)
-    return [*head[:-1], f"{head[-1]} {{", *(f"    {attribute}" for attribute in attributes), "  }"]
-
-
-def with_leading_bars(lines: list[str]) -> list[str]:
-    """Wrapped types with the `|` at the front: only so does the language read on from the line above."""
-    moved = [line.removesuffix(" |") for line in lines]
-    for number in range(1, len(lines)):
-        if lines[number - 1].endswith(" |"):
-            moved[number] = f"    | {moved[number].strip()}"
-    return moved
 
 
 def check_tables(options: Options) -> None:
@@ -528,15 +495,5 @@ def check_tables(options: Options) -> None:
         raise AssertionError(message)
 
 
-def replaced(text: str, new: str) -> str:
-    """The file with the region between the markers renewed; all else stays."""
-    head, begin, rest = text.partition(f"{BEGIN}\n")
-    _, end, tail = rest.partition(f"{END}\n")
-    if not begin or not end:
-        message = f"{LIBRARY.name} lacks a line `{BEGIN.strip()}` or `{END.strip()}`"
-        raise SystemExit(message)
-    return f"{head}{begin}{new}{end}{tail}"
-
-
 if __name__ == "__main__":
-    sys.exit(write_or_check(LIBRARY, replaced(LIBRARY.read_text("utf-8"), region(load())), sys.argv[1:]))
+    sys.exit(write_or_check(LIBRARY, replaced(LIBRARY.read_text("utf-8"), BEGIN, region(load())), sys.argv[1:]))

@@ -1,10 +1,16 @@
-"""What the generators of documents share: write a page, or with `--check` say whether it is up to date."""
+"""What the generators share: write a file, or with `--check` say whether it is up to date; the text of properties."""
 
 from __future__ import annotations
 
 import difflib
 import sys
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
+
+END = "  # end generated properties"
+WIDTH = 110
+SIZES = [(1024**n, f"{prefix}iB") for n, prefix in zip(range(6, 0, -1), "EPTGMK", strict=True)]
 
 
 def write_or_check(page: Path, new: str, arguments: list[str]) -> int:
@@ -17,3 +23,47 @@ def write_or_check(page: Path, new: str, arguments: list[str]) -> int:
     diff = difflib.unified_diff(old.splitlines(), new.splitlines(), "there", "generated", lineterm="")
     sys.stdout.writelines(f"{line}\n" for line in diff)
     return int(old != new)
+
+
+# --- properties of kinds -----------------------------------------------------------------------------------------
+
+
+def written(name: str, kind: str, attributes: Iterable[tuple[str, str]]) -> list[str]:
+    """A property on one line, or with a line for each attribute if that is too long."""
+    said = [f"{key} = {text}" for key, text in attributes]
+    line = f"  property {name}: {kind} {{ {'  '.join(said)} }}"
+    if len(line) < WIDTH:
+        return [line]
+    head = textwrap.wrap(f"  property {name}: {kind}", WIDTH - 2, subsequent_indent="    ", break_on_hyphens=False)
+    head = with_leading_bars(head)
+    return [*head[:-1], f"{head[-1]} {{", *(f"    {attribute}" for attribute in said), "  }"]
+
+
+def with_leading_bars(lines: list[str]) -> list[str]:
+    """Wrapped types with the `|` at the front: only so does the language read on from the line above."""
+    moved = [line.removesuffix(" |") for line in lines]
+    for number in range(1, len(lines)):
+        if lines[number - 1].endswith(" |"):
+            moved[number] = f"    | {moved[number].strip()}"
+    return moved
+
+
+def size_literal(amount: int) -> str:
+    """A number of bytes as it is written in the language."""
+    return next((f"{amount // n}{unit}" for n, unit in SIZES if amount and amount % n == 0), f"{amount}B")
+
+
+def quoted(text: str) -> str:
+    """A string of the language: braces are doubled, because they hold expressions."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("{", "{{").replace("}", "}}")
+    return f'"{escaped}"'
+
+
+def replaced(text: str, begin: str, new: str) -> str:
+    """A text with the region renewed that begins after the line `begin`; all else stays."""
+    head, begun, rest = text.partition(f"{begin}\n")
+    _, end, tail = rest.partition(f"{END}\n")
+    if not begun or not end:
+        message = f"there is no line `{begin.strip()}`, or no `{END.strip()}` after it"
+        raise SystemExit(message)
+    return f"{head}{begun}{new}{end}{tail}"

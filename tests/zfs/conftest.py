@@ -20,12 +20,12 @@ def zfs_fuse(tmp_path: Path) -> Iterator[ZfsFuse]:
     script = Path(__file__).parent / "private_zfs_fuse.sh"
     daemon = subprocess.Popen(["unshare", "--mount", "sh", script, tmp_path, str(ARC_MB)])
     here = ZfsFuse(daemon.pid, tmp_path)
-    deadline = time.monotonic() + 20
-    while subprocess.run(here.command("zpool", "list"), capture_output=True).returncode != 0:
-        assert daemon.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
     try:
+        deadline = time.monotonic() + 20
+        while subprocess.run(here.command("zpool", "list"), capture_output=True).returncode != 0:
+            assert daemon.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         yield here
         assert here.pools() == []
         assert list(tmp_path.glob("zlang-*")) == []

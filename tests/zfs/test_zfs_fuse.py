@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
 from private_daemon import ZfsFuse
+
+from tools import generate_zfs
+
+EVIDENCE = "0 bytes of data in the ARC 0 bytes of the devices, 0 bytes resident"
 
 SWEEP = """
 import fio
 import zfs
 
 dir here { path = "." }
-pool tank on here { size = 64MiB  ashift = 9 }
+pool tank on here { size = 64MiB }
 dataset volume on tank {
   recordsize   = 8KiB | 128KiB
   compression  = off | gzip
@@ -21,10 +33,209 @@ fio reads { rw = randread  bs = 8KiB  io_size = 256KiB }
 experiment sweep { on = data  run = reads  cache = cold }
 """
 
+ONE = """
+import fio
+import zfs
+
+dir here {{ path = "." }}
+pool tank on here {{ size = 64MiB  allocation = sparse  {pool} }}
+dataset volume on tank {{ {dataset} }}
+file data on volume {{ size = 1MiB }}
+fio reads {{ rw = read  bs = 64KiB }}
+experiment one {{ on = data  run = reads  cache = cold }}
+"""
+
+# What is measured stands still in `sleep`, so that the run can be stopped in the midst of it.
+SLOW = """
+import zfs
+
+dir here { path = "." }
+pool tank on here { size = 64MiB  allocation = sparse }
+dataset volume on tank
+shell waits { command = "touch running; sleep 60"  writes = off }
+experiment slow { on = volume  run = waits }
+"""
+
+POOLS = [
+    "layout = mirror  log = mirror(2)  side = 64MiB  ashift = 9  failmode = continue",
+    "layout = raidz1  groups = 2  cache = 1  ashift = 12  autoexpand = on  autoreplace = on",
+    "layout = raidz2  log = stripe(1)  delegation = off  listsnapshots = on  ashift = 13",
+    "layout = raidz3  devices = 5  failmode = panic",
+]
+
+DATASETS = [
+    """
+      recordsize = 512B  checksum = fletcher2  copies = 2  secondarycache = none  logbias = throughput  atime = off
+      xattr = off  casesensitivity = mixed  normalization = formD  utf8only = on  quota = 40MiB  refquota = 30MiB
+      reservation = 1MiB  refreservation = 2MiB  compression = gzip-9  dedup = verify  primarycache = metadata
+    """,
+    "recordsize = 64KiB  checksum = sha256  compression = zle  dedup = on  primarycache = none  copies = 3",
+]
+
+
+def one(pool: str = "", dataset: str = "") -> str:
+    return ONE.format(pool=pool, dataset=dataset)
+
 
 def test_a_sweep_over_properties_of_a_dataset(zfs_fuse: ZfsFuse) -> None:
     zfs_fuse.run(SWEEP)
     assert zfs_fuse.failed() == []
     sql = "select cache_state, cache_evidence, count(*) from trials where read_iops > 0 group by 1, 2"
-    evidence = "0 bytes of data in the ARC 0 bytes of the devices, 0 bytes resident"
-    assert zfs_fuse.answers(sql) == [["cold", evidence, 16]]
+    assert zfs_fuse.answers(sql) == [["cold", EVIDENCE, 16]]
+
+
+def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
+    (zfs_fuse.place / "sweep.zexp").write_text(SWEEP.replace("off | on", "off"), "utf-8")
+    (zfs_fuse.place / "plan.sh").write_text(zfs_fuse.zlang("plan", "sweep.zexp", "--emit", "sh"), "utf-8")
+    zfs_fuse.say("dash", "plan.sh")
+    zfs_fuse.zlang("ingest", "runs")
+    assert zfs_fuse.answers("select cache_state, count(*) from trials group by 1") == [["cold", 8]]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_properties_of_a_pool_are_read_back(zfs_fuse: ZfsFuse, pool: str) -> None:
+    zfs_fuse.run(one(pool))
+    assert zfs_fuse.failed() == []
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_properties_of_a_dataset_are_read_back(zfs_fuse: ZfsFuse, dataset: str) -> None:
+    zfs_fuse.run(one(dataset=dataset))
+    assert zfs_fuse.failed() == []
+
+
+@pytest.mark.parametrize(("kind", "tried"), [("pool", POOLS), ("dataset", DATASETS)])
+def test_no_property_of_zfs_fuse_is_left_out(kind: str, tried: list[str]) -> None:
+    given = set(re.findall(r"(\w+) =", " ".join(tried)))
+    known = [each for each in generate_zfs.properties(kind) if "since" not in dict(each.attributes)]
+    assert {each.name for each in known} - given == set()
+
+
+@pytest.mark.parametrize(
+    ("pool", "dataset", "said"),
+    [
+        ("", "recordsize = 1000B", "'recordsize' must be power of 2 from 512 to 128k"),
+        ("", "compression = zstd-19", "'compression' must be one of 'on | off | lzjb"),
+        ("", "sync = disabled", "invalid property 'sync'"),
+        ("layout = raidz3  devices = 3", "", "invalid vdev specification: raidz3 requires at least 4 devices"),
+        ("special = mirror(2)", "", "must be a full path or shorthand device name"),
+        ('called = "rpool"', "", "called and at are for a pool that is given"),
+    ],
+)
+def test_what_the_tool_says_against_it(zfs_fuse: ZfsFuse, pool: str, dataset: str, said: str) -> None:
+    zfs_fuse.run(one(pool, dataset), code=1)
+    assert said in zfs_fuse.failed()[0]
+
+
+def test_what_is_not_in_force_is_an_error_with_both_values(zfs_fuse: ZfsFuse) -> None:
+    meddle = """
+    shell meddles { command = "zfs set atime=on \\"$(df --output=source . | tail -n 1)\\"" }
+    experiment meddled { on = data  before = meddles  run = reads }
+    """
+    zfs_fuse.run(one(dataset="atime = off").replace("experiment one", "experiment other") + meddle, code=None)
+    zfs_fuse.zlang("run", "program.zexp", "--experiment", "meddled", "--yes", code=1)
+    assert zfs_fuse.failed() == ["property-volume: `atime=on`, not `atime=off`"]
+
+
+def test_a_place_with_a_hostile_name(zfs_fuse: ZfsFuse) -> None:
+    place = zfs_fuse.place / 'it\'s "$HOME"; é *'
+    place.mkdir()
+    zfs_fuse.run(one("cache = 1").replace('path = "."', 'path = "./it\'s \\"$HOME\\"; é *"'))
+    assert zfs_fuse.failed() == []
+    assert list(place.iterdir()) == []
+
+
+def test_live_properties_are_set_while_the_data_stay(zfs_fuse: ZfsFuse) -> None:
+    zfs_fuse.run(one(dataset="primarycache = all | none | metadata  atime = off | on"))
+    journal = next(zfs_fuse.place.glob("runs/*/journal.jsonl")).read_text("utf-8")
+    assert journal.count('"made"') == 4
+    assert journal.count('"altered"') == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_when_a_run_is_stopped(zfs_fuse: ZfsFuse, number: signal.Signals) -> None:
+    (zfs_fuse.place / "slow.zexp").write_text(SLOW, "utf-8")
+    run = started(zfs_fuse, "run", "slow.zexp", "--yes")
+    run.send_signal(number)
+    run.communicate(timeout=60)
+    if number is signal.SIGKILL:
+        assert len(zfs_fuse.pools()) == 1
+        resumed = started(zfs_fuse, "resume", zfs_fuse.last_run())
+        resumed.send_signal(signal.SIGINT)
+        resumed.communicate(timeout=60)
+
+
+def test_a_pool_that_was_left_exported_is_removed(zfs_fuse: ZfsFuse) -> None:
+    (zfs_fuse.place / "slow.zexp").write_text(SLOW, "utf-8")
+    run = started(zfs_fuse, "run", "slow.zexp", "--yes")
+    run.kill()
+    run.communicate(timeout=60)
+    end_workers(zfs_fuse)
+    (pool,) = zfs_fuse.pools()
+    export(zfs_fuse, pool)
+    resumed = started(zfs_fuse, "resume", zfs_fuse.last_run())
+    resumed.send_signal(signal.SIGINT)
+    resumed.communicate(timeout=60)
+
+
+def test_what_does_not_bear_the_mark_is_left_alone(zfs_fuse: ZfsFuse) -> None:
+    program = SLOW.replace("sleep 60", 'zfs set org.zlang:run=another \\"$(df --output=source . | tail -n 1)\\"')
+    said = zfs_fuse.run(program, code=None)
+    assert "is not of this run" in said.replace("\n", " ")
+    (pool,) = zfs_fuse.pools()
+    dataset = zfs_fuse.say("zfs", "list", "-H", "-o", "name", "-r", pool).split()[1]
+    run = zfs_fuse.last_run()
+    zfs_fuse.say("zfs", "set", f"org.zlang:run={run}", dataset)
+    zfs_fuse.zlang("resume", run, code=None)
+
+
+def test_a_pool_that_is_given_stays(zfs_fuse: ZfsFuse) -> None:
+    device, root = zfs_fuse.place / "device", zfs_fuse.place / "root"
+    with device.open("wb") as file:
+        file.truncate(2**26)
+    zfs_fuse.say("zpool", "create", "-R", str(root), "-m", "/", "theirs", str(device))
+    given = f'given pool tank on here {{ called = "theirs"  at = "{root}"  failmode = wait }}'
+    program = re.sub(r"pool tank on here .*", given, one(dataset="recordsize = 8KiB"))
+    zfs_fuse.run(program.replace("cache = cold", ""))
+    assert zfs_fuse.failed() == []
+    zfs_fuse.run(program, code=1)
+    assert "theirs is given: others may use it" in zfs_fuse.failed()[0]
+    assert zfs_fuse.say("zfs", "list", "-H", "-o", "name").split() == ["theirs"]
+    export(zfs_fuse, "theirs")
+
+
+def started(zfs_fuse: ZfsFuse, *words: str) -> subprocess.Popen[str]:
+    """A run that is in the midst of its measurement."""
+    for marker in markers(zfs_fuse):
+        marker.unlink()
+    run = subprocess.Popen(zfs_fuse.zlang_command(*words), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not markers(zfs_fuse):
+        assert time.monotonic() < deadline
+        assert run.poll() is None
+        time.sleep(0.1)
+    return run
+
+
+def markers(zfs_fuse: ZfsFuse) -> list[Path]:
+    """What a measurement leaves; the file systems are mounted for the daemon only, so it is seen through its root."""
+    return list(Path(f"/proc/{zfs_fuse.pid}/root{zfs_fuse.place}").glob("zlang-*/*/*/running"))
+
+
+def end_workers(zfs_fuse: ZfsFuse) -> None:
+    """What a killed run was measuring goes on in its place."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            at = (process / "cwd").readlink()
+        except OSError:
+            continue
+        if f"{zfs_fuse.place}/zlang-" in str(at):
+            os.kill(int(process.name), signal.SIGKILL)
+
+
+def export(zfs_fuse: ZfsFuse, pool: str) -> None:
+    """A pool is busy for about a second after its last I/O."""
+    deadline = time.monotonic() + 20
+    while subprocess.run(zfs_fuse.command("zpool", "export", pool), capture_output=True).returncode != 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
