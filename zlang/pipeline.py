@@ -295,8 +295,26 @@ def tables(db: Path, run: str | None) -> list[Summary]:
     return answers.tables(answers.trials_of(db, run))
 
 
-def plots(db: Path, run: str | None) -> list[Drawn]:
-    """What the experiment's plots show, of a run or the one that was worked on last. Raises RunError."""
+def plots(db: Path, run: str | None, clause: str | None = None) -> list[Drawn]:
+    """What the experiment's plots show, or the one asked for, of a run or the one worked on last.
+
+    Raises RunError, ProgramError.
+    """
     from zlang.report import answers
 
-    return answers.plots(answers.trials_of(db, run))
+    trials = answers.trials_of(db, run)
+    return answers.plots(trials) if clause is None else [answers.asked_now(trials, clause)]
+
+
+def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
+    """A plot as text. Raises RunError."""
+    from zlang.report import drawing
+
+    return drawing.terminal(drawn, width, is_coloured=is_coloured)
+
+
+def write_plots(drawn: list[Drawn], path: Path) -> None:
+    """Plots as a picture in a file. Raises RunError."""
+    from zlang.report import drawing
+
+    drawing.write(drawn, path)

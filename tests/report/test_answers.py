@@ -12,6 +12,7 @@ from run_folders import RunBuilder, factor
 from zlang import pipeline
 from zlang.check.answers import Clause
 from zlang.check.check import Overrides
+from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.plan.plan import Scalar
 from zlang.readers.fio import merge, percentiles
@@ -159,3 +160,31 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert answers.judge(trials) == []
     with pytest.raises(RunError, match="there is no run `s`"):
         answers.trials_of(tmp_path / "db", "s")
+
+
+def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Path) -> None:
+    text = "read_iops, p99(read_clat where rwmixread == 70%) over bs by target, facet content"
+    trials = answered(f"plot {text}", tmp_path)
+    (drawn,) = answers.plots(trials)
+    assert [one.name for one in drawn.columns] == ["bs", "target", "content"]
+    assert [row[:3] for row in drawn.rows][:2] == [(4096, "plain", None), (4096, "soft", "compressible(50%)")]
+    now = answers.asked_now(trials, text)
+    assert (now.rows, now.columns, now.plot) == (drawn.rows, drawn.columns, drawn.plot)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("read_iosp over bs", "nothing here is called `read_iosp`"),
+        ("read_iops over bss", "`bss` is no factor of this experiment"),
+        ("read_iops", "expected nothing more, found the end of the file"),
+        ("median(read_iops where target == harrd) over bs", "nothing here is called `harrd`"),
+        ("p99(write_clat) over bs", "nothing here is called `write_clat`"),
+        ("cache over bs", "nothing here is called `cache`"),
+    ],
+)
+def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_path: Path) -> None:
+    trials = answered("table read_iops", tmp_path)
+    with pytest.raises(ProgramError) as raised:
+        answers.asked_now(trials, text)
+    assert raised.value.diagnostic.message == message

@@ -8,7 +8,7 @@ that count. Types and units are checked by the same code as everywhere; what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from zlang import metrics
@@ -23,7 +23,7 @@ from zlang.check.scope import Scope
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
-from zlang.source import Span
+from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
@@ -63,7 +63,7 @@ class Words(Record):
     def find(self, path: tuple[str, ...]) -> tuple[Column, ...]:
         """The columns that a name stands for: several where it is the same property of several workloads."""
         name = ".".join(path)
-        exact = tuple(column for column in self.columns if column.name == name)
+        exact = tuple(column for column in self.columns if name in {column.name, metrics.column(column.name)})
         if exact:
             return exact
         ends = tuple(column for column in self.columns if f".{column.path}".endswith(f".{name}"))
@@ -409,6 +409,45 @@ def _parts(node: object) -> Iterator[object]:
 
 def _or(names: list[str]) -> str:
     return "which one: " + " or ".join(f"`{name}`" for name in names) + "?" if names else ""
+
+
+class NoScope:
+    """There are no names but those of the results."""
+
+    def lookup(self, _name: str, _span: Span) -> Expr | None:
+        """Nothing."""
+        return None
+
+    def names(self) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def kind(self, _name: tree.Name) -> Kind | None:
+        """None."""
+        return None
+
+    def kind_called(self, _name: str) -> Kind | None:
+        """None."""
+        return None
+
+    def kind_names(self) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def kind_hint(self, _name: str) -> str:
+        """Nothing."""
+        return ""
+
+    def is_given(self, _name: str) -> None:
+        """Nothing is."""
+
+
+def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> Column:
+    """A factor as a database has it; of words, all that there are."""
+    type_ = Type(frozenset({sort})) if sort in types.SCALARS else Type(words=tuple(map(Variant, levels)))
+    span = Span(Source(path, ""), 0, 0)
+    value = Expr(span, type_, lambda point: Symbol(levels[point.get(path)]) if levels else ABSENT)
+    return Column(name, path, sort, path, len(levels), value)
 
 
 # -- what an experiment has words for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 from zlang import pipeline
 from zlang.cli import asking, render, words
 from zlang.errors import RunError
+from zlang.report import wording
 
 if TYPE_CHECKING:
-    from zlang.report.answers import Finding, Judged
+    from zlang.report.answers import Drawn, Finding, Judged
     from zlang.report.formulas import Side
     from zlang.report.summary import Cell, Summary
 
@@ -21,6 +23,8 @@ UNTOLD = 5
 """Exit code: none failed, but of one it cannot be told."""
 _SHOWN = 5
 """How many combinations are printed in which something is not so."""
+_WIDEST = 120
+"""Columns of a plot in a wide terminal."""
 _MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?"}
 
 
@@ -62,7 +66,9 @@ def verdicts(judged: list[Judged]) -> None:
 
 def _said(judged: Judged, finding: Finding) -> str:
     levels = zip(judged.expectation.by, finding.levels, strict=True)
-    at = ", ".join(f"{factor.name}={words.level(level, factor.type)}" for factor, level in levels if level is not None)
+    at = ", ".join(
+        f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
+    )
     why = finding.why or ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
     return f"{at}: {why}" if at else why
 
@@ -73,7 +79,7 @@ def _number(side: Side) -> str:
     if side.value is None:
         return "-"
     times = 100 if side.term.type == "share" else 1
-    return f"{words.measured(side.value * times, UNITS.get(side.term.type, ''))} (n = {side.n})"
+    return f"{wording.measured(side.value * times, UNITS.get(side.term.type, ''))} (n = {side.n})"
 
 
 def _as_json(judged: Judged) -> dict[str, object]:
@@ -136,13 +142,41 @@ def _parts(cell: Cell) -> list[object]:
     return [cell.median, cell.low, cell.high] if isinstance(cell, Estimate) else [cell]
 
 
+def plot(clause: str | None, run: str | None, db: Path, out: Path | None) -> int:
+    """Draw the plots of a run's experiment, or the one asked for."""
+    found = pipeline.plots(db, run, clause)
+    if not found:
+        hint = "add one: `plot read_iops over bs`; or ask: zlang plot 'read_iops over bs'"
+        raise RunError("the experiment has no `plot`", hint)
+    if out is not None:
+        pipeline.write_plots(found, out)
+    else:
+        _plots(found)
+    return 0
+
+
+def _plots(found: list[Drawn]) -> None:
+    width = min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
+    is_coloured = render.is_coloured(sys.stdout)
+    for i, one in enumerate(found):
+        print("\n" if i else "", end="")
+        print(pipeline.draw(one, width, is_coloured=is_coloured), end="")
+
+
 def finish(run: str, db: Path, failures: int) -> int:
-    """The end of a run: its tables or, without any, the summary; its verdicts; the exit code of all that."""
+    """The end of a run: its tables or, without any, the summary; its plots; its verdicts, and the exit code."""
     found = pipeline.tables(db, run)
     if found:
         _tables(found)
     else:
         asking.summary(db)
+    drawn = pipeline.plots(db, run)
+    if drawn:
+        print()
+        try:
+            _plots(drawn)
+        except RunError as error:  # what draws is not installed: that is no failure of the run
+            print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
     judged = pipeline.judge(db, run)
     if judged:
         print()

@@ -229,6 +229,26 @@ def table(
     raise typer.Exit(answering.table(run_name, db, form))
 
 
+def plot(
+    clause: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLAUSE]", help="such as 'read_iops over iodepth by rw, facet bs'", show_default=False),
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="the latest one by default", show_default=False)
+    ] = None,
+    db: Database = DATABASE,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="write a picture: .png, .svg; or .json (Vega-Lite)"),
+    ] = None,
+) -> None:
+    """Draw medians with their intervals: the plots that a run's experiment asks for, or another one."""
+    from zlang.cli import answering
+
+    raise typer.Exit(answering.plot(clause, run_name, db, out))
+
+
 def init(
     file: Annotated[Path, typer.Argument(help="the file to write")] = Path("experiment.zexp"),
 ) -> None:
@@ -264,7 +284,7 @@ def doctor(
     raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
 
 
-COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, expect, table, init, kinds, doctor)
+COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, expect, table, plot, init, kinds, doctor)
 
 
 def application(arguments: list[str]) -> typer.Typer:

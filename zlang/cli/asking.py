@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from zlang import pipeline
 from zlang.check.reserved import RESERVED
 from zlang.cli import render, words
+from zlang.report import wording
 
 if TYPE_CHECKING:
     from zlang.report.summary import Column, Estimate, Summary
@@ -96,16 +97,16 @@ def _heading(found: Summary, n: int) -> str:
 def _summary_cell(value: object, column: Column) -> str:
     from zlang.report.summary import Estimate
 
-    return _estimate(value, column.unit) if isinstance(value, Estimate) else words.level(value, column.type)
+    return _estimate(value, column.unit) if isinstance(value, Estimate) else wording.level(value, column.type)
 
 
 def _estimate(value: Estimate, unit: str) -> str:
     if value.median is None:
         return "-"
-    said = words.measured(value.median, unit)
+    said = wording.measured(value.median, unit)
     if value.low is None or value.high is None:
         return said
-    return f"{said} [{words.measured(value.low, unit)} … {words.measured(value.high, unit)}]"
+    return f"{said} [{wording.measured(value.low, unit)} … {wording.measured(value.high, unit)}]"
 
 
 def what_does_not_count(found: Summary) -> None:

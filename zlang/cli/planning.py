@@ -14,6 +14,7 @@ from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import Planned
 from zlang.plan.plan import Action, Factor, Setup, Step, Trial
+from zlang.report import wording
 
 FIRST = 10
 _FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md"}
@@ -102,7 +103,7 @@ def _overview(planned: Planned, program: str) -> None:
 
 
 def _levels(factor: Factor) -> str:
-    shown = [words.level(value, factor.type) for value in factor.levels[:8]]
+    shown = [wording.level(value, factor.type) for value in factor.levels[:8]]
     if factor.count > len(shown):
         shown.append("…")
     return visible(" | ".join(shown))
@@ -116,7 +117,7 @@ def trial_cells(trial: Trial) -> tuple[int, int, list[object]]:
 def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]) -> list[str]:
     table = [["trial", "replicate", *(visible(factor.name) for factor in factors)]]
     for number, replicate, cells in rows:
-        shown = [words.level(value, factor.type) for value, factor in zip(cells, factors, strict=True)]
+        shown = [wording.level(value, factor.type) for value, factor in zip(cells, factors, strict=True)]
         table.append([str(number), str(replicate), *shown])
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     return ["  " + _justified(row, widths) for row in table]
@@ -133,14 +134,14 @@ def _trial_table(planned: Planned) -> Iterator[str]:
     factors = planned.plan.header.factors
     widths = [len(str(planned.plan.header.trials)), 9]
     for factor in factors:
-        longest = max((len(words.level(value, factor.type)) for value in factor.levels), default=12)
+        longest = max((len(wording.level(value, factor.type)) for value in factor.levels), default=12)
         widths.append(max(longest, len(visible(factor.name)), 1))
     heads = ["trial", "replicate", *(visible(factor.name) for factor in factors)]
     yield _justified(heads, widths)
     schedule = planned.schedule
     for slot in schedule.slots():
         row = schedule.factors(slot.point)
-        shown = [words.level(row[factor.name], factor.type) for factor in factors]
+        shown = [wording.level(row[factor.name], factor.type) for factor in factors]
         cells = [str(slot.number), str(slot.replicate), *shown]
         yield _justified(cells, widths)
 

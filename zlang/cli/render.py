@@ -9,10 +9,12 @@ from typing import TextIO
 from zlang import __version__
 from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
+from zlang.report import wording
 from zlang.source import Span
 
 _COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "place": "\x1b[34m", "bold": "\x1b[1m", "help": "\x1b[32m"}
 _WIDEST = 160
+visible = wording.visible
 
 
 def is_coloured(stream: TextIO) -> bool:
@@ -55,13 +57,6 @@ def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str
     cut = max(0, start - _WIDEST // 2) if len(text) > _WIDEST else 0
     text = text[cut : cut + _WIDEST]
     return text, " " * (start - cut) + mark * max(1, min(length, _WIDEST - (start - cut)))
-
-
-def visible(text: str) -> str:
-    """The text without control characters, which could steer a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def as_json(finding: Diagnostic) -> dict[str, object]:

@@ -6,52 +6,11 @@ import difflib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 
 import typer
 
-from zlang import units
-from zlang.check.types import DIMENSION_OF
 from zlang.check.values import quote
-from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
-from zlang.units import Quantity
-
-
-def level(value: object, type_: str) -> str:
-    """A stored value as people write it: `4KiB`, not 4096."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, int | float) and type_ in DIMENSION_OF:
-        amount = Fraction(value).limit_denominator(10**9)
-        if type_ == "share":
-            amount /= 100
-        return units.show(Quantity(amount, DIMENSION_OF[type_]))
-    return visible(str(value))
-
-
-def measured(value: float, unit: str) -> str:
-    """A number in the unit of a metric as people write it: three digits, or all before the point."""
-    steps = _STEPS.get(unit)
-    if steps is None:
-        return _digits(value) + ("%" if unit == "%" else "")
-    size, name = next((step for step in steps if abs(value) >= step[0]), steps[-1])
-    return f"{_digits(value / size)} {name}"
-
-
-def _digits(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
-
-
-_SIZES = [(1024.0**n, f"{prefix}iB") for n, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K"))]
-_STEPS = {
-    "bytes": [*_SIZES, (1.0, "B")],
-    "bytes/s": [*((size, f"{name}/s") for size, name in _SIZES), (1.0, "B/s")],
-    "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
-    "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
-}
 
 
 def shell(text: str) -> str:

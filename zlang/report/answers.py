@@ -13,12 +13,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from zlang.check import clauses
 from zlang.check.answers import Asked, Expectation, Measure, Plot, Table
+from zlang.check.types import DIMENSION_OF
+from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
+from zlang.metrics import ALWAYS, DISTRIBUTIONS
 from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
+from zlang.source import Source
 from zlang.store.query import run_query
+from zlang.store.store import quoted
 from zlang.suggest import did_you_mean
+from zlang.syntax import parse
 
 T = TypeVar("T")
 _FEW = 2
@@ -82,7 +89,7 @@ def trials_of(db: Path, run: str | None) -> Trials:
     metrics = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "metric"}
     schema = str(catalogue[0][4]) if catalogue else experiment
     times = repeat if isinstance(repeat, int) else 1
-    return Trials(db, name, experiment, title, times, schema, factors, {**trial, **metrics})
+    return Trials(db, name, experiment, title, times, schema, factors, {**trial, **metrics}, frozenset(trial))
 
 
 def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
@@ -146,6 +153,39 @@ def _table(trials: Trials, table: Table) -> Summary:
 def plots(trials: Trials) -> list[Drawn]:
     """What every plot of the run's experiment shows."""
     return [drawn(trials, plot) for plot in asked(trials, "plot", Plot)]
+
+
+def asked_now(trials: Trials, text: str) -> Drawn:
+    """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError."""
+    clause, findings = parse.plot(Source("plot", f"plot {text}"))
+    found = list(findings)
+    made = clauses.resolve(clause, _words(trials), clauses.NoScope(), found.append) if clause is not None else None
+    if found:
+        raise ProgramError(found[0])
+    assert isinstance(made, Plot), "BUG: a plot without findings is none"
+    return drawn(trials, made)
+
+
+def _words(trials: Trials) -> clauses.Words:
+    """What may be spoken of: the metrics and factors that the experiment has in the database."""
+    known = run_query(
+        trials.db,
+        'SELECT name, path, type FROM "columns" WHERE experiment = ? AND role = ?',
+        [trials.experiment, "factor"],
+    ).rows
+    columns = []
+    for name, path, sort in known:
+        levels = (
+            f"SELECT DISTINCT {quoted(str(name))}::VARCHAR FROM {trials.rows} WHERE {quoted(str(name))} IS NOT NULL"
+        )
+        words = [] if sort in DIMENSION_OF else [str(level) for (level,) in run_query(trials.db, levels).rows]
+        columns.append(clauses.column_of_results(str(name), str(path), str(sort), words))
+    kinds = run_query(
+        trials.db, "SELECT DISTINCT direction || '_' || kind FROM histograms WHERE run = ?", [trials.run]
+    ).rows
+    histograms = frozenset(str(name) for (name,) in kinds) & frozenset(DISTRIBUTIONS)
+    measured = frozenset(name for name in trials.metrics if name not in trials.own or name in ALWAYS)
+    return clauses.Words(measured, histograms, tuple(columns), {})
 
 
 def drawn(trials: Trials, plot: Plot) -> Drawn:

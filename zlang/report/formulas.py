@@ -28,7 +28,10 @@ _ALMOST = 1 - 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """One run's trials in a database, and what their columns are called and measured in."""
+    """One run's trials in a database, and what their columns are called and measured in.
+
+    `factors` are by path, `metrics` by name; `own` are the columns that every trial has.
+    """
 
     db: Path
     run: str
@@ -38,6 +41,7 @@ class Trials:
     schema: str
     factors: dict[str, tuple[str, str]]
     metrics: dict[str, tuple[str, str]]
+    own: frozenset[str]
 
     @property
     def rows(self) -> str:

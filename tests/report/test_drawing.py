@@ -1,0 +1,113 @@
+"""Plots as text and as pictures: what is in them, not how they look."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zlang.check.answers import Asked, Measure, Plot, Term
+from zlang.errors import RunError
+from zlang.report import drawing
+from zlang.report.answers import Drawn
+from zlang.report.summary import Cell, Estimate
+
+BS, RW, DIRECT = Asked("bs", ("r.bs",), "size"), Asked("rw", ("r.rw",), "word"), Asked("direct", ("r.direct",), "bool")
+NAMES = ("read", "\x1b[31mrand</text>read")
+
+
+def drawn(over: Asked = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) -> Drawn:
+    """A measure with intervals and one without, over some levels, by `rw`, for each of two values of `direct`."""
+    measures = (Measure("read_bw", Term("median"), "rate"), Measure("max(elapsed)", Term("max"), "duration"))
+    rows: list[tuple[Cell, ...]] = []
+    for n, level in enumerate(levels, 1):
+        for rw in NAMES:
+            for direct in (False, True):
+                bw = 2**20 * n * (10.0 if direct else 1.0)
+                rows.append((level, rw, direct, Estimate(3, bw, bw * 0.9, bw * 1.1), Estimate(3, 0.001, None, None)))
+    rows.append((levels[0], "neither", False, Estimate(0, None, None, None), Estimate(0, None, None, None)))
+    text = "plot read_bw, max(elapsed) over bs by rw, facet direct"
+    return Drawn(Plot(text, measures, over, (RW,), DIRECT), "A title", (over, RW, DIRECT), tuple(rows))
+
+
+def text_of(one: Drawn, *, is_coloured: bool = False) -> str:
+    return drawing.terminal(one, 80, is_coloured=is_coloured)
+
+
+@pytest.mark.parametrize(
+    ("levels", "logarithmic"),
+    [
+        ((4096, 8192, 65536), True),
+        ((1, 2), True),
+        ((0.5, 1, 4), True),
+        ((1, 2, 3), False),
+        ((0, 1, 2), False),
+        ((8,), False),
+        (("a", "b"), False),
+    ],
+)
+def test_powers_of_two_have_a_logarithmic_axis(levels: tuple[Cell, ...], *, logarithmic: bool) -> None:
+    assert drawing.is_logarithmic(levels) == logarithmic
+    scale = views(drawn(levels=levels))[0]["encoding"]["x"].get("scale", {"type": "none"})
+    assert scale["type"] == ("log" if logarithmic else "none" if isinstance(levels[0], str) else "linear")
+
+
+def test_a_picture_for_each_measure_and_level_of_the_facet() -> None:
+    text = text_of(drawn())
+    titles = re.findall(r"(read_bw|max\(elapsed\)): A title, direct = (\w+)", text)
+    assert titles == [(measure, level) for measure in ("read_bw", "max(elapsed)") for level in ("off", "on")]
+    assert re.search(r"4KiB +8KiB +64KiB", text)
+    assert "MiB/s" in text
+    assert "  ● read\n  ▲ \\x1b[31mrand</text>read\n" in text
+    assert "\x1b[31m" not in text
+    assert "neither" not in text
+
+
+def test_colours_are_those_that_all_can_tell_apart() -> None:
+    text = text_of(drawn(), is_coloured=True)
+    assert all(f"38;2;{r};{g};{b}m" in text for r, g, b in drawing.COLOURS[:2])
+
+
+@pytest.mark.parametrize(("over", "levels"), [(BS, (4096, 8192)), (RW, ("x", "y")), (DIRECT, (False, True))])
+def test_any_factor_can_be_drawn_over(over: Asked, levels: tuple[Cell, ...], tmp_path: Path) -> None:
+    assert text_of(drawn(over, levels)).count("┌") == 4
+    drawing.write([drawn(over, levels)], tmp_path / "plot.svg")
+    svg = (tmp_path / "plot.svg").read_text("utf-8")
+    assert svg.startswith("<svg")
+    assert "rand&lt;/text&gt;read" in svg
+    assert "<script" not in svg
+
+
+def views(one: Drawn) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(json.dumps(drawing.vega([one])))["vconcat"]
+    return found
+
+
+def test_pictures_of_a_measure_share_their_axis_which_has_zero_on_it() -> None:
+    axes = [view["layer"][1]["encoding"]["y"] for view in views(drawn())]
+    assert [axis["title"] for axis in axes] == ["read_bw, MiB/s (median, 95 %)"] * 2 + ["max(elapsed), ms"] * 2
+    assert [axis["scale"]["domain"] for axis in axes] == [[0, pytest.approx(33)]] * 2 + [[0, 1]] * 2
+
+
+def test_a_picture_in_a_file(tmp_path: Path) -> None:
+    for name, start in (("a.png", b"\x89PNG"), ("a.json", b'{\n  "$schema"')):
+        drawing.write([drawn()], tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+    with pytest.raises(RunError, match=r"cannot be written as `a\.gif`"):
+        drawing.write([drawn()], tmp_path / "a.gif")
+    with pytest.raises(RunError, match="no such file or directory"):
+        drawing.write([drawn()], tmp_path / "none" / "a.json")
+
+
+def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("plotext", "vl_convert"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(RunError) as raised:
+        text_of(drawn())
+    assert raised.value.hint == "pip install plotext vl-convert-python"
+    with pytest.raises(RunError, match="what draws plots is not installed"):
+        drawing.write([drawn()], tmp_path / "a.svg")
