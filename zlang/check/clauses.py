@@ -229,7 +229,7 @@ class _Clauses(Resolver):
     def _call(self, node: tree.Call, expected: Type | None) -> Expr:
         name = str(node.function)
         if name == "overall":
-            hint = 'it is all of a clause: `expect "…" overall (…)`'
+            hint = 'it is all of a clause: `expect "…" overall(…)`'
             self.report(Code.UNEXPECTED.at(node.span, expected="a value", found="`overall`", hint=hint))
             return unknown(node.span)
         if not _is_aggregate(node):

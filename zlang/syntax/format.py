@@ -330,8 +330,33 @@ class _Writer:
             self._end(" " * indent + tokens.flat(first, after), tokens.beside.get(after - 1, ""))
             return
         self.line, self.note = " " * indent, ""
-        self._run(first, after, indent, indent + 2 * STEP, _ONLY_BARS)
+        if tokens.kinds[first] == "EXPECT" and tokens.kinds[after - 1] == "RPAR":
+            self._condition(first, after, indent)
+        else:
+            self._run(first, after, indent, indent + 2 * STEP, _ONLY_BARS)
         self._end(self.line, self.note)
+
+    def _condition(self, first: int, after: int, indent: int) -> None:
+        """What is expected, in parentheses: on lines of its own, as a block is."""
+        tokens = self.tokens
+        opening = tokens.partners.index(after - 1, first, after)
+        self._run(first, opening, indent, indent + 2 * STEP, frozenset())
+        if self.note:
+            self._newline(indent + 2 * STEP)
+        self.line += tokens.pieces[opening] if self.line.strip() else tokens.words[opening]
+        self.note = tokens.beside.get(opening, "")
+        self._newline(indent + STEP)
+        here = {tokens.kinds[i] for i in tokens.top(opening + 1, after - 1)}
+        breaks = next((kinds for kinds in _LOOSEST_FIRST if kinds & here), set())
+        self._run(opening + 1, after - 1, indent + STEP, indent + STEP, frozenset(breaks))
+        if tokens.above.get(after - 1):
+            self._newline(indent + STEP)
+            self._comments_within(tokens.above[after - 1], indent + STEP)
+            self.line = ""
+        else:
+            self._newline(indent)
+        self.line = " " * indent + ")"
+        self.note = tokens.beside.get(after - 1, "")
 
     # -- values
 
