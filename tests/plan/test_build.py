@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -147,10 +149,24 @@ def test_hostile_values_are_one_word_each() -> None:
     hostile = "a 'b' \\\"c\\\" $(touch pwned) `x` ; rm -rf *"
     plan = plan_of(READS.replace('path = "."', f'path = "{hostile}"'))
     wanted = hostile.replace("\\", "")
-    import shlex
-
     words = shlex.split(setups(plan)[0].make[0].command.replace('"$RUN"', "RUN"))
     assert words == ["mkdir", "--", f"{wanted}/zlang-RUN"]
+
+
+def test_words_for_a_second_shell_arrive_as_they_are() -> None:
+    text = """
+    kind far: workload {
+      property words: [string] { required = on }
+      run { sh \"\"\"printf %s {quoted("x", words, [4KiB, true], "zlang-{run}")}\"\"\" { why = "speak" } }
+    }
+    far speech { words = ["it's \\"$HOME\\" `ls` \\\\ *", "", "a\\nb"] }
+    experiment e { run = speech }
+    """
+    command = next(step.command for step in trials(plan_of(text))[0].steps)
+    first = subprocess.run(["sh", "-c", command], env={"RUN": "r-1"}, capture_output=True, text=True, check=True)
+    assert shlex.split(first.stdout) == ["x", 'it\'s "$HOME" `ls` \\ *', "", "a\nb", "4096", "1", "zlang-r-1"]
+    with pytest.raises(ProgramError, match="cannot be quoted twice"):
+        trials(plan_of(text.replace("{run}", "{out}")))
 
 
 def test_a_cache_that_nobody_can_make_cold_is_refused() -> None:

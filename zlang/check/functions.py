@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
-from zlang.check.program import ABSENT, Absent, Value
+from zlang.check.program import ABSENT, Absent, Joined, Value, Variable
 from zlang.check.texts import check_length, joined
 from zlang.check.types import COUNT, STRING, Type
-from zlang.check.values import ValueProblem, show
+from zlang.check.values import ValueProblem, plain, quote, show
 from zlang.record import Record
 from zlang.units import Quantity
 
@@ -161,6 +161,29 @@ def _bool(_: list[Type]) -> Type:
     return types.BOOL
 
 
+def _quoted(words: tuple[Value, ...]) -> Value:
+    """One text that a shell reads as these words: what a command hands to a second shell, such as that behind ssh."""
+    separated = [part for word in _flat(words) for part in (" ", *_quoted_word(word))]
+    return joined(separated[1:])
+
+
+def _flat(words: tuple[Value, ...]) -> Iterator[Value]:
+    for word in words:
+        yield from _flat(word) if isinstance(word, tuple) else (word,)
+
+
+def _quoted_word(word: Value) -> Iterator[Value]:
+    """A word in parts: the run's name stands for itself, `[a-z0-9-]+`; a directory means nothing behind the shell."""
+    parts = word.parts if isinstance(word, Joined) else (word,)
+    for part in parts:
+        if not isinstance(part, Variable):
+            yield quote(plain(part))
+        elif part.name == "RUN":
+            yield part
+        else:
+            raise ValueProblem("`out` is a directory of this machine, known when it runs, and cannot be quoted twice")
+
+
 FUNCTIONS: dict[str, Function] = {
     "min": Function((NUMBERS,), _same, _pick(min), many=True),
     "max": Function((NUMBERS,), _same, _pick(max), many=True),
@@ -183,6 +206,7 @@ FUNCTIONS: dict[str, Function] = {
     "starts_with": Function((TEXT, Taken("a text that it may begin with", _is_text)), _bool, _of_texts(str.startswith)),
     "ends_with": Function((TEXT, Taken("a text that it may end with", _is_text)), _bool, _of_texts(str.endswith)),
     "text": Function((ANYTHING,), _string, lambda values: _written(values[0])),
+    "quoted": Function((Taken("values or lists of them", lambda _: True),), _string, _quoted, many=True),
 }
 
 AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
