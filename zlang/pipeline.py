@@ -53,7 +53,16 @@ def _text(path: str, newline: str | None) -> str:
         raise RunError(f"{path} is no UTF-8 text") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise RunError(f"cannot read {path}: {why.lower()}") from None
+        raise RunError(f"cannot read {path}: {why.lower()}", _near(path)) from None
+
+
+def _near(path: str) -> str:
+    """The program in the same directory whose name is nearest to one that is not there."""
+    try:
+        beside = [str(one) for one in Path(path).parent.glob("*.zexp")] if not Path(path).exists() else []
+    except (OSError, ValueError):
+        return ""
+    return did_you_mean(str(Path(path)), beside)
 
 
 def read_exactly(path: str) -> Source:

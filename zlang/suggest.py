@@ -11,6 +11,8 @@ def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
     """At most `most` candidates that the user may have meant, the likeliest first."""
     known = {c.lower(): c for c in candidates}
     found = difflib.get_close_matches(word.lower(), known, n=most, cutoff=0.6)
+    if not found and 1 < len(word) <= _SHORT:
+        found = [one for one in known if _is_one_letter_off(word.lower(), one)][:most]
     best = max((_likeness(word, f) for f in found), default=0.0)
     return [known[f] for f in found if _likeness(word, f) > best - _CLOSE]
 
@@ -21,6 +23,15 @@ _CLOSE = 0.08
 
 _SAFE = 0.75
 """What is at least so much like the word, and alone in it, can be put there unseen."""
+
+
+_SHORT = 3
+"""Of so few letters one that is wrong is too much for the measure: `bz` is meant to be `bs`."""
+
+
+def _is_one_letter_off(word: str, candidate: str) -> bool:
+    pairs = list(zip(word, candidate, strict=False))
+    return len(word) == len(candidate) and word[0] == candidate[0] and sum(a != b for a, b in pairs) == 1
 
 
 def _likeness(word: str, candidate: str) -> float:

@@ -373,7 +373,8 @@ class _Checker:
     ) -> tuple[Clause, ...]:
         """What the experiment asks of its results; nothing where it is not known what they will be."""
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
-        if not written or any(field.type.unknown for field in scope.fields.values()):
+        is_misspelt = any(finding.code is Code.UNKNOWN_PROPERTY for finding in self.findings)  # a factor may be missing
+        if not written or is_misspelt or any(field.type.unknown for field in scope.fields.values()):
             return ()
         from zlang.check import clauses
 
@@ -566,11 +567,21 @@ class ModuleScope:
             return module.resolved[name]
         if name in module.named:
             inner = ModuleScope(self.checker, module.named[name])
-            return Expr(span, types.UNKNOWN, lambda _: Absent(), member=inner.lookup)
+            return Expr(span, types.UNKNOWN, lambda _: Absent(), member=inner.in_module)
         for merged in module.merged:
             if name in merged.entries:
                 return ModuleScope(self.checker, merged).lookup(name, span)
         return None
+
+    def in_module(self, name: str, span: Span) -> Expr:
+        """What a name stands for where another file speaks of this one."""
+        found = self.lookup(name, span)
+        if found is not None:
+            return found
+        hint = did_you_mean(name, self.names())
+        subject = f"`{'.'.join(self.module.prefix)}`"
+        self.checker.report(Code.UNKNOWN_FIELD.at(span, subject=subject, name=name, hint=hint))
+        return unknown(span)
 
     def _circles(self) -> set[str]:
         return {word for f in self.checker.findings if f.code is Code.CIRCLE for word in self.module.pending}

@@ -119,13 +119,18 @@ class Resolver(Texts, Names, Operators, Declarations):
             given = self.scope.is_given(str(node.arguments[0]))
             if given is not None:
                 return Expr(node.span, types.BOOL, given)
-        if node.where is not None or (name in AGGREGATES and name not in FUNCTIONS):
+        is_known = name in FUNCTIONS or name in AGGREGATES
+        if is_known and (node.where is not None or name not in FUNCTIONS):
             hint = "`expect`, `table` and `plot` are of several"
             self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
         function = FUNCTIONS.get(name)
         if function is None:
-            known = [*FUNCTIONS, *(word.name for word in expected.words if word.field)] if expected else FUNCTIONS
+            known = [
+                *FUNCTIONS,
+                *AGGREGATES,
+                *(word.name for word in (expected.words if expected else ()) if word.field),
+            ]
             self.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=did_you_mean(name, known)))
             return unknown(node.span)
         arguments = [self.single(argument) for argument in node.arguments]

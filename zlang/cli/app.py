@@ -1,7 +1,5 @@
 """Words of the command line to calls of the pipeline; what is wrong, to an exit code.
 
-Exit codes: 0 done; 1 the program is wrong or trials failed; 2 the command line is wrong; 3 a bug in zlang;
-4 an expectation failed; 5 none failed, but of one it cannot be told; 130 and 143 interrupted.
 Commands import what they need when they are called, so that `zlang check` starts fast.
 """
 
@@ -18,6 +16,16 @@ from typer._click.exceptions import UsageError  # typer exports only some of wha
 
 from zlang import __version__
 
+EXIT_CODES = {
+    0: "done; of `check`, nothing is wrong (warnings may be); of `run`, every trial counts and all is as expected",
+    1: "a program is wrong, a file cannot be read, or there are trials that do not count",
+    2: "the command line is wrong; nothing was done",
+    3: "a bug in zlang; the message names a log for the report",
+    4: "an expectation failed (`run`, `resume`, `expect`)",
+    5: "no expectation failed, but of one it cannot be told (`run`, `resume`, `expect`)",
+    130: "interrupted by Ctrl-C, or not confirmed; `zlang resume` goes on with a run",
+    143: "ended by SIGTERM; likewise",
+}
 HELP = "Storage experiments: sweep hardware, file system properties and workloads, and ask the results in SQL."
 EPILOG = "Begin with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
 

@@ -20,6 +20,7 @@ from zlang.errors import RunError
 from zlang.plan import wire
 from zlang.plan.plan import Plan
 from zlang.run.journal import sync_directory
+from zlang.suggest import did_you_mean
 
 _LONGEST_NAME = 40
 
@@ -158,4 +159,5 @@ def find(runs: Path, run: str | None = None) -> Folder:
         if (path / "plan.jsonl").is_file():
             return Folder(path.resolve())
     message = f"there is no run `{run}` in {runs}"
-    raise RunError(message, "`zlang status` lists the runs; a path of a run folder will do, too")
+    near = did_you_mean(run, [path.parent.name for path in runs.glob("*/plan.jsonl")])
+    raise RunError(message, near or "`zlang status` lists the runs; a path of a run folder will do, too")

@@ -290,6 +290,8 @@ class Driver:
         if token.type == "FIELD" and last.symbol in {"NAME", "path", "lines", ""}:
             near = did_you_mean(self.source.text[last.start : last.end], lexer.ENTRY_WORDS)
             return near or f"a name is bound with `let {token.text} = …`"
+        if token.type == "COLON" and last.symbol == "NAME" and stack[-2].symbol == "path":
+            return did_you_mean(str(stack[-2].value), lexer.ENTRY_WORDS)
         if token.type == "LBRACE" and last.symbol == "path":
             return f"what is declared has a name: `{last.value} NAME {{ … }}`"
         if expected == "a declaration":

@@ -1,0 +1,63 @@
+"""Writes docs/cli.md from the command line itself.
+
+In: the commands and exit codes of `zlang/cli/app.py`. Out: the document, with each command's own help.
+
+    python tools/generate_cli.py            write it
+    python tools/generate_cli.py --check    exit with 1 and a diff if it is not what would be written
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.generated import write_or_check  # noqa: E402 - found only by the line above
+from zlang.cli import app  # noqa: E402
+
+DOCUMENT = ROOT / "docs/cli.md"
+INTRODUCTION = """\
+<!-- Generated from zlang/cli/app.py by tools/generate_cli.py: do not edit. -->
+
+# The command line
+
+What is asked for goes to standard output, findings and progress to standard error. A name that is misspelt is answered
+with the nearest one. A file whose name begins with `-` is written `./-name`.
+
+## Exit codes
+
+| code | means |
+|---|---|
+"""
+
+
+def document() -> str:
+    """The whole document."""
+    os.environ["COLUMNS"] = "100"
+    return "".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    yield INTRODUCTION
+    for code, meaning in app.EXIT_CODES.items():
+        yield f"| {code} | {meaning} |\n"
+    for command in app.COMMANDS:
+        yield f"\n## zlang {command.__name__}\n\n```text\n{_help(command.__name__)}```\n"
+
+
+def _help(name: str) -> str:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        app.guarded([name, "--help"])
+    lines = (line.rstrip() for line in said.getvalue().strip().splitlines())
+    return "".join(f"{line}\n" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(write_or_check(DOCUMENT, document(), sys.argv[1:]))
