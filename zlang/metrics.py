@@ -27,6 +27,8 @@ _FIO = (
     *(f"{direction}_{what}" for direction in DIRECTIONS for what in _OF_A_DIRECTION),
     *("fio_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"),
 )
+OF_READERS: Mapping[str, tuple[str, ...]] = {"fio": _FIO, "diskstats": TOTALS, "vmstat": (), "shell": ()}
+"""What each reader can yield, beside what its argument `metrics` asks for; vmstat has samples only."""
 DISTRIBUTIONS = {f"{direction}_{kind}": (direction, kind) for direction in DIRECTIONS for kind in KINDS}
 """Latencies of single operations, of which fio leaves histograms."""
 
@@ -52,15 +54,10 @@ def column(name: str) -> str:
 
 def of(reader: str, arguments: Mapping[str, object]) -> Iterator[str]:
     """The names of all metrics that a reader with these arguments can yield."""
-    match reader:
-        case "fio":
-            yield from _FIO
-        case "diskstats":
-            yield from TOTALS
-        case "shell":
-            wanted = arguments.get("metrics")
-            for item in wanted if isinstance(wanted, list | tuple) else ():
-                yield from _asked_for(*words(item))
+    yield from OF_READERS.get(reader, ())
+    wanted = arguments.get("metrics")
+    for item in wanted if isinstance(wanted, list | tuple) else ():
+        yield from _asked_for(*words(item))
 
 
 def distributions(reader: str) -> Iterator[str]:

@@ -28,14 +28,14 @@ experiment e {{
             "✗ fail in 1 of 2 combinations: fast\n    fail: words=5: median(speed)",
         ),
         ('expect "some" median(speed where words == 7) > 20', 5, "? cannot tell: some\n    cannot tell: no trial was"),
+        ("plot speed over words", 0, "speed: e"),
         ("table speed, max(elapsed) by words", 0, "words   n   speed (median, 95 %)   max(elapsed)"),
     ],
 )
 def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, said: str) -> None:
     ended = zlang.run(SPEED.format(clauses=clauses), code=code)
     assert said in ended.out
-    command = "table" if clauses.startswith("table") else "expect"
-    again = zlang(command, code=code)
+    again = zlang(clauses.split(maxsplit=1)[0], code=code)
     assert said in again.out
     assert again.out in ended.out
 
@@ -47,5 +47,7 @@ def test_a_run_that_failed_says_so_before_what_cannot_be_told(zlang: Zlang) -> N
     (judged,) = map(json.loads, zlang("expect", "--json", zlang.folder().name, code=5).out.splitlines())
     assert (judged["title"], judged["verdict"]) == ("fast", "cannot tell")
     assert {one["levels"]["words"]: one["verdict"] for one in judged["combinations"]} == {5: "pass", 50: "cannot tell"}
+    one = zlang("resume", "--only", "1", code=None)
+    assert "cannot tell" not in one.out
     assert zlang("table", code=1).err.startswith("error: the experiment has no `table`")
     assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")

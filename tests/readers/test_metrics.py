@@ -9,6 +9,7 @@ import pytest
 import reader_samples as samples
 
 from zlang import metrics
+from zlang.readers.registry import READERS
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("fio", "single.json", {}),
@@ -16,6 +17,10 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("fio", "four_jobs.json", {}),
     ("diskstats", "diskstats.txt", {}),
 ]
+
+
+def test_every_reader_says_what_it_can_yield() -> None:
+    assert set(metrics.OF_READERS) == set(READERS)
 
 
 @pytest.mark.parametrize(("tool", "artefact", "args"), CASES, ids=[artefact for _, artefact, _ in CASES])

@@ -163,8 +163,11 @@ def _plots(found: list[Drawn]) -> None:
         print(pipeline.draw(one, width, is_coloured=is_coloured), end="")
 
 
-def finish(run: str, db: Path, failures: int) -> int:
-    """The end of a run: its tables or, without any, the summary; its plots; its verdicts, and the exit code."""
+def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
+    """The end of a run: its tables or, without any, the summary; its plots; its verdicts, and the exit code.
+
+    Where only one trial was wanted nothing is judged.
+    """
     found = pipeline.tables(db, run)
     if found:
         _tables(found)
@@ -177,7 +180,7 @@ def finish(run: str, db: Path, failures: int) -> int:
             _plots(drawn)
         except RunError as error:  # what draws is not installed: that is no failure of the run
             print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-    judged = pipeline.judge(db, run)
+    judged = pipeline.judge(db, run) if is_whole else []
     if judged:
         print()
         verdicts(judged)

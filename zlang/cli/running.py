@@ -99,7 +99,7 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
         print(f"what was measured is kept. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return 1
     asking.ingest(folder.path.parent, db, quiet=True)
-    code = answering.finish(folder.name, db, failures)
+    code = answering.finish(folder.name, db, failures, is_whole=selection.only is None)
     print("\ntry next:")
     print(f"  {asking.example_query(pipeline.summarise(db))}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")

@@ -18,7 +18,7 @@ from zlang.check.answers import Asked, Expectation, Measure, Plot, Table
 from zlang.check.types import DIMENSION_OF
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
-from zlang.metrics import ALWAYS, DISTRIBUTIONS
+from zlang.metrics import ALWAYS, DISTRIBUTIONS, column
 from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
 from zlang.source import Source
@@ -86,10 +86,12 @@ def trials_of(db: Path, run: str | None) -> Trials:
     ).rows
     factors = {str(path): (str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "factor"}
     trial = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "trial"}
-    metrics = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "metric"}
+    known_metrics = [(str(path), str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "metric"]
+    # One that has the name of something that every trial has is called otherwise in the database.
+    metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, column(path))}
     schema = str(catalogue[0][4]) if catalogue else experiment
     times = repeat if isinstance(repeat, int) else 1
-    return Trials(db, name, experiment, title, times, schema, factors, {**trial, **metrics}, frozenset(trial))
+    return Trials(db, name, experiment, title, times, schema, factors, {**trial, **metrics}, frozenset(metrics))
 
 
 def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
@@ -184,7 +186,7 @@ def _words(trials: Trials) -> clauses.Words:
         trials.db, "SELECT DISTINCT direction || '_' || kind FROM histograms WHERE run = ?", [trials.run]
     ).rows
     histograms = frozenset(str(name) for (name,) in kinds) & frozenset(DISTRIBUTIONS)
-    measured = frozenset(name for name in trials.metrics if name not in trials.own or name in ALWAYS)
+    measured = trials.measured | frozenset(ALWAYS)
     return clauses.Words(measured, histograms, tuple(columns), {})
 
 

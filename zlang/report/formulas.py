@@ -30,7 +30,7 @@ _ALMOST = 1 - 1e-12
 class Trials:
     """One run's trials in a database, and what their columns are called and measured in.
 
-    `factors` are by path, `metrics` by name; `own` are the columns that every trial has.
+    `factors` are by path, `metrics` by name, with what every trial has beside those that were `measured`.
     """
 
     db: Path
@@ -41,7 +41,7 @@ class Trials:
     schema: str
     factors: dict[str, tuple[str, str]]
     metrics: dict[str, tuple[str, str]]
-    own: frozenset[str]
+    measured: frozenset[str]
 
     @property
     def rows(self) -> str:
