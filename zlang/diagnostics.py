@@ -102,6 +102,8 @@ class Code(Enum):
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")
     NOT_SHOWN = ("E403", "{message}")
+    KIND_LACKS = ("E404", "{what} needs `{lacks}`")
+    UNUSED_IN_KIND = ("E405", "nothing uses `{name}`")
 
     SQL_WORD = ("W502", "the factor `{name}` has the name of a word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")

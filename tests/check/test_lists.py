@@ -12,6 +12,7 @@ kind box: resource {
   carries_one = on
   offers place = "{name}"
   create { sh "true" }
+  destroy { sh "true" }
 }
 kind thing: resource on place {
   lists = [first, second]
@@ -20,6 +21,7 @@ kind thing: resource on place {
   property plain: bool { default = on }
   offers dir = "{on.place}"
   create { sh "make {first} -- {second}" }
+  destroy { sh "true" }
   verify property { sh "show {second}" is "{second}" }
 }
 box here

@@ -220,6 +220,7 @@ kind scratch: resource on host {
   property quick: bool { default = off  since = "kernel 99.1"  doc = "a new way" }
   offers dir = "/tmp/{name}"
   create { sh "mkdir -- {dir}" }
+  destroy { sh "rmdir -- {dir}" }
 }
 scratch here { quick = QUICK }
 shell look { command = "ls"  writes = off }

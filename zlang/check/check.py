@@ -179,9 +179,10 @@ class _Checker:
     def _follows(self, finding: Diagnostic) -> bool:
         module = self.modules.get(finding.span.source.name)
         unknown = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.UNKNOWN_PARAM}
-        if module is None or finding.code not in {*unknown, Code.MISSING_PROPERTY}:
+        lacking = {Code.MISSING_PROPERTY, Code.KIND_LACKS, Code.UNUSED_IN_KIND}
+        if module is None or finding.code not in {*unknown, *lacking}:
             return False
-        if finding.code is Code.MISSING_PROPERTY:
+        if finding.code in lacking:
             return module.is_broken
         word = finding.span.source.text[finding.span.start : finding.span.end].split(".")[0]
         return module.lacks_import or word in module.broken

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from zlang.check import types, values
+from zlang.check import soundness, types, values
 from zlang.check.expressions import constant
 from zlang.check.instances import Frame
 from zlang.check.program import (
@@ -57,7 +57,11 @@ class Declared(Record):
 
 def kind_of(node: tree.KindDef, module: str, report: Report, declared: Declared | None = None) -> Kind:
     """The kind that a declaration describes; `declared` stands in where the declaration comes without properties."""
-    return _KindBuilder(node, module, report, declared or declared_in(node, report)).build()
+    builder = _KindBuilder(node, module, report, declared or declared_in(node, report))
+    kind = builder.build()
+    for finding in soundness.findings(node, kind.phases, builder.asked):
+        report(finding)
+    return kind
 
 
 def declared_in(node: tree.KindDef, report: Report) -> Declared:
@@ -110,6 +114,7 @@ class _KindBuilder:
         self.pending: list[str] = []
         self.may_name_itself = False
         self.draws = False
+        self.asked: set[str] = set()
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = _listed(node, "lists")
         self.phases = _listed(node, "phases")
@@ -377,6 +382,7 @@ class _KindScope:
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         builder = self.builder
+        builder.asked.add(name)
         if name in builder.nodes:
             return self._own(name, span)
         if name in builder.offers:

@@ -1,0 +1,115 @@
+"""What is wrong with a kind as a whole: what it lacks, and what of it nothing uses.
+
+In: the declaration of a kind, whose parts are sound. Out: findings.
+Rule: only what holds for every program is found here, so that a kind without findings can be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from zlang.check.program import PLATFORMS
+from zlang.diagnostics import Code, Diagnostic
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+_ACTIONS = {
+    "machine": (),
+    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify"),
+    "workload": ("run",),
+    "collector": ("watch",),
+    "treatment": ("apply",),
+}
+"""What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
+_FOR_EVERYTHING = ("fact",)
+_MUST_HAVE = {"workload": "run", "collector": "watch", "treatment": "apply"}
+_UNDOES = (("create", "", "destroy"), ("verify", "cold", "flush"), ("verify", "hot", "warm"))
+"""An action, its state, and what has to be there with it: the undo, or what brings the state about."""
+
+
+def findings(node: tree.KindDef, phases: Collection[str], asked: Collection[str]) -> Iterator[Diagnostic]:
+    """All that is wrong; `asked` are the names that the templates ask for."""
+    unknown = list(_unknown_actions(node, phases))
+    yield from unknown
+    if not unknown:
+        for rule in _RULES:
+            yield from rule(node)
+    yield from _unused(node, asked)
+
+
+def _actions(node: tree.KindDef) -> list[tree.ActionDef]:
+    return [item for item in node.items if isinstance(item, tree.ActionDef)]
+
+
+def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Diagnostic]:
+    role = node.role.text
+    known = (*phases, *_FOR_EVERYTHING) if role == "protocol" else (*_ACTIONS.get(role, ()), *_FOR_EVERYTHING)
+    for action in _actions(node):
+        name = action.name.text
+        if name in known or role not in {"protocol", *_ACTIONS}:
+            continue
+        if role == "protocol":
+            yield Code.UNUSED_IN_KIND.at(action.name.span, name=name, hint=f"say when: `phases = [{name}]`")
+        else:
+            hint = did_you_mean(name, known) or f"a {role} can have " + ", ".join(f"`{one}`" for one in known)
+            yield Code.UNKNOWN_NAME.at(action.name.span, name=name, hint=hint)
+
+
+def _without_its_work(node: tree.KindDef) -> Iterator[Diagnostic]:
+    needed = _MUST_HAVE.get(node.role.text)
+    if needed and all(action.name.text != needed for action in _actions(node)):
+        what = f"the {node.role.text} `{node.name.text}`"
+        yield Code.KIND_LACKS.at(node.name.span, what=what, lacks=needed, hint=_to_add(needed))
+
+
+def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
+    if node.role.text != "resource":
+        return
+    actions = _actions(node)
+    for action in actions:
+        words = [word.text for word in action.selectors]
+        platforms = [word for word in words if word in PLATFORMS]
+        state = "".join(word for word in words if word not in PLATFORMS)
+        counterpart = next((other for name, at, other in _UNDOES if (name, at) == (action.name.text, state)), None)
+        if counterpart and not any(_serves(other, counterpart, platforms) for other in actions):
+            what = " ".join((action.name.text, *words))
+            lacks = " ".join((counterpart, *platforms))
+            yield Code.KIND_LACKS.at(action.name.span, what=f"`{what}`", lacks=lacks, hint=_to_add(lacks))
+
+
+def _to_add(action: str) -> str:
+    return f'add `{action} {{ sh "…" }}`'
+
+
+def _serves(action: tree.ActionDef, name: str, platforms: Collection[str]) -> bool:
+    """Whether this is the action of that name for one of these platforms, or for all others."""
+    its = [word.text for word in action.selectors]
+    return action.name.text == name and (not its or not platforms or any(word in platforms for word in its))
+
+
+def _without_its_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
+    forms = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
+    for name in ("job_head", "job_line"):
+        if name in forms and "job" not in forms:
+            hint = 'say whose job file it is, such as `job = "fio"`'
+            yield Code.KIND_LACKS.at(forms[name].name.span, what=f"`{name}`", lacks="job", hint=hint)
+
+
+def _unused(node: tree.KindDef, asked: Collection[str]) -> Iterator[Diagnostic]:
+    for item in node.items:
+        match item:
+            case tree.Field() if item.name.text == "option" and "options" not in asked:
+                hint = "put `{options}` into a command"
+                yield Code.UNUSED_IN_KIND.at(item.name.span, name="option", hint=hint)
+            case tree.Field() if item.name.text == "lists" and isinstance(item.value, tree.ListOf):
+                for name in item.value.items:
+                    if isinstance(name, tree.Name) and str(name) not in asked:
+                        hint = f"put `{{{name}}}` into a command"
+                        yield Code.UNUSED_IN_KIND.at(name.span, name=str(name), hint=hint)
+
+
+_RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
+    _without_its_work,
+    _without_its_counterpart,
+    _without_its_tool,
+)
