@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 import pytest
@@ -130,6 +130,20 @@ def test_whole_plots_of_a_part_are_those_of_the_space(
         assert {key(p) for plot in found for p in plot} == set(map(key, points))
         states = [{tuple((path, p.get(path)) for path in sorted(dear)) for p in plot} for plot in found]
         assert all(len(state) == 1 for state in states)
+
+
+def test_a_covering_design_of_many_branches_has_every_pair() -> None:
+    branches = [tuple(Axis(f"i{branch}{i}", 3) for i in range(3)) for branch in range(4)]
+    some = (Axis("target", 4, tuple(branches)), Axis("f0", 4), Axis("f1", 4))
+    rules = [Condition(frozenset({"target", "f0"}), lambda p: p["target"] <= p["f0"])]
+
+    def pairs(points: Iterable[dict[str, int]]) -> set[tuple[tuple[str, int], ...]]:
+        return {pair for p in points for pair in combinations(sorted(p.items()), 2)}
+
+    built = space.build(some, rules)
+    chosen = designs.covering(some, rules, 2, seed=1)
+    assert pairs(chosen) == pairs(built)
+    assert len(chosen) < built.count / 10
 
 
 def test_few_points_have_all_pairs_of_many() -> None:

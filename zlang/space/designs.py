@@ -63,7 +63,7 @@ def partial(space: Space, dear: Iterable[str], chosen: Sequence[dict[str, int]])
 
 def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: int, seed: int) -> list[dict[str, int]]:
     """Points of a space (that has any) with every combination of `strength` levels. Raises TooManyCombinations."""
-    from covertable import Controller
+    from covertable import Controller, criteria
 
     model = _Model(tuple(axes))
     strength = min(strength, len(model.paths))
@@ -73,9 +73,11 @@ def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: in
     if not strength:
         return [{}]
     rules = [*model.existence(), *(model.rule(condition) for condition in conditions)]
-    rows = Controller(
-        model.levels, strength=strength, constraints=[rule for rule in rules if rule["requires"]], salt=str(seed)
-    ).make()
+    rules = [rule for rule in rules if rule["requires"]]
+    # Looking for the best row each time takes 45 s for 4,386 combinations under 12 rules and saves one row in ten.
+    is_quick = combinations * (1 + len(rules)) <= MOST_COMBINATIONS
+    criterion = criteria.greedy if is_quick else criteria.simple
+    rows = Controller(model.levels, strength=strength, constraints=rules, criterion=criterion, salt=str(seed)).make()
     return [model.point(row) for row in dict.fromkeys(map(tuple, rows))]
 
 
