@@ -163,7 +163,7 @@ def test_a_hint_says_what_to_type(code: str) -> None:
 HAVE_FIXES = {
     *("E101", "E102", "E103", "E105", "E107"),
     *("E201", "E202", "E203", "E209", "E212", "E214", "E215", "E216"),
-    *("E301", "E302"),
+    *("E301", "E302", "E316"),
 }
 
 RENDERED = {

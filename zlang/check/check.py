@@ -647,6 +647,10 @@ class ModuleScope:
                 if kind is not None and kind.role == role:
                     yield kind
 
+    def owner(self, _name: str) -> str:
+        """Outside of experiments nothing is measured."""
+        return ""
+
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""
         home = self.checker.library.module_of(name)
@@ -684,6 +688,14 @@ class ExperimentScope:
     def kind_names(self) -> Iterable[str]:
         """All kinds, for suggestions."""
         return self.outer.kind_names()
+
+    def owner(self, name: str) -> str:
+        """What the experiment measures, or measures with, that has a property of that name."""
+        for expr in (self.fields.get("run"), self.fields.get("on")):
+            if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
+                text = expr.span.source.text[expr.span.start : expr.span.end]
+                return text if text.replace("_", "").isalnum() else ""
+        return ""
 
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""

@@ -361,6 +361,7 @@ class _Names:
         self.words, self.scope = words, scope
         self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
         self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
+        self.owner = scope.owner
 
     def names(self) -> Iterable[str]:
         """All names, for suggestions."""
@@ -433,6 +434,10 @@ class NoScope:
     def kind_names(self) -> Iterable[str]:
         """None."""
         return ()
+
+    def owner(self, _name: str) -> str:
+        """Nothing: a factor is called by its own name."""
+        return ""
 
     def kind_hint(self, _name: str) -> str:
         """Nothing."""

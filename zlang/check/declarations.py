@@ -100,7 +100,10 @@ class Declarations(Choices):
         if not resolved.type.kinds or not all(self._carries(name, kind) for name in resolved.type.kinds):
             expected = " or ".join(f"a `{p}`" for p in kind.parents) or "nothing"
             place = f"what `{kind.name}` stands on"
-            self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type))
+            hint = "an experiment says what it runs on: `on = …`" if kind.role == "workload" else ""
+            self.report(
+                Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
+            )
         return resolved
 
     def _carries(self, parent: str, kind: Kind) -> bool:

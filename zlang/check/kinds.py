@@ -416,6 +416,9 @@ class _KindScope:
     def kind_names(self) -> Iterable[str]:
         return ()
 
+    def owner(self, _name: str) -> str:
+        return ""
+
     def kind_hint(self, _name: str) -> str:
         return ""
 

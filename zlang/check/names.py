@@ -80,7 +80,14 @@ class Names(Expressions):
             self.report(Code.NOT_ALLOWED.at(node.span, name=self.given_to, value=f"`{name}`", hint=hint))
             return
         hint = did_you_mean(name, [*words, *self.scope.names()])
-        if not hint and expected is not None and not expected.unknown and expected != NOTHING:
+        kind = self.scope.kind(node)
+        if kind is not None:
+            hint = f"`{name}` is a kind: `{name} {{ … }}` makes one here"
+        elif not hint and self.scope.kind_hint(name):
+            hint = f"{self.scope.kind_hint(name)}, and make one: `{name} {{ … }}`"
+        elif not hint and (owner := self.scope.owner(name)):
+            hint = Hint(f"did you mean `{owner}.{name}`?", name, f"{owner}.{name}", is_safe=False)
+        elif not hint and expected is not None and not expected.unknown and expected != NOTHING:
             hint = f"expected {expected}"
             if expected.scalars & {"string", "path", "version"}:
                 hint = Hint(f'a text is written `"{name}"`', name, f'"{name}"', is_safe=False)

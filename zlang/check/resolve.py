@@ -7,6 +7,7 @@ templates of kinds (their values are taken in a frame); only the scope differs.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from zlang import units
@@ -57,7 +58,9 @@ class Resolver(Texts, Names, Operators, Declarations):
         self.given_to = outer
         for leaf in resolved.leaves or (resolved,):
             if not expected.accepts(leaf.type):
-                hint: str = _with_unit(leaf, expected) or _without_quotes(leaf, expected)
+                hint: str = (
+                    _with_unit(leaf, expected) or _without_quotes(leaf, expected) or _as_choice(node, leaf, expected)
+                )
                 if "command" in expected.scalars and leaf.type == STRING:
                     hint = "write the command itself here, so that what is put into it is quoted"
                 self.report(Code.WRONG_TYPE.at(leaf.span, name=name, expected=expected, found=leaf.type, hint=hint))
@@ -104,11 +107,22 @@ class Resolver(Texts, Names, Operators, Declarations):
 
     def condition(self, node: tree.Expr) -> Expr:
         """An expression that must be true or false."""
+        if isinstance(node, tree.Choice) and isinstance(node.options[0], tree.Binary):
+            first, others = node.options[0], node.options[1:]
+            if first.operator in {"==", "in"} and not any(isinstance(other, tree.Binary) for other in others):
+                parts = [self._written(one) for one in (first.right, *others)]
+                meant = f"{self._written(first.left)} in [{', '.join(parts)}]"
+                hint = Hint(f"one of several: `{meant}`", self._written(node), meant)
+                self.report(Code.CHOICE_HERE.at(node.span, hint=hint))
+                return unknown(node.span)
         resolved = self.single(node)
         if not types.BOOL.accepts(resolved.type):
             self.report(Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint="compare it with something"))
             return unknown(node.span)
         return resolved
+
+    def _written(self, node: tree.Expr) -> str:
+        return node.span.source.text[node.span.start : node.span.end]
 
     def _call(self, node: tree.Call, expected: Type | None) -> Expr:
         name = str(node.function)
@@ -203,7 +217,7 @@ class Resolver(Texts, Names, Operators, Declarations):
 
 def _with_unit(leaf: Expr, expected: Type) -> Hint:
     """What to write for a bare number where something with a unit is expected."""
-    wanted = [scalar for scalar in ("size", "duration", "share") if scalar in expected.scalars]
+    wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     if not wanted or not leaf.type.scalars & {"count", "number"}:
         return Hint("")
     text = leaf.span.source.text[leaf.span.start : leaf.span.end]
@@ -223,4 +237,21 @@ def _without_quotes(leaf: Expr, expected: Type) -> Hint:
         return Hint("")
     known = expected.variant(word)
     is_word = (known is not None and known.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
-    return Hint(f"words are written without quotes: `{word}`", text, word) if is_word else Hint("")
+    if is_word:
+        return Hint(f"words are written without quotes: `{word}`", text, word)
+    with suppress(units.UnitError):
+        if expected.accepts(types.of_quantity(units.parse(word))):
+            return Hint(f"numbers are written without quotes: `{word}`", text, word)
+    return Hint("")
+
+
+def _as_choice(node: tree.Expr, leaf: Expr, expected: Type) -> Hint:
+    """What to write for a list where one of several is expected, and for 1 and 0 where on and off are."""
+    text = leaf.span.source.text[leaf.span.start : leaf.span.end]
+    if "bool" in expected.scalars and text in {"0", "1"}:
+        word = "on" if text == "1" else "off"
+        return Hint(f"write `{word}`", text, word, is_safe=False)
+    if isinstance(node, tree.ListOf) and leaf.type.element is not None and expected.accepts(leaf.type.element):
+        parts = [item.span.source.text[item.span.start : item.span.end] for item in node.items]
+        return Hint(f"one of several is written `{' | '.join(parts)}`", text, " | ".join(parts), is_safe=False)
+    return Hint("")

@@ -30,6 +30,9 @@ class Scope(Protocol):
     def kind_names(self) -> Iterable[str]:
         """All kinds, for suggestions."""
 
+    def owner(self, name: str) -> str:
+        """What is measured, or measured with, that has a property of that name."""
+
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""
 

@@ -167,6 +167,7 @@ class _Lexer:
         while self.position < self.limit and text[self.position] == text[begin]:
             self.position += 1
         letter = "names begin with one of the letters a to z" if text[begin].isalpha() else "remove it"
+        letter = "a number is digits and one unit, such as `90s` or `1000000`" if text[begin].isdigit() else letter
         hint = _INSTEAD.get(text[begin], letter)
         span = Span(self.source, begin, self.position)
         if text[begin] in _WRITTEN and not text.startswith("=", self.position):
@@ -189,5 +190,8 @@ _INSTEAD = {
     "'": 'texts are written in `"`',
     "!": "write `not`, or `!=` between two values",
     "&": "write `and`",
+    "^": "there are no powers: multiply",
+    "?": "write `if … then … else …`",
+    "$": "names are written without `$`; in a text a brace itself is `{{`",
     "`": 'texts are written in `"`',
 }

@@ -18,6 +18,7 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import lexer, tables, tree
 from zlang.syntax.build import BUILDERS
 from zlang.syntax.lexer import END, Token
+from zlang.units import UNITS
 
 LONGEST = 1 << 20
 DEEPEST = 100
@@ -119,8 +120,8 @@ class Driver:
                 action = actions[stack[-1].state].get(token.type)
             if stack[-1].state == end_state and token.type == END:
                 return stack[-1].value
-            if action is None and stack[-1].symbol == "NEWLINE":
-                action = next(iter(actions[stack[-1].state].values()))  # what the line end ended is whole
+            if action is None and stack[-1].symbol in {"NEWLINE", "RBRACE"}:
+                action = next(iter(actions[stack[-1].state].values()))  # what it ends is whole
             if action is None:
                 self._report(stack, token)
                 recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
@@ -188,7 +189,12 @@ class Driver:
         expected = self._expected(stack)
         hint = self._hint(stack, token, expected)
         finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint)
-        self.report(finding.mended_by(*finding.fixes, *self._fixes(token, expected)))
+        finding = finding.mended_by(*finding.fixes, *self._fixes(token, expected))
+        slip = self._slip(stack, token, expected)
+        if slip is not None:
+            finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=slip[0])
+            finding = finding.mended_by(slip[1]) if slip[1] is not None else finding
+        self.report(finding)
 
     def _unclosed(self, stack: list[_Part], token: Token) -> Diagnostic | None:
         """The bracket that is to blame where a block runs into the end, or into what can only begin a line."""
@@ -307,6 +313,44 @@ class Driver:
             return f"a field is written `{token.text} = …`"
         return ""
 
+    def _slip(self, stack: list[_Part], token: Token, expected: str) -> tuple[str, Fix | None] | None:
+        """A slip that people make who come from other languages: what to do, and what mends it."""
+        text, last = self.source.text, stack[-1]
+        if token.type == "COMMA" and expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
+            listed = _LISTED.match(text, len(text[: token.start].rstrip()))
+            if listed is None:
+                return None
+            edit = Edit(Span(self.source, *listed.span()), re.sub(r"\s*,", " |", listed[0]))
+            return "one of several is written with `|`", Fix("write `|`", (edit,), is_safe=False)
+        if token.type == "NAME" and (number := _NUMBER_BEFORE.search(text, 0, token.start)):
+            written = number[1] + token.text
+            if token.text in UNITS:
+                place = Span(self.source, number.start(), token.end)
+                fix = Fix(f"write `{written}`", (Edit(place, written),), is_safe=True)
+                return f"a number and its unit are one word: `{written}`", fix
+        if token.type == "FIELD" and (last.symbol == "WHERE" or (last.end and text[last.end - 1] == ".")):
+            sign = text.index("=", token.end)
+            fix = Fix("write `==`", (Edit(Span(self.source, sign, sign + 1), "=="),), is_safe=True)
+            return "compare with `==`", fix
+        if token.text == "/" and expected == "a value":
+            found = _PATH.match(text, token.start)
+            assert found is not None
+            fix = Fix(
+                f'write `"{found[0]}"`', (Edit(Span(self.source, *found.span()), f'"{found[0]}"'),), is_safe=False
+            )
+            return f'a path is a text: `"{found[0]}"`', fix
+        if expected == "a declaration" and token.text in {"/", "-", "*"}:
+            return "a comment begins with `#`", None
+        if token.type == "STRING" and last.symbol == "EXPERIMENT":
+            return 'a name comes first: `experiment NAME "title" { … }`', None
+        if (token.text == "on" and last.symbol == "RBRACE") or (token.text == "on" and last.symbol == "body"):
+            return "what it stands on comes before the braces: `KIND NAME on PARENT { … }`", None
+        if token.text == "on" and expected == "`{`":
+            return "say it inside the braces: `{ on = … }`", None
+        if token.type == "STRING" and last.symbol == "ON":
+            return "declare it, `dir here { path = … }`, and write `on here`", None
+        return None
+
     def _fixes(self, token: Token, expected: str) -> Iterator[Fix]:
         """What would mend a sign between a name and its value, or between fields."""
         if not expected.startswith("`name"):
@@ -384,6 +428,10 @@ _SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
 """What stands between a name and its value instead of `=`."""
+_BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
+_LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
+_PATH = re.compile(r"/[\w./~+@%-]*")
 _SINGLE = {
     "RPAR": "`)`",
     "RSQB": "`]`",
