@@ -31,7 +31,7 @@ Colour = tuple[int, int, int] | None
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 _HEIGHT = 20
 _MARGIN = 0.05
-_MANY = 10_000
+_MANY = 1000
 
 
 @dataclass(frozen=True, slots=True)
