@@ -105,6 +105,10 @@ CASES = [
     case("init-there", SHORT, "init", "program.zexp", code=1),
     case("kinds-file", "", "kinds", "file"),
     case("kinds-unknown", "", "kinds", "fille", code=1),
+    case("kinds-property", "", "kinds", "file.content"),
+    case("kinds-protocol", "", "kinds", "cold"),
+    case("kinds-property-unknown", "", "kinds", "ext4.blocksiz", code=1),
+    case("kinds-property-alone", "", "kinds", "blocksize", code=1),
     case("kinds-json", "", "kinds", "vmstat", "--json"),
 ]
 

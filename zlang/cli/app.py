@@ -267,7 +267,7 @@ def init(
 
 
 def kinds(
-    name: Annotated[str | None, typer.Argument(help="a kind, or all", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="a kind, or KIND.PROPERTY; or all", show_default=False)] = None,
     *,
     as_json: Json = False,
 ) -> None:

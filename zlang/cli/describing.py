@@ -1,0 +1,272 @@
+"""What there is to know of a kind before it is used, from its declaration: for the screen, for JSON, for docs/kinds.
+
+In: a kind of the library. Out: `Described`, plain texts only. Templates are shown as they are declared: what stands in
+`{…}` is filled in, and quoted, when a plan is made.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from zlang.check import library
+from zlang.check.program import Expr, Kind, PropertyDef
+from zlang.check.types import Type
+from zlang.check.values import show
+from zlang.errors import RunError
+from zlang.record import Record
+from zlang.source import Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+_MOST_NAMED = 4
+
+
+class DescribedProperty(Record):
+    """A property; what is not said of it is empty. `adds` are its options, `used_by` the actions that ask for it.
+
+    `cost` is what a change takes, where the kind is a resource; `place` is file and line of the declaration.
+    """
+
+    name: str
+    type: str
+    is_required: bool
+    default: str
+    allow: str
+    unit: str
+    since: str
+    only: str
+    cost: str
+    ask: str
+    adds: tuple[str, ...]
+    used_by: tuple[str, ...]
+    doc: str
+    place: str
+
+
+class Described(Record):
+    """A kind: what it is, stands on, offers, needs and requires, its properties, and the text of its actions.
+
+    `phases` are what a protocol does, in its order.
+    """
+
+    name: str
+    role: str
+    module: str
+    doc: str
+    on: tuple[str, ...]
+    offers: tuple[str, ...]
+    needs: tuple[str, ...]
+    requires: tuple[tuple[str, str], ...]
+    phases: tuple[str, ...]
+    properties: tuple[DescribedProperty, ...]
+    actions: tuple[str, ...]
+    place: str
+
+
+def find(name: str) -> Described:
+    """The kind of that name; of `KIND.PROPERTY`, with that property only. Raises RunError."""
+    shipped = library.load()
+    kind_name, _, property_name = name.partition(".")
+    if not shipped.module_of(kind_name):
+        raise RunError(f"there is no kind `{kind_name}`", _hint(kind_name))
+    kind = shipped.kind(kind_name)
+    if not property_name:
+        return describe(kind)
+    if property_name not in kind.properties:
+        hint = did_you_mean(property_name, kind.properties) or f"`zlang kinds {kind_name}` lists them"
+        raise RunError(f"`{kind_name}` has no property `{property_name}`", hint)
+    return describe(kind, property_name)
+
+
+def _hint(word: str) -> str:
+    """The nearest kind, or else the kinds that have a property of that name."""
+    shipped = library.load()
+    having = [name for name in shipped.names() if word in shipped.kind(name).properties]
+    if having:
+        named = ", ".join(f"`zlang kinds {name}.{word}`" for name in having[:_MOST_NAMED])
+        return f"it is a property: {named}" + (" …" if len(having) > _MOST_NAMED else "")
+    return did_you_mean(word, shipped.names()) or "`zlang kinds` lists them"
+
+
+def describe(kind: Kind, only: str = "") -> Described:
+    """All of a kind; or one property of it, and what it does with that."""
+    node = library.load().node(kind.name)
+    properties = [_property(kind, kind.properties[name]) for name in ([only] if only else kind.properties)]
+    actions = [item for item in node.items if isinstance(item, tree.ActionDef)]
+    shown = [action for action in actions if not only or _said(action) in properties[0].used_by]
+    return Described(
+        kind.name,
+        kind.role,
+        kind.module,
+        kind.doc,
+        kind.parents,
+        tuple(kind.offers),
+        kind.needs[0] if kind.needs else (),
+        kind.requires,
+        kind.phases,
+        tuple(properties),
+        tuple(textwrap.dedent("  " + _source(action.span)) for action in shown),
+        properties[0].place if only else _place(node.span),
+    )
+
+
+def _said(action: tree.ActionDef) -> str:
+    return " ".join(word.text for word in (action.name, *action.selectors))
+
+
+def _property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
+    return DescribedProperty(
+        definition.name,
+        _type(definition.type),
+        definition.name in kind.required,
+        _default(definition.default),
+        definition.allow_text,
+        show(definition.unit) if definition.unit else "",
+        " ".join(definition.since or ()),
+        definition.only,
+        _cost(kind, definition),
+        _template(definition.ask or ()),
+        tuple(_adds(kind, definition)),
+        tuple(_used_by(kind, definition)),
+        definition.doc,
+        _place(definition.span),
+    )
+
+
+def _type(type_: Type) -> str:
+    """The type in words, with every word that there is."""
+    words = " | ".join(f"`{w.name}({w.field[0]}: {w.field[1]})`" if w.field else f"`{w.name}`" for w in type_.words)
+    rest = Type(type_.scalars, (), type_.kinds, type_.element)
+    others = "" if rest == Type() else str(rest)
+    return " or ".join(part for part in (others, words) if part)
+
+
+def _default(default: Expr | None) -> str:
+    """The default's value; what depends on other properties, as it is declared."""
+    if default is None:
+        return ""
+    return show(default.value(None)) if default.is_constant else " ".join(_source(default.span).split())
+
+
+def _cost(kind: Kind, definition: PropertyDef) -> str:
+    if kind.role != "resource":
+        return ""
+    return definition.cost if definition.cost == "manual" or kind.has("change") else "create"
+
+
+def _adds(kind: Kind, definition: PropertyDef) -> Iterator[str]:
+    """What a property becomes in a command: what it adds to each list, or the kind's form of an option."""
+    for name, expr in definition.lists:
+        yield f"{name}: {' '.join(_source(expr.span).split())}"
+    form = kind.forms.get("option")
+    if form and not definition.lists:
+        yield f"option: {_template(form).replace('{key}', definition.name)}"
+    if definition.probe:
+        yield f"probe: {_template(definition.probe)}"
+
+
+def _used_by(kind: Kind, definition: PropertyDef) -> Iterator[str]:
+    """What a kind does with a property: the actions, and what it offers."""
+    names = [definition.name, *(name for name, _ in definition.lists)]
+    names += ["options"] if "option" in kind.forms and not definition.lists else []
+    asks = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
+    for offer, expr in kind.offers.items():
+        if asks.search(_source(expr.span)):
+            yield f"offers {offer}"
+    for action in kind.actions.values():
+        texts = [part for command in action.commands for part in (*command.text, *(command.expect or ()))]
+        if any(isinstance(part, Expr) and asks.search(_source(part.span)) for part in texts):
+            yield " ".join(word for word in (action.name, action.state, action.platform) if word)
+
+
+def _template(parts: tuple[str | Expr, ...]) -> str:
+    return "".join(part if isinstance(part, str) else f"{{{_source(part.span)}}}" for part in parts)
+
+
+def _source(span: Span) -> str:
+    return span.source.text[span.start : span.end]
+
+
+def _place(span: Span) -> str:
+    line, _ = span.source.position(span.start)
+    return f"{span.source.name}:{line}"
+
+
+def facts(one: DescribedProperty) -> list[str]:
+    """What is said of a property, each in a few words."""
+    found = [
+        "required" if one.is_required else "",
+        f"default {one.default}" if one.default else "",
+        f"allowed {one.allow}" if one.allow else "",
+        f"in units of {one.unit}" if one.unit else "",
+        f"since {one.since}" if one.since else "",
+        f"only where {one.only}" if one.only else "",
+        f"cost of change: {one.cost}" if one.cost else "",
+    ]
+    return [fact for fact in found if fact]
+
+
+def screen(kind: Described) -> Iterator[str]:
+    """What is printed about a kind."""
+    yield f"{kind.name}: {kind.role}" + (f" on {' | '.join(kind.on)}" if kind.on else "") + f"  ({kind.place})"
+    yield textwrap.fill(kind.doc, 100, initial_indent="  ", subsequent_indent="  ")
+    if kind.module != library.PRELUDE:
+        yield f"  import {kind.module}"
+    if kind.needs:
+        yield f"  needs a {' or a '.join(kind.needs)}"
+    if kind.offers:
+        yield f"  offers a {' and a '.join(kind.offers)}"
+    if kind.phases:
+        yield f"  does {', '.join(kind.phases)}, in this order"
+    if kind.properties:
+        yield "\nproperties:"
+    for one in kind.properties:
+        said = "; ".join(facts(one))
+        yield f"  {one.name}: {one.type}" + (f"  ({said})" if said else "")
+        for line in (one.doc, f"a person has to: {one.ask}" if one.ask else "", *one.adds):
+            if line:
+                yield textwrap.fill(line, 100, initial_indent="      ", subsequent_indent="      ")
+    if kind.actions:
+        yield "\ncommands:"
+    for action in kind.actions:
+        yield textwrap.indent(action, "  ")
+    for tool, hint in kind.requires:
+        yield f"  requires {tool} ({hint})"
+
+
+def as_data(kind: Described) -> dict[str, object]:
+    """The kind for JSON; null is what is not said."""
+    return {
+        "kind": kind.name,
+        "role": kind.role,
+        "module": kind.module,
+        "doc": kind.doc,
+        "place": kind.place,
+        "on": list(kind.on),
+        "offers": list(kind.offers),
+        "needs": list(kind.needs),
+        "requires": [{"tool": tool, "how": hint} for tool, hint in kind.requires],
+        "phases": list(kind.phases),
+        "properties": [
+            {
+                "name": one.name,
+                "type": one.type,
+                "required": one.is_required,
+                "default": one.default or None,
+                "allow": one.allow or None,
+                "unit": one.unit or None,
+                "since": one.since or None,
+                "only": one.only or None,
+                "cost": one.cost or None,
+                "ask": one.ask or None,
+                "adds": list(one.adds),
+                "used_by": list(one.used_by),
+                "doc": one.doc,
+                "place": one.place,
+            }
+            for one in kind.properties
+        ],
+        "actions": list(kind.actions),
+    }
