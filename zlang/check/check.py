@@ -374,8 +374,10 @@ class _Checker:
     ) -> tuple[Clause, ...]:
         """What the experiment asks of its results; nothing where it is not known what they will be."""
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
-        is_misspelt = any(finding.code is Code.UNKNOWN_PROPERTY for finding in self.findings)  # a factor may be missing
-        if not written or is_misspelt or any(field.type.unknown for field in scope.fields.values()):
+        # A factor may be missing that stands in what could not be read, or under a name that is misspelt.
+        lacks_factors = any(module.broken - {node.name.text} for module in self.modules.values())
+        lacks_factors = lacks_factors or any(finding.code is Code.UNKNOWN_PROPERTY for finding in self.findings)
+        if not written or lacks_factors or any(field.type.unknown for field in scope.fields.values()):
             return ()
         from zlang.check import clauses
 

@@ -343,7 +343,7 @@ class Driver:
             return "a comment begins with `#`", None
         if token.type == "STRING" and last.symbol == "EXPERIMENT":
             return 'a name comes first: `experiment NAME "title" { … }`', None
-        if (token.text == "on" and last.symbol == "RBRACE") or (token.text == "on" and last.symbol == "body"):
+        if token.text == "on" and expected == "the end of the line":
             return "what it stands on comes before the braces: `KIND NAME on PARENT { … }`", None
         if token.text == "on" and expected == "`{`":
             return "say it inside the braces: `{ on = … }`", None
@@ -408,7 +408,8 @@ class Driver:
             while tokens[following].type == "NEWLINE":
                 following += 1
             begins = tokens[following]
-            if begins.depth > 0 or begins.type not in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"}:
+            is_orphan = begins.type in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"} or begins.text in _CLAUSES
+            if begins.depth > 0 or not is_orphan:
                 break
             position = following + 1
             while tokens[position].type != END and (tokens[position].type != "NEWLINE" or tokens[position].depth > 0):
@@ -429,6 +430,7 @@ _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
 """What stands between a name and its value instead of `=`."""
 _BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
+_CLAUSES = ("expect", "table", "plot")
 _LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
 _PATH = re.compile(r"/[\w./~+@%-]*")
