@@ -229,7 +229,7 @@ def make_property(name: str, of: str) -> Property:
         "default": default_of(name, kind),
         "allow": SIZES.get(name) or COUNTS.get(name),
         "cost": cost_of(name, of),
-        "since": None if name in load().zfs_fuse else quoted(next(iter(load().history(name)))),
+        "since": None if name in load().zfs_fuse else quoted(f"zfs {next(iter(load().history(name)))}"),
         "settings": setting_of(name, kind),
         "doc": quoted(doc_of(name)),
     }
