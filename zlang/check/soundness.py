@@ -91,7 +91,7 @@ def _without_its_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
     forms = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
     for name in ("job_head", "job_line"):
         if name in forms and "job" not in forms:
-            hint = 'say whose job file it is, such as `job = "fio"`'
+            hint = 'say whose job file it is: `job = "…"`'
             yield Code.KIND_LACKS.at(forms[name].name.span, what=f"`{name}`", lacks="job", hint=hint)
 
 
