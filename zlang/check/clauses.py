@@ -28,7 +28,8 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
-_PERCENTILE = re.compile(r"p(\d\d?)(\d*)")
+_PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
+"""`p50`, `p999` for 99.9 %; `p100` is no 10.0 %, but the largest."""
 _SCALARS = {"1/s": "iops", "bytes": "size", "bytes/s": "rate", "ns": "duration", "s": "duration", "%": "share"}
 _MOST_LEVELS = 1000
 """Of a factor of words or declared things; a longer one is a range, which has numbers."""
