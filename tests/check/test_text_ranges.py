@@ -1,0 +1,40 @@
+"""A range of texts begins and ends with its ends, and no text is in it twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlang.check.ranges import text_range
+
+
+@given(st.text("a0b19-", max_size=5), st.text("a0b19-", max_size=5))
+def test_a_range_of_texts_has_its_ends(low: str, high: str) -> None:
+    found = text_range(low, high)
+    if found is None:
+        return
+    start, stop, made = found
+    assert (made(start), made(stop)) == (low, high)
+    numbers = range(start, min(stop, start + 100) + 1)
+    assert len({made(i) for i in numbers}) == len(numbers)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "second"),
+    [
+        ("sdb", "sdf", "sdc"),
+        ("disk1", "disk12", "disk2"),
+        ("disk08", "disk12", "disk09"),
+        ("nvme0n1", "nvme3n1", "nvme1n1"),
+        ("node1-eth0", "node4-eth0", "node2-eth0"),
+        ("disk1", "diska", None),
+        ("sda", "sdaa", None),
+        ("a1", "b2", None),
+        ("disk1", "disk08", None),
+        ("sdä", "sdö", None),
+    ],
+)
+def test_which_texts_have_a_range(low: str, high: str, second: str | None) -> None:
+    found = text_range(low, high)
+    assert (found[2](found[0] + 1) if found else None) == second
