@@ -11,7 +11,7 @@ from typing import Any
 
 from zlang.check import soundness, types, values
 from zlang.check.expressions import constant
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, checked_value
 from zlang.check.program import (
     ABSENT,
     COSTS,
@@ -31,7 +31,7 @@ from zlang.check.program import (
 from zlang.check.resolve import Resolver
 from zlang.check.texts import joined
 from zlang.check.types import STRING, UNKNOWN, Type, Variant
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Span
 from zlang.suggest import did_you_mean
@@ -60,6 +60,8 @@ def kind_of(node: tree.KindDef, module: str, report: Report, declared: Declared 
     builder = _KindBuilder(node, module, report, declared or declared_in(node, report))
     kind = builder.build()
     for finding in soundness.findings(node, kind.phases, builder.asked):
+        report(finding)
+    for finding in () if declared else soundness.of_properties(node):
         report(finding)
     return kind
 
@@ -224,7 +226,7 @@ class _KindBuilder:
         allow = attributes.get("allow")
         only = attributes.get("only")
         cost = self._word(attributes.get("cost"), "create", COSTS)
-        return PropertyDef(
+        definition = PropertyDef(
             node.name.text,
             type_,
             node.span,
@@ -241,6 +243,12 @@ class _KindBuilder:
             self._probe(attributes["probe"].value) if "probe" in attributes else None,
             self._ask(node, cost, attributes.get("ask")),
         )
+        if definition.default is not None and definition.default.is_constant:
+            try:
+                checked_value(definition, definition.default.value(None), definition.default.span)
+            except ProgramError as error:
+                self.report(error.diagnostic)
+        return definition
 
     def _ask(self, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:
         """What a person is asked to do; just what is `manual` says so."""

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from zlang.check import soundness
 from zlang.check.kinds import Declared, declared_in, kind_of
 from zlang.check.program import Kind
 from zlang.diagnostics import Diagnostic
@@ -144,6 +145,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         kinds = [entry for entry in parsed.tree.entries if isinstance(entry, tree.KindDef)]
         modules[module] = tuple(kind.name.text for kind in kinds)
         for kind in kinds:
+            for finding in soundness.of_properties(kind):
+                _sound(finding)
             entries[kind.name.text] = (
                 module,
                 _place(kind.span),

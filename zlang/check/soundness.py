@@ -23,6 +23,15 @@ _ACTIONS = {
 """What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
 _FOR_EVERYTHING = ("fact",)
 _MUST_HAVE = {"workload": "run", "collector": "watch", "treatment": "apply"}
+_PARTS_OF = {
+    "needs": ("workload", "treatment", "protocol"),
+    "writes": ("workload",),
+    "job": ("workload",),
+    "carries_one": ("resource",),
+}
+"""Parts of a kind that only some roles have."""
+_SETTABLE = ("live", "rewrite")
+_ON = ("on", "yes", "true")
 _UNDOES = (("create", "", "destroy"), ("verify", "cold", "flush"), ("verify", "hot", "warm"))
 """An action, its state, and what has to be there with it: the undo, or what brings the state about."""
 
@@ -77,6 +86,50 @@ def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
             yield Code.KIND_LACKS.at(action.name.span, what=f"`{what}`", lacks=lacks, hint=_to_add(lacks))
 
 
+def _there_twice(node: tree.KindDef) -> Iterator[Diagnostic]:
+    seen: dict[frozenset[str], tree.ActionDef] = {}
+    for action in _actions(node):
+        words = (action.name.text, *(word.text for word in action.selectors))
+        first = seen.setdefault(frozenset(words), action)
+        if first is not action:
+            finding = Code.DUPLICATE.at(action.name.span, name=" ".join(words))
+            yield finding.also(first.name.span, "first defined here")
+
+
+def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
+    """Parts that have a meaning in kinds of another role only."""
+    for item in node.items:
+        name = "needs" if isinstance(item, tree.Needs) else item.name.text if isinstance(item, tree.Field) else ""
+        roles = _PARTS_OF.get(name)
+        if roles and node.role.text in _ACTIONS and node.role.text not in roles:
+            hint = "it is said of a " + " or a ".join(roles)
+            yield Code.BAD_KIND.at(item.span, message=f"a {node.role.text} has no `{name}`", hint=hint)
+
+
+def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
+    """What is wrong with properties that stand beside each other and beside `change`, which sets some of them."""
+    change = next((action for action in _actions(node) if action.name.text == "change"), None)
+    settable = None
+    for item in node.items:
+        if isinstance(item, tree.Property):
+            given = {field.name.text: field for field in item.attributes if isinstance(field, tree.Field)}
+            if "default" in given and _word(given.get("required")) in _ON:
+                message = f"`{item.name.text}` must be given, so its default is never used"
+                yield Code.BAD_KIND.at(given["default"].span, message=message)
+            if _word(given.get("cost")) in _SETTABLE:
+                settable = settable or given["cost"]
+    if node.role.text == "resource" and settable is not None and change is None:
+        hint = "without it the resource is made anew, `cost = create`"
+        yield Code.KIND_LACKS.at(settable.span, what=f"`cost = {_word(settable)}`", lacks="change", hint=hint)
+    if change is not None and settable is None:
+        message = "`change` has nothing to set: no property has `cost = live` or `cost = rewrite`"
+        yield Code.BAD_KIND.at(change.name.span, message=message)
+
+
+def _word(item: tree.Field | None) -> str:
+    return str(item.value) if item is not None and isinstance(item.value, tree.Name) else ""
+
+
 def _to_add(action: str) -> str:
     return f'add `{action} {{ sh "…" }}`'
 
@@ -112,4 +165,6 @@ _RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
     _without_its_work,
     _without_its_counterpart,
     _without_its_tool,
+    _there_twice,
+    _out_of_place,
 )
