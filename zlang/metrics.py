@@ -27,8 +27,37 @@ _FIO = (
     *(f"{direction}_{what}" for direction in DIRECTIONS for what in _OF_A_DIRECTION),
     *("fio_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"),
 )
-OF_READERS: Mapping[str, tuple[str, ...]] = {"fio": _FIO, "diskstats": TOTALS, "vmstat": (), "shell": ()}
-"""What each reader can yield, beside what its argument `metrics` asks for; vmstat has samples only."""
+ARC_COUNTERS = {
+    **{f"arc_{each}": each for each in ("hits", "iohits", "misses")},
+    **{
+        f"arc_{which}_{each}": f"{which}_{each}"
+        for which in ("demand_data", "demand_metadata", "prefetch_data", "prefetch_metadata")
+        for each in ("hits", "iohits", "misses")
+    },
+    **{f"arc_{which}_hits": f"{which}_hits" for which in ("mru", "mfu", "mru_ghost", "mfu_ghost")},
+    **{name: name for name in ("l2_hits", "l2_misses", "l2_read_bytes", "l2_write_bytes")},
+}
+"""What is counted of the ARC and the L2ARC during a measurement, and what ZFS calls it."""
+ARC_GAUGES = {"arc_size_bytes": "size", "arc_target_bytes": "c", "l2_size_bytes": "l2_size"}
+"""What is known of them at its end."""
+ARC_RATIOS = {"arc_hit_ratio": "", "arc_data_hit_ratio": "demand_data_"}
+"""Shares of accesses, and how the names of what they are shares of begin."""
+CAPACITY = {
+    **{name: f"{name}_bytes" for name in ("used", "logicalused", "referenced", "allocated")},
+    **{name: name for name in ("compressratio", "dedupratio")},
+}
+"""What datasets and pools take, as ZFS calls it, and the name of its metrics without `before_` and `after_`."""
+_ZFS_CAPACITY = tuple(f"{when}_{name}" for when in ("before", "after") for name in CAPACITY.values())
+OF_READERS: Mapping[str, tuple[str, ...]] = {
+    "arcstats": (*ARC_COUNTERS, *ARC_GAUGES, *ARC_RATIOS),
+    "diskstats": TOTALS,
+    "fio": _FIO,
+    "shell": (),
+    "vmstat": (),
+    "zfs_capacity": _ZFS_CAPACITY,
+    "zpool_iostat": (),
+}
+"""What each reader can yield, beside what its argument `metrics` asks for; some have samples only."""
 DISTRIBUTIONS = {f"{direction}_{kind}": (direction, kind) for direction in DIRECTIONS for kind in KINDS}
 """Latencies of single operations, of which fio leaves histograms."""
 
@@ -37,7 +66,7 @@ _UNITS = (
     (re.compile(r"_bw$"), "bytes/s"),
     (re.compile(r"_bytes$"), "bytes"),
     (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$"), "ns"),
-    (re.compile(r"_cpu$"), "%"),
+    (re.compile(r"_(cpu|ratio)$"), "%"),
     (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
 )
 

@@ -16,6 +16,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("fio", "unified.json", {}),
     ("fio", "four_jobs.json", {}),
     ("diskstats", "diskstats.txt", {}),
+    ("arcstats", "arcstats-2.1.txt", {}),
+    ("arcstats", "arcstats-2.3.txt", {}),
 ]
 
 

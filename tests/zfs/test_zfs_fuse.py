@@ -92,6 +92,16 @@ def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.answers("select cache_state, count(*) from trials group by 1") == [["cold", 8]]
 
 
+def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
+    watched = one(dataset="compression = gzip").replace("bs = 64KiB", "bs = 64KiB  time_based = on  runtime = 3s")
+    collected = "cache = cold  collect = [arcstats {}, zpool_iostat {}, zfs_capacity {}]"
+    zfs_fuse.run(watched.replace("cache = cold", collected).replace("rw = read ", "rw = randwrite "))
+    sql = "select arc_hits > 0, arc_size_bytes > 0, before_used_bytes > 2**20, after_dedupratio from trials"
+    assert zfs_fuse.answers(sql) == [[True, True, True, 1]]
+    sql = "select count(distinct metric), min(value) >= 0 from samples where source like 'zlang-%-tank'"
+    assert zfs_fuse.answers(sql) == [[8, True]]
+
+
 @pytest.mark.parametrize("pool", POOLS)
 def test_properties_of_a_pool_are_read_back(zfs_fuse: ZfsFuse, pool: str) -> None:
     zfs_fuse.run(one(pool))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from zlang.readers import diskstats, fio, shell, vmstat
+from zlang.readers import arcstats, diskstats, fio, shell, vmstat, zfs_capacity, zpool_iostat
 from zlang.readers.reading import Read
 
 READERS: Final[Mapping[str, Read]] = {
+    "arcstats": arcstats.read,
     "diskstats": diskstats.read,
     "fio": fio.read,
     "shell": shell.read,
     "vmstat": vmstat.read,
+    "zfs_capacity": zfs_capacity.read,
+    "zpool_iostat": zpool_iostat.read,
 }

@@ -1,0 +1,90 @@
+"""Snapshots of the statistics of the ARC, as what it did during the measurement.
+
+In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
+`NAME TYPE VALUE`, as /proc/spl/kstat/zfs/arcstats has them. Out: metrics, from first to last snapshot: how often each
+list and each kind of access was hit, of the L2ARC what went in and out, `arc_hit_ratio` (percent of all accesses;
+those that joined an I/O in flight are no hits), `arc_data_hit_ratio` (of what was asked for, not read ahead), and the
+size at the end; samples of `arc_access_iops`, `arc_miss_iops`, `arc_hit_ratio` and `arc_size_bytes`.
+Rule: what a release does not count (`iohits` up to 2.1) is absent; without any access there is no ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from zlang import metrics
+from zlang.plan.plan import Reader, Step
+from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
+
+_FIELDS = 3
+_Snapshot = tuple[float, dict[str, int]]
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """What was added between the snapshots."""
+    text = text_of(directory / reader.artefact)
+    if text is None:
+        return Reading(problems=(f"{reader.artefact} was not written",))
+    snapshots = list(_snapshots(text))
+    if len(snapshots) < 2:  # noqa: PLR2004 - a difference needs two
+        return Reading(problems=(f"{reader.artefact} has fewer than two snapshots",))
+    samples = tuple(sample for old, new in pairwise(snapshots) for sample in _samples(old, new))
+    return Reading(_metrics(snapshots[0][1], snapshots[-1][1]), samples=samples)
+
+
+def _snapshots(text: str) -> Iterator[_Snapshot]:
+    current: _Snapshot | None = None
+    for line in whole_lines(text):
+        words = line.split()
+        try:
+            if words[:1] == ["@"]:
+                if current is not None and current[1]:
+                    yield current
+                current = (float(words[1]), {})
+            elif current is not None and len(words) == _FIELDS:
+                current[1][words[0]] = int(words[2])
+        except (ValueError, IndexError):
+            continue
+    if current is not None and current[1]:
+        yield current
+
+
+def _metrics(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, float]:
+    added = _added(old, new)
+    found: dict[str, float] = {}
+    for metric, name in metrics.ARC_COUNTERS.items():
+        if name in added:
+            found[metric] = float(added[name])
+    for metric, name in metrics.ARC_GAUGES.items():
+        if name in new:
+            found[metric] = float(new[name])
+    for metric, prefix in metrics.ARC_RATIOS.items():
+        accesses = _accesses(added, prefix)
+        if accesses:
+            found[metric] = 100 * added.get(f"{prefix}hits", 0) / accesses
+    return found
+
+
+def _samples(old: _Snapshot, new: _Snapshot) -> Iterator[Sample]:
+    (before, first), (after, last) = old, new
+    added, seconds = _added(first, last), after - before
+    if seconds <= 0:
+        return
+    accesses = _accesses(added, "")
+    yield Sample(after, "", "arc_access_iops", accesses / seconds)
+    yield Sample(after, "", "arc_miss_iops", added.get("misses", 0) / seconds)
+    if accesses:
+        yield Sample(after, "", "arc_hit_ratio", 100 * added.get("hits", 0) / accesses)
+    if "size" in last:
+        yield Sample(after, "", "arc_size_bytes", float(last["size"]))
+
+
+def _added(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
+    """The differences of what both have; a counter that fell was begun anew and says nothing."""
+    return {name: value - old[name] for name, value in new.items() if name in old and value >= old[name]}
+
+
+def _accesses(added: Mapping[str, int], prefix: str) -> int:
+    return sum(added.get(f"{prefix}{how}", 0) for how in ("hits", "iohits", "misses"))
