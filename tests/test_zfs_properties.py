@@ -23,7 +23,7 @@ def test_the_library_has_what_is_generated(kind: str) -> None:
         ("primarycache", "dataset", "cost", "live"),
         ("normalization", "dataset", "cost", "create"),
         ("compression", "zvol", "cost", "create"),  # a volume is written when it is made
-        ("direct", "dataset", "since", '"2.3"'),
+        ("direct", "dataset", "since", '"zfs 2.3"'),
         (
             "compression",
             "dataset",
