@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from zlang import metrics
 from zlang.check import soundness, types, values
 from zlang.check.expressions import constant
 from zlang.check.instances import Frame, checked_value
@@ -44,6 +45,7 @@ PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 FORMS = ("option", "job", "job_head", "job_line")
 MOST_PENDING = 40
 _ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask")
+_DURATION = Type(frozenset({"duration"}))
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
@@ -319,6 +321,7 @@ class _KindBuilder:
                     for item in command.arguments
                     if isinstance(item, tree.Field)
                 )
+                self._known_reader(command.reader)
                 readers.append(ReaderDef(command.reader.text, self._parts(command.artefact), arguments))
                 continue
             attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
@@ -331,12 +334,25 @@ class _KindBuilder:
                 Command(
                     self.resolver.template(command.text),
                     self._parts(command.expect) if command.expect else None,
-                    self.resolver.single(timeout.value) if timeout else None,
+                    self._timeout(timeout.value) if timeout else None,
                     self._plain(attributes["why"].value, "why") if "why" in attributes else "",
                     command.span,
                 )
             )
         return ActionDef(node.name.text, *self._selected(node), tuple(commands), tuple(readers))
+
+    def _known_reader(self, reader: tree.Word) -> None:
+        if reader.text not in metrics.OF_READERS:
+            hint = did_you_mean(reader.text, metrics.OF_READERS) or "there are " + ", ".join(metrics.OF_READERS)
+            self.report(Code.UNKNOWN_NAME.at(reader.span, name=reader.text, hint=hint))
+
+    def _timeout(self, node: tree.Expr) -> Expr:
+        resolved = self.resolver.single(node)
+        if not _DURATION.accepts(resolved.type):
+            hint = "say of what: `5s`, `5min`"
+            wrong = Code.WRONG_TYPE.at(node.span, name="timeout", expected=_DURATION, found=resolved.type, hint=hint)
+            self.report(wrong)
+        return resolved
 
     def _selected(self, node: tree.ActionDef) -> tuple[str, str]:
         """The state and the platform that an action is for."""

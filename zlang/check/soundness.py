@@ -66,7 +66,7 @@ def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Di
 
 def _without_its_work(node: tree.KindDef) -> Iterator[Diagnostic]:
     needed = _MUST_HAVE.get(node.role.text)
-    if needed and all(action.name.text != needed for action in _actions(node)):
+    if needed and not any(action.name.text == needed and action.commands for action in _actions(node)):
         what = f"the {node.role.text} `{node.name.text}`"
         yield Code.KIND_LACKS.at(node.name.span, what=what, lacks=needed, hint=_to_add(needed))
 
@@ -87,13 +87,16 @@ def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def _there_twice(node: tree.KindDef) -> Iterator[Diagnostic]:
-    seen: dict[frozenset[str], tree.ActionDef] = {}
-    for action in _actions(node):
-        words = (action.name.text, *(word.text for word in action.selectors))
-        first = seen.setdefault(frozenset(words), action)
-        if first is not action:
-            finding = Code.DUPLICATE.at(action.name.span, name=" ".join(words))
-            yield finding.also(first.name.span, "first defined here")
+    """What a kind can say only once; of two, one would be dropped without a word."""
+    seen: dict[tuple[str, frozenset[str]], tree.Word] = {}
+    for item in node.items:
+        if isinstance(item, tree.Field | tree.Offers | tree.ActionDef):
+            selectors = item.selectors if isinstance(item, tree.ActionDef) else ()
+            words = (item.name.text, *(word.text for word in selectors))
+            first = seen.setdefault((type(item).__name__, frozenset(words)), item.name)
+            if first is not item.name:
+                finding = Code.DUPLICATE.at(item.name.span, name=" ".join(words))
+                yield finding.also(first.span, "first defined here")
 
 
 def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
