@@ -167,14 +167,16 @@ def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
         return
     before, after = "(?<![A-Za-z_-])" * hint.word[:1].isalnum(), r"(?![\w-])" * hint.word[-1:].isalnum()
     word = re.compile(f"{before}{re.escape(hint.word)}{after}")
-    line = text.rfind("\n", 0, span.start) + 1
-    found = [*word.finditer(text, line, span.start), *word.finditer(text, span.start, span.end)]
+    before_it = max(text.rfind("\n", 0, span.start) + 1, span.start - _NEAR)
+    found = [*word.finditer(text, span.start, span.end)] or [*word.finditer(text, before_it, span.start)]
     for instead in hint.instead if found else ():
         place = Span(span.source, found[-1].start(), found[-1].end())
         title = f"write `{instead.strip()}`" if instead.strip() else "leave it away"
         yield Fix(title, (Edit(place, instead),), hint.is_safe)
 
 
+_NEAR = 200
+"""How far before its place a finding's word is looked for; a line may be as long as a program."""
 _HEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*")
 """The empty lines and comments with which a program begins."""
 

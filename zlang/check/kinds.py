@@ -43,6 +43,9 @@ ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol"
 PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 """What a protocol can have done by the kinds of its target; `verify_` may be followed by any state that they verify."""
 FORMS = ("option", "job", "job_head", "job_line")
+_FORMS_OF_ONE = frozenset({"option", "job_line"})
+_OF_ONE = ("key", "value")
+"""The names in a form that is filled in for each property."""
 MOST_PENDING = 40
 _ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask")
 _DURATION = Type(frozenset({"duration"}))
@@ -117,6 +120,7 @@ class _KindBuilder:
         self.option: tuple[str | Expr, ...] = ()
         self.pending: list[str] = []
         self.may_name_itself = False
+        self.is_of_one = False
         self.draws = False
         self.asked: set[str] = set()
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
@@ -153,10 +157,8 @@ class _KindBuilder:
                     writes = self.resolver.condition(item.value)
                 case tree.Field() if item.name.text in {"carries_one", "lists", "phases"}:
                     self._check_names(item)
-                case tree.Field() if item.name.text in FORMS and isinstance(item.value, tree.Text):
-                    forms[item.name.text] = tuple(
-                        part if isinstance(part, str) else self.resolver.single(part) for part in item.value.parts
-                    )
+                case tree.Field() if item.name.text in FORMS:
+                    forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
                     known = ("doc", "writes", "carries_one", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
@@ -183,6 +185,16 @@ class _KindBuilder:
             self.phases,
             self._draws(),
         )
+
+    def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
+        """A form of the kind; what it gives for one property depends on that property alone."""
+        if not isinstance(node, tree.Text):
+            self.report(Code.BAD_KIND.at(node.span, message=f"`{name}` is a text in quotes"))
+            return ()
+        self.is_of_one = name in _FORMS_OF_ONE
+        parts = tuple([part if isinstance(part, str) else self.resolver.single(part) for part in node.parts])
+        self.is_of_one = False
+        return parts
 
     def _draws(self) -> bool:
         """Whether it is a workload that draws by a seed, which then is a property of it."""
@@ -406,6 +418,8 @@ class _KindScope:
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         builder = self.builder
+        if builder.is_of_one and name not in _OF_ONE:
+            return None
         builder.asked.add(name)
         if name in builder.nodes:
             return self._own(name, span)
@@ -429,6 +443,8 @@ class _KindScope:
         return None
 
     def names(self) -> Iterable[str]:
+        if self.builder.is_of_one:
+            return _OF_ONE
         return [*self.builder.nodes, *self.builder.offers, "on", self.builder.target, *self.builder.lists, *_CONTEXT]
 
     def kind(self, _name: tree.Name) -> Kind | None:
@@ -447,7 +463,9 @@ class _KindScope:
         return ""
 
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
-        return (lambda frame: name in frame.instance.values) if name in self.builder.nodes else None
+        if name not in self.builder.nodes or self.builder.is_of_one:
+            return None
+        return lambda frame: name in frame.instance.values
 
     def _own_later(self, name: str, span: Span) -> Expr:
         """The property whose own attribute this is: what it is declared to be is only known when the frame is."""

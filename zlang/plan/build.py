@@ -355,10 +355,12 @@ def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None
         return None
     frame = cast.frame(seed, slot.replicate)
     head = [
-        part if isinstance(part, str) else _name_in_file(part.value(frame), experiment) for part in forms["job_head"]
+        part if isinstance(part, str) else _name_in_file(part.value(frame), experiment)
+        for part in forms.get("job_head", ())
     ]
     properties = cast.workload.kind.properties
-    words = [option_word(forms["job_line"], properties[name], given) for name, given in cast.workload.values.items()]
+    line = forms.get("job_line", ())
+    words = [option_word(line, properties[name], given) for name, given in cast.workload.values.items()] if line else []
     lines = [_in_file(word, experiment) for word in words]
     return filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
 
