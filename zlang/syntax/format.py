@@ -428,8 +428,12 @@ class _Writer:
     def _fits(self, begin: int, end: int, reserve: int) -> bool:
         tokens = self.tokens
         cut = tokens.first_cut(begin, end)
-        gap = len(tokens.pieces[begin]) - len(tokens.words[begin])
-        return self._column() + gap + tokens.width(begin, cut) + (reserve if cut == end else 0) <= WIDTH
+        column = self._column() + len(tokens.pieces[begin]) - len(tokens.words[begin])
+        if column + tokens.width(begin, cut) + (reserve if cut == end else 0) <= WIDTH:
+            return True
+        # A block that does not fit gets lines of its own, and only its brace stands on this one.
+        brace = next((i for i in tokens.top(begin, cut) if tokens.kinds[i] == "LBRACE"), None)
+        return brace is not None and column + tokens.width(begin, brace + 1) <= WIDTH
 
     def _tail(self, begin: int, end: int) -> int:
         """The width of what must stand on the line of a closing bracket, up to the next opening one."""
