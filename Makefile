@@ -10,7 +10,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps t
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless bench clean
+.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz bench clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -19,6 +19,7 @@ help:
 	@echo 'make check    lint, types, layers'
 	@echo 'make format   mend what can be mended by itself'
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
+	@echo 'make fuzz     an hour of programs that nobody would write, through check, fmt and plan'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
@@ -100,6 +101,10 @@ bless: $(VENV)/dev.done
 	for generator in tools/generate_*.py; do $(BIN)/python "$$generator" || exit 1; done
 	BLESS=1 $(BIN)/pytest -q $$(grep -rl --include='test_*.py' BLESS tests)
 	git diff --stat
+
+# Every hour has another seed, which is printed.
+fuzz: $(VENV)/dev.done
+	$(BIN)/python bench/robust.py 3600 "$$(date +%s)"
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
