@@ -50,9 +50,9 @@ def test_the_language_page_names_every_limit() -> None:
 
 
 def test_the_language_page_names_every_field_of_an_experiment_and_function() -> None:
-    from zlang.check.check import _FIELDS
+    from zlang.check.experiments import FIELDS
     from zlang.check.functions import FUNCTIONS
 
     page = (ROOT / "docs/language.md").read_text("utf-8")
-    for word in (*_FIELDS, *FUNCTIONS):
+    for word in (*FIELDS, *FUNCTIONS):
         assert f"`{word}`" in page, word

@@ -11,34 +11,21 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from zlang.check import hosts, library, types
+from zlang.check.experiments import Experiments
 from zlang.check.expressions import unknown
 from zlang.check.kinds import kind_of
-from zlang.check.program import PLATFORMS, Absent, Axis, Experiment, Expr, FactorDef, Kind, Program, Symbol
-from zlang.check.reserved import RESERVED
+from zlang.check.program import PLATFORMS, Absent, Experiment, Expr, FactorDef, Kind, Program
 from zlang.check.resolve import Resolver
-from zlang.check.types import COUNT, NOTHING, Type, Variant
-from zlang.check.values import show
+from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import MOST, Code, Diagnostic, Fix, Severity
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.suggest import Hint, did_you_mean, nearest
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import parse, tree
 from zlang.syntax.parse import DEEPEST
-from zlang.units import Quantity
 
-if TYPE_CHECKING:
-    from zlang.check.answers import Clause
-
-DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
-"""All points; points with all pairs, or triples, of levels; as many as are drawn."""
-_FIELDS = ("on", "before", "run", "cache", "repeat", "design", "collect")
-_ROLES = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
-_UNSAID = (("cache", "as_is"), ("design", "full"))
-"""What an experiment means that does not say it: nothing is done about caches, all points are measured."""
-_OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 MOST_PENDING = 40
 """How many names may be followed to what they use before the first of them is known."""
 Read = Callable[[str], str]
@@ -145,6 +132,7 @@ class _Checker:
             inner = ModuleScope(self, module)
             for name in module.entries:
                 inner.lookup(name, module.entries[name].span)
+        experiments = Experiments(self)
         places: dict[str, Span] = {}
         for entry in root.written.entries:
             if isinstance(entry, tree.Experiment):
@@ -152,7 +140,7 @@ class _Checker:
                     finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
                     self.report(finding.also(places[entry.name.text], "first defined here"))
                 places[entry.name.text] = entry.name.span
-                checked = self._experiment(entry, scope)
+                checked = experiments.check(entry, scope)
                 if checked is not None:
                     self.experiments[entry.name.text] = checked
         if not any(finding.code.severity is Severity.ERROR for finding in self.findings):
@@ -168,6 +156,11 @@ class _Checker:
             for thing, host in hosts.used_by(experiment):
                 for finding in hosts.lacking(thing, host):
                     self.report(finding)
+
+    def may_lack_factors(self, experiment: str) -> bool:
+        """Whether a factor may be missing that stands in what could not be read, or under a name that is misspelt."""
+        is_broken = any(module.broken - {experiment} for module in self.modules.values())
+        return is_broken or any(finding.code is Code.UNKNOWN_PROPERTY for finding in self.findings)
 
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding, unless it only follows from what could not be read or imported."""
@@ -307,205 +300,12 @@ class _Checker:
             if value is not None:
                 self.settings[name] = value
 
-    # -- experiments
-
-    def _experiment(self, node: tree.Experiment, module_scope: ModuleScope) -> Experiment | None:
-        resolver = Resolver(module_scope, self.report, self.factors, self.risks)
-        protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
-        fields: dict[str, Expr] = {}
-        places: dict[str, Span] = {}
-        for item in node.items:
-            if isinstance(item, tree.Zip):
-                for word in item.names:
-                    self._known_field(word)
-                wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
-                fields |= resolver.zip(item, (node.name.text,), wanted)
-            elif isinstance(item, tree.Field):
-                name = item.name.text
-                if name in places:
-                    finding = Code.DUPLICATE.at(item.name.span, name=name)
-                    self.report(finding.also(places[name], "first defined here"))
-                places[name] = item.name.span
-                if self._known_field(item.name):
-                    fields[name] = self._field(resolver, node, item, _field_type(name, protocols))
-        if "run" not in fields:
-            if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
-                return None
-            hint = "say what is run: `run = …`"
-            self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
-            return None
-        scope = ExperimentScope(module_scope, fields)
-        where_resolver = Resolver(scope, self.report, self.factors, self.risks)
-        wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
-        for where in wheres:
-            if where.is_constant and where.value({}) is not False:
-                self.report(Code.UNUSED_WHERE.at(where.span))
-        self._join(node, fields, wheres)
-        cache, design = (
-            fields.get(name)
-            or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
-            for name, usual in _UNSAID
-        )
-        self._design(design)
-        choosing = [fields[name] for name in ("on", "before", "run", "collect", "cache") if name in fields]
-        axes = tuple(axis for field in choosing for axis in field.axes)
-        factors = self._named(axes)
-        return Experiment(
-            node.name.text,
-            node.title,
-            node.span,
-            fields.get("on"),
-            fields.get("before"),
-            fields["run"],
-            cache,
-            protocols,
-            fields.get("collect"),
-            self._repeat(fields.get("repeat")),
-            design,
-            tuple(wheres),
-            factors,
-            axes,
-            self._clauses(node, scope, factors),
-            tuple(sorted((risk for risk in self.risks if risk <= factors.keys()), key=sorted)),
-        )
-
-    def _clauses(
-        self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
-    ) -> tuple[Clause, ...]:
-        """What the experiment asks of its results; nothing where it is not known what they will be."""
-        written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
-        # A factor may be missing that stands in what could not be read, or under a name that is misspelt.
-        lacks_factors = any(module.broken - {node.name.text} for module in self.modules.values())
-        lacks_factors = lacks_factors or any(finding.code is Code.UNKNOWN_PROPERTY for finding in self.findings)
-        if not written or lacks_factors or any(field.type.unknown for field in scope.fields.values()):
-            return ()
-        from zlang.check import clauses
-
-        words = clauses.words_of(scope.fields, factors, scope, self.kind_by_name)
-        made = [clauses.resolve(clause, words, scope, self.report) for clause in written]
-        return tuple(clause for clause in made if clause is not None)
-
-    def _known_field(self, word: tree.Word) -> bool:
-        if word.text in _FIELDS:
-            return True
-        hint = did_you_mean(word.text, _FIELDS) or "an experiment has " + ", ".join(f"`{f}`" for f in _FIELDS)
-        self.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
-        return False
-
-    def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field, wanted: Type) -> Expr:
-        name = item.name.text
-        resolved = resolver.typed(item.value, (node.name.text, name), name, wanted)
-        if name in _ROLES and not resolved.type.unknown:
-            kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
-            for kind_name in sorted(kinds):
-                kind = self.kind_by_name(kind_name)
-                if kind is not None and kind.role not in _ROLES[name]:
-                    found = f"a `{kind_name}`, which is a {kind.role}"
-                    place = f"`{name}`"
-                    expected = "a " + " or a ".join(_ROLES[name])
-                    self.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
-                    return unknown(resolved.span)
-        return resolved
-
     def kind_by_name(self, name: str) -> Kind | None:
         """The kind of a name as types know it."""
         for module in self.modules.values():
             if name in module.kinds:
                 return module.kinds[name]
         return self.library.kind(name) if self.library.module_of(name) else None
-
-    def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
-        """What the workload needs must be offered by what it runs on."""
-        run, on = fields["run"], fields.get("on")
-        if run.type.unknown or (on is not None and on.type.unknown):
-            return
-        for workload_name in sorted(run.type.kinds):
-            workload = self.kind_by_name(workload_name)
-            if workload is None or workload.needs is None:
-                continue
-            needs = " or ".join(f"a {need}" for need in workload.needs[0])
-            if on is None:
-                hint = f"`{workload_name}` needs {needs}: say `on = …`"
-                self.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
-                return
-            for target_name in sorted(on.type.kinds):
-                target = self.kind_by_name(target_name)
-                if target is not None and not set(workload.needs[0]) & set(target.offers):
-                    if wheres:
-                        self.risks.add(run.reads | on.reads)
-                        continue
-                    offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
-                    self.report(
-                        Code.NOTHING_OFFERED.at(
-                            run.span, workload=workload_name, needs=needs, target=f"`{target_name}`", offers=offers
-                        ).also(on.span, "this is what it runs on")
-                    )
-
-    def _repeat(self, expr: Expr | None) -> int:
-        if expr is None or expr.type.unknown:
-            return 1
-        if not expr.is_constant:
-            hint = "write one number: `repeat = 3`"
-            self.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
-            return 1
-        value = expr.value({})
-        assert isinstance(value, Quantity)
-        if value.amount < 1:
-            self.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint="it is 1 or more"))
-            return 1
-        return int(value.amount)
-
-    def _design(self, expr: Expr) -> None:
-        if expr.type.unknown:
-            return
-        if not expr.is_constant:
-            hint = "choose one; two experiments can share what they measure and differ in this"
-            self.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
-            return
-        design = expr.value({})
-        assert isinstance(design, Symbol)
-        if isinstance(design.argument, Quantity) and design.argument.amount < 1:
-            hint = "draw 1 point or more, such as `sample(20)`"
-            self.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
-
-    def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
-        """The factors that the axes reach, their columns named by the shortest path that is unique."""
-        reached: dict[str, FactorDef] = {}
-
-        def walk(some: Iterable[Axis]) -> None:
-            for axis in some:
-                if axis.path not in reached:
-                    reached[axis.path] = self.factors[axis.path]
-                    for branch in axis.branches or ():
-                        walk(branch)
-
-        walk(axes)
-        columns = [column for factor in reached.values() for column in factor.columns]
-        named: dict[str, FactorDef] = {}
-        for path, factor in reached.items():
-            short = tuple(shortest(column, columns) for column in factor.columns)
-            for name in short:
-                if name.lower() in RESERVED:
-                    hint = f'in queries write `"{name}"`, or give the choice a name: `let target = …`'
-                    self.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
-            named[path] = FactorDef(
-                path, short, factor.types, factor.size, factor.level, factor.span, factor.cost, factor.places
-            )
-        return named
-
-
-def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
-    """What a field of an experiment can be. A protocol is called by its name where none of its properties is needed."""
-    if name == "cache":
-        words = tuple(Variant(word) for word, kind in protocols.items() if not kind.required)
-        return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
-    if name == "repeat":
-        return COUNT
-    if name == "design":
-        return Type(words=DESIGNS)
-    if name == "collect":
-        return Type(element=types.ANYTHING_DECLARED)
-    return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
 
 def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -528,17 +328,6 @@ def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 _SHOWN_PLACES = 3
-
-
-def shortest(path: str, paths: Iterable[str]) -> str:
-    """The shortest end of a dotted path that no other path ends with."""
-    parts = path.split(".")
-    others = [other.split(".") for other in paths if other != path]
-    for length in range(1, len(parts)):
-        end = parts[-length:]
-        if all(other[-length:] != end for other in others):
-            return ".".join(end)
-    return path
 
 
 class ModuleScope:
@@ -660,48 +449,6 @@ class ModuleScope:
         if alias:
             return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
         return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
-
-    def is_given(self, _name: str) -> None:
-        """Outside of templates nothing asks this."""
-
-
-class ExperimentScope:
-    """The names of a file, and the experiment's own fields."""
-
-    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr]) -> None:
-        self.outer, self.fields = outer, fields
-
-    def lookup(self, name: str, span: Span) -> Expr | None:
-        """What the name stands for."""
-        return self.fields.get(name) or self.outer.lookup(name, span)
-
-    def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
-        return [*self.fields, *self.outer.names()]
-
-    def kind(self, name: tree.Name) -> Kind | None:
-        """The kind of that name."""
-        return self.outer.kind(name)
-
-    def kind_called(self, name: str) -> Kind | None:
-        """The kind of a name as types know it."""
-        return self.outer.kind_called(name)
-
-    def kind_names(self) -> Iterable[str]:
-        """All kinds, for suggestions."""
-        return self.outer.kind_names()
-
-    def owner(self, name: str) -> str:
-        """What the experiment measures, or measures with, that has a property of that name."""
-        for expr in (self.fields.get("run"), self.fields.get("on")):
-            if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
-                text = expr.span.source.text[expr.span.start : expr.span.end]
-                return text if text.replace("_", "").isalnum() else ""
-        return ""
-
-    def kind_hint(self, name: str) -> str:
-        """What to do about a kind that is not there."""
-        return self.outer.kind_hint(name)
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""

@@ -1,0 +1,308 @@
+"""What an experiment says: its fields, what they may be, and the factors that they reach.
+
+In: a declaration, the scope of its file, and what collects findings. Out: an `Experiment`, or None where there is
+nothing to plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from zlang.check import types
+from zlang.check.expressions import unknown
+from zlang.check.program import Axis, Experiment, Expr, FactorDef, Kind, Symbol
+from zlang.check.reserved import RESERVED
+from zlang.check.resolve import Resolver
+from zlang.check.scope import Scope
+from zlang.check.types import COUNT, NOTHING, Type, Variant
+from zlang.check.values import show
+from zlang.diagnostics import Code, Diagnostic
+from zlang.source import Span
+from zlang.suggest import did_you_mean, nearest
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+if TYPE_CHECKING:
+    from zlang.check.answers import Clause
+
+DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
+"""All points; points with all pairs, or triples, of levels; as many as are drawn."""
+FIELDS = ("on", "before", "run", "cache", "repeat", "design", "collect")
+_ROLES = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
+_UNSAID = (("cache", "as_is"), ("design", "full"))
+"""What an experiment means that does not say it: nothing is done about caches, all points are measured."""
+_OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
+
+
+class Checker(Protocol):
+    """What checks the whole program: it collects the findings and the factors."""
+
+    factors: dict[str, FactorDef]
+    risks: set[frozenset[str]]
+
+    def report(self, finding: Diagnostic) -> None:
+        """Collect a finding."""
+
+    def kind_by_name(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
+
+    def may_lack_factors(self, experiment: str) -> bool:
+        """Whether a factor may be missing that stands in what could not be read, or under a name that is misspelt."""
+
+
+class ModuleScope(Scope, Protocol):
+    """The names of the experiment's file."""
+
+    def kinds_of(self, role: str) -> Iterator[Kind]:
+        """The kinds of a role that are in scope without a prefix."""
+
+
+class Experiments:
+    """Checks the experiments of a program one by one."""
+
+    def __init__(self, checker: Checker) -> None:
+        self.checker = checker
+
+    def check(self, node: tree.Experiment, module_scope: ModuleScope) -> Experiment | None:
+        """The experiment, or None where it says too little; what is wrong is reported."""
+        resolver = Resolver(module_scope, self.checker.report, self.checker.factors, self.checker.risks)
+        protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
+        fields: dict[str, Expr] = {}
+        places: dict[str, Span] = {}
+        for item in node.items:
+            if isinstance(item, tree.Zip):
+                for word in item.names:
+                    self._known_field(word)
+                wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
+                fields |= resolver.zip(item, (node.name.text,), wanted)
+            elif isinstance(item, tree.Field):
+                name = item.name.text
+                if name in places:
+                    finding = Code.DUPLICATE.at(item.name.span, name=name)
+                    self.checker.report(finding.also(places[name], "first defined here"))
+                places[name] = item.name.span
+                if self._known_field(item.name):
+                    fields[name] = self._field(resolver, node, item, _field_type(name, protocols))
+        if "run" not in fields:
+            if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
+                return None
+            hint = "say what is run: `run = …`"
+            self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
+            return None
+        scope = ExperimentScope(module_scope, fields)
+        where_resolver = Resolver(scope, self.checker.report, self.checker.factors, self.checker.risks)
+        wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
+        for where in wheres:
+            if where.is_constant and where.value({}) is not False:
+                self.checker.report(Code.UNUSED_WHERE.at(where.span))
+        self._join(node, fields, wheres)
+        cache, design = (
+            fields.get(name)
+            or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
+            for name, usual in _UNSAID
+        )
+        self._design(design)
+        choosing = [fields[name] for name in ("on", "before", "run", "collect", "cache") if name in fields]
+        axes = tuple(axis for field in choosing for axis in field.axes)
+        factors = self._named(axes)
+        return Experiment(
+            node.name.text,
+            node.title,
+            node.span,
+            fields.get("on"),
+            fields.get("before"),
+            fields["run"],
+            cache,
+            protocols,
+            fields.get("collect"),
+            self._repeat(fields.get("repeat")),
+            design,
+            tuple(wheres),
+            factors,
+            axes,
+            self._clauses(node, scope, factors),
+            tuple(sorted((risk for risk in self.checker.risks if risk <= factors.keys()), key=sorted)),
+        )
+
+    def _clauses(
+        self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
+    ) -> tuple[Clause, ...]:
+        """What the experiment asks of its results; nothing where it is not known what they will be."""
+        written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
+        is_known = not any(field.type.unknown for field in scope.fields.values())
+        if not written or not is_known or self.checker.may_lack_factors(node.name.text):
+            return ()
+        from zlang.check import clauses
+
+        words = clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name)
+        made = [clauses.resolve(clause, words, scope, self.checker.report) for clause in written]
+        return tuple(clause for clause in made if clause is not None)
+
+    def _known_field(self, word: tree.Word) -> bool:
+        if word.text in FIELDS:
+            return True
+        hint = did_you_mean(word.text, FIELDS) or "an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
+        self.checker.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
+        return False
+
+    def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field, wanted: Type) -> Expr:
+        name = item.name.text
+        resolved = resolver.typed(item.value, (node.name.text, name), name, wanted)
+        if name in _ROLES and not resolved.type.unknown:
+            kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
+            for kind_name in sorted(kinds):
+                kind = self.checker.kind_by_name(kind_name)
+                if kind is not None and kind.role not in _ROLES[name]:
+                    found = f"a `{kind_name}`, which is a {kind.role}"
+                    place = f"`{name}`"
+                    expected = "a " + " or a ".join(_ROLES[name])
+                    self.checker.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
+                    return unknown(resolved.span)
+        return resolved
+
+    def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
+        """What the workload needs must be offered by what it runs on."""
+        run, on = fields["run"], fields.get("on")
+        if run.type.unknown or (on is not None and on.type.unknown):
+            return
+        for workload_name in sorted(run.type.kinds):
+            workload = self.checker.kind_by_name(workload_name)
+            if workload is None or workload.needs is None:
+                continue
+            needs = " or ".join(f"a {need}" for need in workload.needs[0])
+            if on is None:
+                hint = f"`{workload_name}` needs {needs}: say `on = …`"
+                self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
+                return
+            for target_name in sorted(on.type.kinds):
+                target = self.checker.kind_by_name(target_name)
+                if target is not None and not set(workload.needs[0]) & set(target.offers):
+                    if wheres:
+                        self.checker.risks.add(run.reads | on.reads)
+                        continue
+                    offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
+                    self.checker.report(
+                        Code.NOTHING_OFFERED.at(
+                            run.span, workload=workload_name, needs=needs, target=f"`{target_name}`", offers=offers
+                        ).also(on.span, "this is what it runs on")
+                    )
+
+    def _repeat(self, expr: Expr | None) -> int:
+        if expr is None or expr.type.unknown:
+            return 1
+        if not expr.is_constant:
+            hint = "write one number: `repeat = 3`"
+            self.checker.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
+            return 1
+        value = expr.value({})
+        assert isinstance(value, Quantity)
+        if value.amount < 1:
+            self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint="it is 1 or more"))
+            return 1
+        return int(value.amount)
+
+    def _design(self, expr: Expr) -> None:
+        if expr.type.unknown:
+            return
+        if not expr.is_constant:
+            hint = "choose one; two experiments can share what they measure and differ in this"
+            self.checker.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
+            return
+        design = expr.value({})
+        assert isinstance(design, Symbol)
+        if isinstance(design.argument, Quantity) and design.argument.amount < 1:
+            hint = "draw 1 point or more, such as `sample(20)`"
+            self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
+
+    def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
+        """The factors that the axes reach, their columns named by the shortest path that is unique."""
+        reached: dict[str, FactorDef] = {}
+
+        def walk(some: Iterable[Axis]) -> None:
+            for axis in some:
+                if axis.path not in reached:
+                    reached[axis.path] = self.checker.factors[axis.path]
+                    for branch in axis.branches or ():
+                        walk(branch)
+
+        walk(axes)
+        columns = [column for factor in reached.values() for column in factor.columns]
+        named: dict[str, FactorDef] = {}
+        for path, factor in reached.items():
+            short = tuple(shortest(column, columns) for column in factor.columns)
+            for name in short:
+                if name.lower() in RESERVED:
+                    hint = f'in queries write `"{name}"`, or give the choice a name: `let target = …`'
+                    self.checker.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
+            named[path] = FactorDef(
+                path, short, factor.types, factor.size, factor.level, factor.span, factor.cost, factor.places
+            )
+        return named
+
+
+def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
+    """What a field of an experiment can be. A protocol is called by its name where none of its properties is needed."""
+    if name == "cache":
+        words = tuple(Variant(word) for word, kind in protocols.items() if not kind.required)
+        return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
+    if name == "repeat":
+        return COUNT
+    if name == "design":
+        return Type(words=DESIGNS)
+    if name == "collect":
+        return Type(element=types.ANYTHING_DECLARED)
+    return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
+
+
+def shortest(path: str, paths: Iterable[str]) -> str:
+    """The shortest end of a dotted path that no other path ends with."""
+    parts = path.split(".")
+    others = [other.split(".") for other in paths if other != path]
+    for length in range(1, len(parts)):
+        end = parts[-length:]
+        if all(other[-length:] != end for other in others):
+            return ".".join(end)
+    return path
+
+
+class ExperimentScope:
+    """The names of a file, and the experiment's own fields."""
+
+    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr]) -> None:
+        self.outer, self.fields = outer, fields
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        """What the name stands for."""
+        return self.fields.get(name) or self.outer.lookup(name, span)
+
+    def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
+        return [*self.fields, *self.outer.names()]
+
+    def kind(self, name: tree.Name) -> Kind | None:
+        """The kind of that name."""
+        return self.outer.kind(name)
+
+    def kind_called(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
+        return self.outer.kind_called(name)
+
+    def kind_names(self) -> Iterable[str]:
+        """All kinds, for suggestions."""
+        return self.outer.kind_names()
+
+    def owner(self, name: str) -> str:
+        """What the experiment measures, or measures with, that has a property of that name."""
+        for expr in (self.fields.get("run"), self.fields.get("on")):
+            if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
+                text = expr.span.source.text[expr.span.start : expr.span.end]
+                return text if text.replace("_", "").isalnum() else ""
+        return ""
+
+    def kind_hint(self, name: str) -> str:
+        """What to do about a kind that is not there."""
+        return self.outer.kind_hint(name)
+
+    def is_given(self, _name: str) -> None:
+        """Outside of templates nothing asks this."""
