@@ -6,9 +6,9 @@ from command_line import Zlang
 from vm.guest import Guest
 
 
-def carry_out(guest: Guest, zlang: Zlang, program: str) -> None:
+def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str) -> None:
     """Plan outside, run the script inside, bring the run folder out, and build the database from it."""
-    zlang("plan", zlang.program(program), "--emit", "sh", "--out", "script")
+    zlang("plan", zlang.program(program), "--emit", "sh", "--out", "script", *options)
     guest("mkdir -p /var/tmp/here")
     guest.put(zlang.at / "script", "/var/tmp/here/script")
     guest("! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh")
@@ -49,3 +49,37 @@ def test_a_sweep_over_properties_of_a_dataset(guest: Guest, carried_out: Zlang) 
         for size in (8192, 131072)
         for kept in ("all", "metadata")
     ]
+
+
+LAYERS = """
+import fio
+import zfs
+
+dir here { path = "/var/tmp/here" }
+pool tank on here {
+  size = 128MiB  side = 64MiB  allocation = sparse  layout = raidz1  log = mirror(2)  special = mirror(2)  cache = 1
+}
+dataset volume on tank { recordsize = 8KiB  special_small_blocks = 4KiB  sync = always  xattr = sa  dnodesize = auto }
+file data on volume { size = 4MiB }
+zvol disk on tank { size = 8MiB  volblocksize = 16KiB  compression = zstd-5 }
+fio reads { rw = randread  bs = 8KiB  time_based = on  runtime = 2s }
+experiment hot {
+  on = data
+  run = reads
+  cache = hot
+  collect = [arcstats {}, zpool_iostat {}, zfs_capacity {}]
+}
+experiment volume { on = disk  run = reads  cache = cold }
+"""
+
+
+def test_a_pool_of_many_parts_hot_and_a_volume_cold(guest: Guest, carried_out: Zlang) -> None:
+    """What zfs-fuse cannot: special devices, volumes, and the ARC as the only cache of a file."""
+    carry_out(guest, carried_out, LAYERS, "--experiment", "hot")
+    asked = "arc_data_hit_ratio > 99 as hits, after_logicalused_bytes > 4e6 as used"
+    hot = carried_out.rows(f"select valid, why_not, cache_state, cache_evidence, {asked} from all_trials")
+    assert [list(row.values()) for row in hot] == [[True, "", "hot", "4194304 bytes resident", True, True]]
+    guest("rm -rf /var/tmp/here")
+    carry_out(guest, carried_out, LAYERS, "--experiment", "volume")
+    volume = carried_out.rows("select valid, why_not, cache_state from all_trials")
+    assert [True, "", "cold"] in [list(row.values()) for row in volume]
