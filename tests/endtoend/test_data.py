@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from command_line import IN_MEMORY, Tools, Zlang, file_system
+from command_line import COMMAND, IN_MEMORY, REPOSITORY, Tools, Zlang, file_system
 
 MIB = 1 << 20
 
@@ -162,3 +162,24 @@ def test_without_privileges(zlang: Zlang) -> None:
         assert done.returncode == 0, done.stderr
         elsewhere("ingest", "runs")
         assert elsewhere.rows("select distinct cache_state from trials") == [{"cache_state": "cold"}]
+
+
+def test_run_without_privileges(zlang: Zlang) -> None:
+    """The quickstart itself, by another user: run, database, medians, nothing left."""
+    if os.geteuid() != 0:
+        pytest.skip("the other tests show it")
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-test-") as name:
+        if file_system(Path(name)) in IN_MEMORY:
+            pytest.skip("/var/tmp is not on a disk")
+        elsewhere = Zlang(Path(name), {"HOME": name})
+        elsewhere.at.chmod(0o777)
+        text = (REPOSITORY / "examples" / "quickstart.zexp").read_text("utf-8")
+        # The checkout and its Python may lie in a home directory: to read is all that it may more than other users.
+        reads = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"]
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reads]
+        run = [*nobody, *COMMAND, "run", elsewhere.program(text), "--yes"]
+        done = subprocess.run(run, env=elsewhere.variables(), cwd=name, capture_output=True, text=True, timeout=110)
+        assert done.returncode == 0, done.stderr
+        assert elsewhere.folder().stat().st_uid == 65534
+        assert elsewhere.rows("select distinct valid from all_trials") == [{"valid": True}]
+        assert elsewhere.names() == {"program.zexp", "runs", "results.duckdb"}
