@@ -153,6 +153,26 @@ def test_an_interrupted_run_goes_on(zlang: Zlang) -> None:
     measured_once(zlang, 4)
 
 
+def test_a_resume_stops_at_once_where_its_place_is_gone(zlang: Zlang) -> None:
+    place = zlang.at / "place"
+    place.mkdir()
+    program = zlang.program(SLOW.replace('path = "."', 'path = "place"'))
+    process = zlang.start("run", program)
+    until(lambda: list(zlang.at.glob("runs/*/journal.jsonl")) and zlang.committed(), "the first trial")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    done = len(zlang.committed())
+    place.rmdir()
+    stopped = zlang("resume", code=1)
+    assert stopped.err.count("error: ") == 1
+    assert "cannot be made any more" in stopped.err
+    assert len(zlang.committed()) == done
+    place.mkdir()
+    zlang("resume")
+    measured_once(zlang, 4)
+    assert list(place.iterdir()) == []
+
+
 def test_two_runners_of_one_folder_are_refused(zlang: Zlang) -> None:
     process = zlang.start("run", zlang.program(LONG))
     until(lambda: begun(zlang, "measure"), "the measurement")

@@ -100,6 +100,8 @@ class Standing:
     failed: dict[str, Fail] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     """Signature -> directory of each setup whose making was started and that was not unmade, in order of making."""
+    made: set[str] = field(default_factory=set)
+    """Signatures of the setups that could be made at least once."""
     attempts: dict[str, int] = field(default_factory=dict)
     """Signature -> number of its latest attempt."""
     facts: set[str] = field(default_factory=set)
@@ -133,6 +135,7 @@ class Standing:
             case End(step=step, out="facts", rc=0):
                 self.facts.add(step)
             case Made(signature=signature):
+                self.made.add(signature)
                 self.left.setdefault(signature, "")
             case Altered(was=was, signature=signature):
                 self.left = {signature if name == was else name: out for name, out in self.left.items()}

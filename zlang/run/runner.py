@@ -227,6 +227,7 @@ class _Run:
     def _trial(self, trial: Trial) -> Generator[Event, None, None]:
         failure = yield from self._bring([self._setup(signature) for signature in trial.setups])
         if failure:
+            self._require_the_ground(failure)
             yield from self._failed(trial, failure, None)
             return
         out = self._attempt(trial.place)
@@ -243,6 +244,17 @@ class _Run:
         yield self._record(Commit(self._now(), trial.identity, trial.replicate, out))
         verdict = self._judge(trial, directory, window)
         yield Outcome(trial, directory, verdict, "" if verdict.valid else verdict.why_not)
+
+    def _require_the_ground(self, failure: _Failure) -> None:
+        """Raise RunError where what all else stands on could be made before and cannot any more: its place is gone."""
+        signature = failure.out.split("/")[1]
+        setup = self._setups.get(signature)
+        if setup and setup.parent is None and failure.step in setup.make and signature in self._standing.made:
+            directory = self._directory(failure.out)
+            if not _is_full(directory):
+                reason = why(directory, failure.step.name, failure.rc, failure.step.timeout)
+                message = f"{setup.creates} was made before and cannot be made any more: {reason}"
+                raise RunError(message, "mend that, then `zlang resume`")
 
     def _protocol(self, trial: Trial, out: str, times: list[float]) -> Generator[Event, None, _Failure | None]:
         """Carry out a trial's steps; `times` gets the moments between which it was measured."""
