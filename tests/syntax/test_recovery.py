@@ -32,6 +32,7 @@ MISTAKES = {
     "two mistakes in a line, far apart": ("let a = [1 | { b }, 2, 3 4]\n", [1]),
     "something else where a block ends": ("dir d {\n  path = 1\n4KiB\n\nlet 5 = 1\n", [3, 5]),
     "a block that is open to the end": ("dir d {\n  path = 1\n", [1]),
+    "mistakes after a block that is never closed": ("dir d {\nfio x { a = | }\nexperiment e {\n  run = x\n}\n", [1, 2]),
     "a line that begins wrong": ("let a = 1\n4 fio x { }\nlet 5 = 1\n", [2, 3]),
 }
 

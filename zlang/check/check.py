@@ -71,6 +71,7 @@ class _Module:
     broken: frozenset[str] = frozenset()
     is_broken: bool = False
     lacks_import: bool = False
+    lacks_kinds: bool = False
 
 
 class _Enough(Exception):
@@ -178,7 +179,8 @@ class _Checker:
         if finding.code in lacking:
             return module.is_broken
         word = finding.span.source.text[finding.span.start : finding.span.end].split(".")[0]
-        return module.lacks_import or word in module.broken
+        lacks_kinds = module.lacks_kinds and finding.code is Code.UNKNOWN_KIND
+        return module.lacks_import or lacks_kinds or word in module.broken
 
     # -- modules
 
@@ -219,7 +221,7 @@ class _Checker:
             if node.target not in self.library.modules:
                 hint = did_you_mean(node.target, self.library.modules) or "it has " + ", ".join(self.library.modules)
                 self.report(Code.UNKNOWN_LIBRARY.at(node.span, name=node.target, hint=hint))
-                module.lacks_import = True
+                module.lacks_kinds = True
                 return
             module.libraries[node.target] = node.alias.text if node.alias else ""
             return

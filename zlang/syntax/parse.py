@@ -369,8 +369,9 @@ class Driver:
         while len(stack) > 1 and (stack[-1].symbol not in _LISTS or (at_entry and stack[-1].symbol != "lines")):
             stack.pop()
         if at_entry:
+            open_before = token.depth
             for later in tokens[position:]:
-                later.depth = max(0, later.depth - token.depth)
+                later.depth = max(0, later.depth - open_before)
             return position if len(stack) > 1 else None
         depth = sum(1 for part in stack if part.symbol == "LBRACE")
         while tokens[position].type != END:
