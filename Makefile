@@ -10,7 +10,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps t
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz bench clean
+.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute bench clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -19,7 +19,7 @@ help:
 	@echo 'make check    lint, types, layers'
 	@echo 'make format   mend what can be mended by itself'
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
-	@echo 'make fuzz     an hour of programs that nobody would write, through check, fmt and plan'
+	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
@@ -63,7 +63,7 @@ demo: $(VENV)/zlang.done
 
 # -- for developers
 
-test: tools check newest pytest
+test: tools check newest pytest fuzz-a-minute
 
 tools:
 	@.ci/need $(TOOLS)
@@ -103,8 +103,17 @@ bless: $(VENV)/dev.done
 	git diff --stat
 
 # Every hour has another seed, which is printed.
-fuzz: $(VENV)/dev.done
+# What breaks is left in a file here.
+fuzz: $(VENV)/atheris.done
 	$(BIN)/python bench/robust.py 3600 "$$(date +%s)"
+	$(BIN)/python tests/fuzz_programs.py -max_total_time=3600
+
+fuzz-a-minute: $(VENV)/atheris.done
+	$(BIN)/python tests/fuzz_programs.py -max_total_time=60 -print_final_stats=1 -verbosity=0
+
+$(VENV)/atheris.done: $(VENV)/dev.done
+	@$(PIP) install 'atheris>=3,<4'
+	@touch $@
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from zlang.check.ranges import text_range
 
 
+@example("10", "00")
 @given(st.text("a0b19-", max_size=5), st.text("a0b19-", max_size=5))
 def test_a_range_of_texts_has_its_ends(low: str, high: str) -> None:
     found = text_range(low, high)

@@ -25,6 +25,10 @@ def test_windows_line_ends_tabs_and_a_byte_order_mark() -> None:
     assert findings('\ufefflet\ta = 1\r\n  | 2\r\ndir d {\r\n\tpath = "."\r\n}\r\n') == []
 
 
+def test_a_text_of_several_lines_with_any_characters() -> None:
+    assert formatted('let a = """\n  \0\ue000{1}\n  \ue001\n"""\n')
+
+
 def test_a_control_character_does_not_reach_the_terminal() -> None:
     (finding,) = findings("let a = \x1b[31m\n")[:1]
     assert "\x1b" not in render.diagnostic(finding, colour=False)

@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
 from typing import Any, Protocol
 
 from zlang import units
@@ -495,13 +496,18 @@ def _merge(parts: list[str | tree.Expr]) -> list[str | tree.Expr]:
     return merged
 
 
+_PRIVATE = 0xE000
+"""From here on are characters that mean nothing; one that a text lacks stands in it for an expression."""
+
+
 def _dedent(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tree.Expr, ...]:
     """Take the common indentation off a text of several lines, and the line ends next to its quotes."""
-    marks = [part if isinstance(part, str) else "\0" for part in parts]
-    lines = textwrap.dedent("".join(marks)).strip("\n").rstrip(" ")
+    written = "".join(part for part in parts if isinstance(part, str))
+    mark = next(chr(code) for code in count(_PRIVATE) if chr(code) not in written)
+    lines = textwrap.dedent("".join(part if isinstance(part, str) else mark for part in parts)).strip("\n").rstrip(" ")
     plain = iter(part for part in parts if not isinstance(part, str))
     result: list[str | tree.Expr] = []
-    for i, piece in enumerate(lines.split("\0")):
+    for i, piece in enumerate(lines.split(mark)):
         if i:
             result.append(next(plain))
         if piece:
