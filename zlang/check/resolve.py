@@ -59,7 +59,10 @@ class Resolver(Texts, Names, Operators, Declarations):
         for leaf in resolved.leaves or (resolved,):
             if not expected.accepts(leaf.type):
                 hint: str = (
-                    _with_unit(leaf, expected) or _without_quotes(leaf, expected) or _as_choice(node, leaf, expected)
+                    _with_unit(leaf, expected)
+                    or _as_whole(leaf, expected)
+                    or _without_quotes(leaf, expected)
+                    or _as_choice(node, leaf, expected)
                 )
                 if "command" in expected.scalars and leaf.type == STRING:
                     hint = "write the command itself here, so that what is put into it is quoted"
@@ -227,6 +230,14 @@ def _with_unit(leaf: Expr, expected: Type) -> Hint:
     amount = known.amount / 100 if wanted[0] == "share" else known.amount
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
     return Hint(f"give it a unit: `{written}`", text, written, is_safe=False)
+
+
+def _as_whole(leaf: Expr, expected: Type) -> Hint:
+    """What to write for a number where a whole one is expected."""
+    if "count" not in expected.scalars or leaf.type.scalars != {"number"}:
+        return Hint("")
+    text = leaf.span.source.text[leaf.span.start : leaf.span.end]
+    return Hint(f"`floor({text})` is a whole number", text, f"floor({text})", is_safe=False)
 
 
 def _without_quotes(leaf: Expr, expected: Type) -> Hint:

@@ -164,10 +164,18 @@ def _unused(node: tree.KindDef, asked: Collection[str]) -> Iterator[Diagnostic]:
                         yield Code.UNUSED_IN_KIND.at(name.span, name=str(name), hint=hint)
 
 
+def _named_as_the_language_does(node: tree.KindDef) -> Iterator[Diagnostic]:
+    for item in node.items:
+        if isinstance(item, tree.Property) and item.name.text == "label":
+            message = "`label` names the branch of a choice, so no property can be called so"
+            yield Code.BAD_KIND.at(item.name.span, message=message, hint="give the property another name")
+
+
 _RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
     _without_its_work,
     _without_its_counterpart,
     _without_its_tool,
     _there_twice,
     _out_of_place,
+    _named_as_the_language_does,
 )
