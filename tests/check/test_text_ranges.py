@@ -10,6 +10,8 @@ from zlang.check.ranges import text_range
 
 
 @example("10", "00")
+@example("a00", "a1")
+@example("08", "112")
 @given(st.text("a0b19-", max_size=5), st.text("a0b19-", max_size=5))
 def test_a_range_of_texts_has_its_ends(low: str, high: str) -> None:
     found = text_range(low, high)

@@ -62,7 +62,7 @@ pool tank on here {
 dataset volume on tank { recordsize = 8KiB  special_small_blocks = 4KiB  sync = always  xattr = sa  dnodesize = auto }
 file data on volume { size = 4MiB }
 zvol disk on tank { size = 8MiB  volblocksize = 16KiB  compression = zstd-5 }
-fio reads { rw = randread  bs = 8KiB  time_based = on  runtime = 2s }
+fio reads { rw = randread  bs = 8KiB  time_based = on  runtime = 8s }  # longer than a transaction group is open
 experiment hot {
   on = data
   run = reads

@@ -164,8 +164,8 @@ def text_range(low: str, high: str) -> tuple[int, int, Callable[[int], str]] | N
     before, after = "".join(one[:place]), "".join(one[place + 1 :])
     first, last = one[place], other[place]
     if place % 2:
-        width = len(first) if first.startswith("0") or last.startswith("0") else 0
-        if max(len(first), len(last)) > _LONGEST_NUMBER or (last.startswith("0") and len(last) != len(first)):
+        width = len(first) if "0" in (first[0], last[0]) else 0
+        if max(len(first), len(last)) > _LONGEST_NUMBER or any(f"{int(end):0{width}}" != end for end in (first, last)):
             return None
         return int(first), int(last), lambda i: f"{before}{i:0{width}}{after}"
     letters = [i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b]
