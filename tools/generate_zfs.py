@@ -92,7 +92,6 @@ SIZES = {
 COUNTS = {"ashift": "9..16", "copies": "1..3"}
 
 WORD_SYNONYMS = {
-    "compression": "gzip-6 zstd-3 zstd-fast-1",  # gzip, zstd, zstd-fast
     "checksum": "fletcher4 noparity",  # on, for the inside of ZFS
     "dedup": "sha256 sha256,verify",  # on, verify
     "xattr": "dir",  # on up to 2.2, and read back as `on` there
@@ -100,6 +99,9 @@ WORD_SYNONYMS = {
     "dnodesize": "1k 2k 4k 8k 16k",  # numbers; `auto` takes what fits
 }
 """Words that mean the same as another one, and would be read back as it."""
+
+CALLED = {"compression": {"gzip-6": "gzip", "zstd-3": "zstd", "zstd-fast-1": "zstd-fast"}}
+"""Words by which people go through the levels, and what ZFS calls them: so they are given to it, and read back."""
 
 C_NAMES = {"SPA_AUTOTRIM_OFF": "off", "SPA_AUTOTRIM_DEFAULT": "off", "sa": "on"}
 """Defaults that the table has by their names in the source, or by another name for what `on` is since 2.3 (xattr)."""
@@ -267,11 +269,12 @@ def setting_of(name: str, kind: str) -> str:
     """What `zfs set` is told, and what `zfs get -p` has to say."""
     if kind == "bool":
         return f'if {name} then "{name}=on" else "{name}=off"'
-    known = [word for word in words_of(name) if "," in word] if " | " in kind else []
+    known = {word: word for word in words_of(name) if "," in word} if " | " in kind else {}
+    known |= CALLED.get(name, {})
     plain = f'"{name}={{{name}}}"'
     if not known:
         return plain
-    chain = [f'if {name} is {spelled(word)} then "{name}={word}"' for word in known]
+    chain = [f'if {name} is {spelled(word)} then "{name}={said}"' for word, said in known.items()]
     return "(" + f"\n{' ' * 16}else ".join([*chain, plain]) + ")"
 
 
@@ -375,10 +378,11 @@ def check_tables() -> None:
     """Every property is dealt with, and every entry of a table decides something."""
     offered = {name for names in KINDS.values() for name in names.split()}
     reasons = [name for names, _ in LEFT_OUT for name in names.split()]
-    tables = (SIZES, COUNTS, WORD_SYNONYMS, EFFECTS, DOCS)
+    tables = (SIZES, COUNTS, WORD_SYNONYMS, CALLED, EFFECTS, DOCS)
     wrong = settable() ^ (offered | set(reasons)) | (offered & set(reasons)) | (offered ^ set(DOCS))
     wrong |= {name for table in tables for name in table} - offered | (set(EFFECTS) & set(load().effects))
     wrong |= {word for name, words in WORD_SYNONYMS.items() for word in words.split() if word not in all_words(name)}
+    wrong |= {word for name, words in CALLED.items() for word in words if word not in words_of(name)}
     if wrong or len(reasons) != len(set(reasons)):
         message = f"BUG: properties that are not dealt with, or table entries without use: {sorted(wrong)}"
         raise AssertionError(message)

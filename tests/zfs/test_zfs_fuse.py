@@ -249,3 +249,16 @@ def export(zfs_fuse: ZfsFuse, pool: str) -> None:
     while subprocess.run(zfs_fuse.command("zpool", "export", pool), capture_output=True).returncode != 0:
         assert time.monotonic() < deadline
         time.sleep(0.5)
+
+
+def test_the_levels_of_gzip_are_read_back_as_they_are_called(zfs_fuse: ZfsFuse) -> None:
+    """`gzip-6` is what ZFS itself calls `gzip`."""
+    sweep = SWEEP.replace("compression  = off | gzip", "compression  = gzip-1 | gzip-6")
+    for fixed in ("recordsize   = 8KiB | 128KiB", "primarycache = all | metadata", "dedup        = off | on"):
+        assert fixed in sweep
+        sweep = sweep.replace(fixed, fixed.split(" | ")[0])
+    zfs_fuse.run(sweep)
+    assert zfs_fuse.answers("select compression, count(*) from trials group by 1 order by 1") == [
+        ["gzip-1", 1],
+        ["gzip-6", 1],
+    ]

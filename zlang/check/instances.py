@@ -13,6 +13,9 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
 from zlang.units import Quantity
 
+_WHOLE = "`round(…)` makes it whole"
+_WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` goes up to whole MiB"
+
 
 class Frame:
     """Where a kind's templates are filled in: a declared thing, its target, and what the plan knows."""
@@ -102,12 +105,17 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
         unit = definition.unit
         if (value.amount / unit.amount).denominator != 1:
             raise ProgramError(
-                Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=f"`{units.show(unit)}`")
+                Code.NOT_WHOLE.at(
+                    span, name=definition.name, value=units.show(value), unit=f"`{units.show(unit)}`", hint=_WHOLE
+                )
             )
     elif isinstance(value, Quantity) and value.dimension in (units.SIZE, units.DURATION, units.RATE):
         if not value.is_whole:
+            hint = _WHOLE_SIZE if value.dimension == units.SIZE else _WHOLE
             unit_name = {units.SIZE: "bytes", units.DURATION: "seconds"}.get(value.dimension, "bytes per second")
-            raise ProgramError(Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=unit_name))
+            raise ProgramError(
+                Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=unit_name, hint=hint)
+            )
     if definition.allow is not None and isinstance(value, Quantity):
         limits = definition.allow.value(None)
         assert isinstance(limits, tuple)
