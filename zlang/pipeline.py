@@ -24,7 +24,7 @@ from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from zlang.plan.build import Schedule
-    from zlang.plan.plan import Plan
+    from zlang.plan.plan import Plan, Setup
     from zlang.report.answers import Drawn, Judged
     from zlang.report.summary import Summary
     from zlang.run.events import Event
@@ -139,6 +139,13 @@ def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrid
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
     schedule = build.Schedule(experiment, seed)
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings))
+
+
+def makes(checked: Checked, planned: Planned) -> list[Setup]:
+    """What will be made: setups in which every branch of every choice is, each once."""
+    from zlang.plan import build
+
+    return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
 
 
 def emit(planned: Planned, form: str) -> Iterator[str]:

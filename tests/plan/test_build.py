@@ -239,3 +239,22 @@ def test_a_protocol_that_verifies_nothing_claims_nothing() -> None:
 def test_a_protocol_asks_for_what_nothing_beneath_can_verify() -> None:
     with pytest.raises(ProgramError, match="verify that its cache is lukewarm"):
         trials_of(RESTED.replace("PHASE", "verify_lukewarm").replace("CACHE", "rested"))
+
+
+def test_what_is_made_is_known_before_anything_is_made() -> None:
+    """Also what stands in a branch to which the order of trials comes late."""
+    text = """
+    import fio
+    import filesystems
+    dir here { path = "." }
+    loop disk on here { size = 320MiB  sector_size = 512B | 4KiB }
+    let volume = ext4 on disk { inode_size = 256B | 512B } | xfs on disk {}
+    file data on (here | volume) { size = 1MiB..64MiB by *2 }
+    fio reads { rw = read }
+    experiment e { on = data  run = reads }
+    """
+    said = Overrides()
+    checked = pipeline.check(Source("program.zexp", text), said)
+    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    made = {setup.creates.split(" ")[0] for setup in pipeline.makes(checked, planned)}
+    assert made == {"dir", "loop", "ext4", "xfs", "file"}

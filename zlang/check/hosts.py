@@ -105,16 +105,23 @@ def known(label: str, facts: Mapping[str, Value]) -> Instance:
 
 
 def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:
-    """Each thing that an experiment uses, with its host, at points that differ from the first in one choice."""
+    """Each thing that an experiment uses, with its host, at the points of `each_choice`."""
     seen: set[tuple[str, ...]] = set()
-    for point in islice(_points(experiment.axes, {}), MOST_POINTS):
+    for point in each_choice(experiment):
         with suppress(ProgramError):  # said when it is planned, if this is a point of the space
+            for thing, host in _used_at(experiment, point):
+                pair = (thing.key, thing.digest, host.digest if host else "")
+                if pair not in seen:
+                    seen.add(pair)
+                    yield thing, host
+
+
+def each_choice(experiment: Experiment) -> Iterator[Anywhere]:
+    """Points of an experiment that differ from the first in one choice, up to `MOST_POINTS`."""
+    for point in islice(_points(experiment.axes, {}), MOST_POINTS):
+        with suppress(ProgramError):
             if all(where.value(point) is not False for where in experiment.wheres):
-                for thing, host in _used_at(experiment, point):
-                    pair = (thing.key, thing.digest, host.digest if host else "")
-                    if pair not in seen:
-                        seen.add(pair)
-                        yield thing, host
+                yield point
 
 
 def _points(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[Anywhere]:

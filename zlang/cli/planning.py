@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from zlang import pipeline
+from zlang.check.check import Checked
 from zlang.cli import checking, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
@@ -47,7 +48,7 @@ def plan(
     elif steps:
         _write(_steps(planned))
     else:
-        _overview(planned, words.program(file, settings, profile, experiment, seed))
+        _overview(checked, planned, words.program(file, settings, profile, experiment, seed))
     return 0
 
 
@@ -61,17 +62,10 @@ def _write(pieces: Iterator[str]) -> None:
 # -- overview
 
 
-def _overview(planned: Planned, program: str) -> None:
+def _overview(checked: Checked, planned: Planned, program: str) -> None:
     header = planned.plan.header
-    setups: list[Setup] = []
-    first: list[Trial] = []
-    for item in planned.plan.items():
-        if isinstance(item, Setup):
-            setups.append(item)
-            continue
-        first.append(item)
-        if len(first) == FIRST:
-            break
+    first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
+    setups = pipeline.makes(checked, planned)
     print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
     print()
     plots = planned.schedule.plots.count

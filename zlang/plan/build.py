@@ -8,6 +8,7 @@ Raises ProgramError where a point cannot be carried out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -110,6 +111,14 @@ def plan(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> P
     """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
     builder = _Builder(program, schedule.experiment, schedule)
     return Plan(builder.header(settings), builder.items)
+
+
+def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:
+    """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
+    builder = _Builder(program, schedule.experiment, schedule)
+    for point in hosts.each_choice(schedule.experiment):
+        with suppress(ProgramError):  # said at the point itself, if it is one
+            yield from builder.prepared(_cast(schedule.experiment, point))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +251,7 @@ class _Builder:
         self._join(cast.workload, cast.on)
         for thing in (cast.workload, *cast.collectors):
             _must_have(thing, hosts.host_of(cast.on))
-        setups, protocol = self._prepared(cast)
+        setups, protocol = self.prepared(cast)
         frame = cast.frame(self.schedule.seed, slot.replicate)
         steps = (*protocol, *self._watch(cast), *self._measure(frame))
         writes = cast.workload.kind.writes
@@ -266,7 +275,7 @@ class _Builder:
         if lacking is not None:
             raise ProgramError(lacking)
 
-    def _prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
+    def prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
         on, protocol = cast.on, cast.protocol
         if on is None:
