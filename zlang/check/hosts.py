@@ -107,7 +107,7 @@ def known(label: str, facts: Mapping[str, Value]) -> Instance:
 def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:
     """Each thing that an experiment uses, with its host, at the points of `each_choice`."""
     seen: set[tuple[str, ...]] = set()
-    for point in each_choice(experiment):
+    for point in each_choice(experiment, experiment.axes):
         with suppress(ProgramError):  # said when it is planned, if this is a point of the space
             for thing, host in _used_at(experiment, point):
                 pair = (thing.key, thing.digest, host.digest if host else "")
@@ -116,9 +116,9 @@ def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]
                     yield thing, host
 
 
-def each_choice(experiment: Experiment) -> Iterator[Anywhere]:
-    """Points of an experiment that differ from the first in one choice, up to `MOST_POINTS`."""
-    for point in islice(_points(experiment.axes, {}), MOST_POINTS):
+def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[Anywhere]:
+    """Points of an experiment that differ from the first in one choice of these axes, up to `MOST_POINTS`."""
+    for point in islice(_points(axes, {}), MOST_POINTS):
         with suppress(ProgramError):
             if all(where.value(point) is not False for where in experiment.wheres):
                 yield point

@@ -116,9 +116,11 @@ def plan(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> P
 def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:
     """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
     builder = _Builder(program, schedule.experiment, schedule)
-    for point in hosts.each_choice(schedule.experiment):
+    experiment = schedule.experiment
+    axes = [axis for expr in (experiment.on, experiment.before) if expr for axis in expr.axes]
+    for point in hosts.each_choice(experiment, axes):
         with suppress(ProgramError):  # said at the point itself, if it is one
-            yield from builder.prepared(_cast(schedule.experiment, point))[0]
+            yield from builder.prepared(_cast(experiment, point))[0]
 
 
 @dataclass(frozen=True, slots=True)
