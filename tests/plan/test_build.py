@@ -135,6 +135,42 @@ def test_what_is_done_before_belongs_to_the_state_of_the_target() -> None:
     assert sum(made for _, made in replayed(plan)) == 2
 
 
+TREATED = """
+import fio
+import filesystems
+import treatments
+dir here { path = "." }
+loop disk on here { size = 64MiB }
+ext4 volume on disk
+file data on volume { size = 1MiB }
+fio reads { rw = read  bs = 64KiB }
+experiment e { on = data  before = BEFORE  run = reads }
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "at"),
+    [("discard {}", "disk"), ("fill { until = 50% }", "volume"), ("age { amount = 1MiB }", "volume"),
+     ("precondition {}", "data"), ("reads", "data")],
+)  # fmt: skip
+def test_a_treatment_is_carried_out_where_what_it_needs_comes_from(before: str, at: str) -> None:
+    plan = plan_of(TREATED.replace("BEFORE", before))
+    assert {s.key for s in setups(plan) for step in s.make if step.name.startswith("before-")} == {at}
+
+
+def test_what_is_given_is_not_treated() -> None:
+    text = """
+    import zfs
+    import treatments
+    dir here { path = "." }
+    given pool tank on here { called = "tank"  at = "/tank" }
+    shell look { command = "ls"  writes = off }
+    experiment e { on = tank  before = none | fill { until = 50% }  run = look }
+    """
+    with pytest.raises(ProgramError, match="`fill` would change `tank`, which is given"):
+        list(plan_of(text).items())
+
+
 def test_every_setup_stands_before_the_first_trial_that_needs_it() -> None:
     seen: set[str] = set()
     for item in plan_of(READS.replace("size = size", "size = 1MiB | 2MiB")).items():

@@ -30,6 +30,26 @@ class Frame:
         self.context = context or {}
 
 
+def ground(treatment: Instance, on: Instance | None) -> Instance | None:
+    """The thing from which comes what a treatment needs; what stands on that is made once it is treated.
+
+    It is the target or something beneath it: the uppermost that offers what is needed, or, where that hands on what it
+    stands on, the thing that it has it from. None where nothing offers it. A workload is carried out on the target.
+    """
+    if treatment.kind.needs is None or treatment.kind.role != "treatment":
+        return on
+    needed = treatment.kind.needs[0]
+    while on is not None and not set(needed) & set(on.kind.offers):
+        on = on.parent
+    if on is None:
+        return None
+    need = next(name for name in needed if name in on.kind.offers)
+    offered = on.kind.offers[need].value(Frame(on))
+    while (below := on.parent) and need in below.kind.offers and below.kind.offers[need].value(Frame(below)) == offered:
+        on = below
+    return on
+
+
 class InstanceBuilder:
     """The declared thing at a point; points that agree in what it reads share one."""
 

@@ -463,6 +463,9 @@ class _KindScope:
         return ""
 
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
+        target, _, offer = name.partition(".")
+        if offer and target == self.builder.target:
+            return lambda frame: offer in frame.target.kind.offers
         if name not in self.builder.nodes or self.builder.is_of_one:
             return None
         return lambda frame: name in frame.instance.values

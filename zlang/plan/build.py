@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from zlang.check import hosts, values
 from zlang.check.answers import Expectation, Plot, Table
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, ground
 from zlang.check.kinds import option_word
 from zlang.check.program import (
     COSTS,
@@ -277,6 +277,15 @@ class _Builder:
         if lacking is not None:
             raise ProgramError(lacking)
 
+    def _may_change(self, treatment: Instance, on: Instance) -> None:
+        """Raise ProgramError where a treatment would change what is not the run's own."""
+        at = ground(treatment, on)
+        if treatment.kind.role == "treatment" and at is not None and at.is_given:
+            assert self.experiment.before is not None, "BUG: a treatment that nobody asked for"
+            message = f"`{treatment.kind.name}` would change `{at.label}`, which is given"
+            hint = "treat what the run makes itself"
+            raise ProgramError(Code.NOT_SHOWN.at(self.experiment.before.span, message=message, hint=hint))
+
     def prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
         on, protocol = cast.on, cast.protocol
@@ -298,6 +307,7 @@ class _Builder:
         if cast.before is not None:
             self._join(cast.before, on)
             _must_have(cast.before, hosts.host_of(on))
+            self._may_change(cast.before, on)
         setups = self.setups.of(resources, cast.before)
         self._join(protocol, on)
         steps = [step for phase in protocol.kind.phases for step in self._phase(phase, protocol, on, resources)]

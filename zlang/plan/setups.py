@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from zlang.check import hosts, values
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, ground
 from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value
 from zlang.check.texts import shell_text
 from zlang.plan.plan import Action, Reader, Setting, Setup, Step
@@ -30,25 +30,28 @@ class Setups:
         self._known: dict[tuple[str, ...], tuple[Setup, str]] = {}
 
     def of(self, resources: Sequence[Instance], treatment: Instance | None) -> tuple[Setup, ...]:
-        """The setups of resources, each standing on the one before; the last gets the treatment."""
+        """The setups of resources, each standing on the one before; one of them gets the treatment."""
         setups: list[Setup] = []
+        treated = ground(treatment, resources[-1]) if treatment else None
         host = hosts.host_of(resources[0]) if resources else None
         core, keys = host.digest if host else "", ""
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
             keys = f"{keys}/{instance.key}"
             asked = _asked(instance, core, keys)
-            setup, core = self._setup(instance, carried, core, keys)
+            carries = [_made_of(carried), carried.key] if instance.kind.carries_one and carried is not None else []
+            if carries and carried is treated and treatment is not None:
+                carries.append(treatment.digest)
+            setup, core = self._setup(instance, carries, core, keys)
+            if treatment is not None and instance is treated:
+                setup, core = self._treated(setup, treatment, instance)
             setups += [setup] if asked is None else [asked, replace(setup, parent=asked.key)]
-        if treatment is not None:
-            setups[-1] = self._treated(setups[-1], treatment, resources[-1])
         return tuple(setups)
 
-    def _setup(self, instance: Instance, carried: Instance | None, below: str, keys: str) -> tuple[Setup, str]:
+    def _setup(self, instance: Instance, carries: Sequence[str], below: str, keys: str) -> tuple[Setup, str]:
         """A resource in its state, and its core; `below` is the core of what it stands on.
 
         What carries one thing at a time is another for each thing that has to be made anew on it.
         """
-        carries = [_made_of(carried), carried.key] if instance.kind.carries_one and carried is not None else []
         place = (instance.digest, keys, below, *carries)
         known = self._known.get(place)
         if known is not None:
@@ -81,8 +84,8 @@ class Setups:
         self._known[place] = setup, core
         return setup, core
 
-    def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> Setup:
-        """The target's setup, followed by what puts it into the wanted state: made anew, it is treated anew."""
+    def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> tuple[Setup, str]:
+        """A setup followed by what puts it into the wanted state, and its core: made anew, it is treated anew."""
         action = hosts.action_of(treatment, "apply" if treatment.kind.role == "treatment" else "run", at=on)
         assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
         rewriting = {setting.name for setting in setup.settings if setting.rewrites}
@@ -94,8 +97,8 @@ class Setups:
         said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
         base = values.digest(core, *sorted(asked))[:12]
         if setup.base is None:
-            return replace(setup, signature=base, make=(*setup.make, *said))
-        return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said))
+            return replace(setup, signature=base, make=(*setup.make, *said)), base
+        return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base
 
 
 def _asked(instance: Instance, below: str, keys: str) -> Setup | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
+from zlang.check.instances import ground
 from zlang.check.program import Axis, Experiment, FactorDef, Instance, Point, Probe, Symbol
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
@@ -75,8 +76,8 @@ def _try(experiment: Experiment, built: Space, found: dict[Place, Diagnostic]) -
 
 def unjoined(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
     """What is wrong where a workload needs something that its target does not offer."""
-    needs = workload.kind.needs
-    if needs is None or (on is not None and set(needs[0]) & set(on.kind.offers)):
+    needs, at = workload.kind.needs, ground(workload, on)
+    if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
     wanted = " or ".join(f"a {need}" for need in needs[0])
     offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
