@@ -64,7 +64,8 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
     """Build the database."""
     done = pipeline.ingest(directory, db)
     if not quiet:
-        print(f"{render.visible(str(db))}: {done.runs:,} runs, ", end="")
+        unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
+        print(f"{render.visible(str(db))}: {done.runs:,} runs{unchanged}, ", end="")
         print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
         print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
     return 0

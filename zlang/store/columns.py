@@ -107,13 +107,17 @@ class Columns:
             code = self._metrics[name] = f"m{len(self._metrics)}"
         return code
 
-    def factors_of(self, factors: Iterable[Factor]) -> FactorCodes:
-        """How one run's factors are staged."""
-        by_key: dict[str, _Open] = {}
-        for factor in factors:
-            known = self.factor(factor)
-            by_key[factor.path] = by_key[factor.name] = known
-        return FactorCodes(self, by_key)
+    def of_run(self, factors: Iterable[Factor]) -> OfRun:
+        """How one run's factors and metrics are staged."""
+        return OfRun(self, factors)
+
+    def told(self, brought: Brought) -> None:
+        """Take notice of what a run brought that is not read again."""
+        for path, name, type_, sql in brought.factors:
+            known = self.factor(Factor(name, path, type_, (), 0))
+            known.sql = widened(known.sql, sql)
+        for metric in brought.metrics:
+            self.metric(metric)
 
     def listed(self) -> list[Column]:
         """All columns, factors first, with names that differ."""
@@ -135,26 +139,58 @@ class Columns:
         return Column(name, Role.FACTOR, known.code, sql, known.type, _FACTOR_UNIT.get(known.type, ""), "", known.path)
 
 
-class FactorCodes:
-    """Stages the levels of one run's factors."""
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What one run brings to the columns: path, name, type and narrowest type in SQL of each factor; its metrics."""
 
-    def __init__(self, columns: Columns, by_key: dict[str, _Open]) -> None:
+    factors: tuple[tuple[str, str, str, str], ...]
+    metrics: tuple[str, ...]
+
+
+class OfRun:
+    """Stages the levels and metrics of one run, and keeps what they bring to the columns."""
+
+    def __init__(self, columns: Columns, factors: Iterable[Factor]) -> None:
         self._columns = columns
-        self._by_key = by_key
+        self._by_key: dict[str, _Open] = {}
+        self._brought: dict[str, tuple[str, str, str, str]] = {}
+        self._metrics: dict[str, str] = {}
+        for factor in factors:
+            self._by_key[factor.path] = self._by_key[factor.name] = self._factor(factor)
+
+    def _factor(self, factor: Factor) -> _Open:
+        sql = _FACTOR_SQL.get(factor.type, "VARCHAR")
+        self._brought[factor.path] = (factor.path, factor.name, factor.type, sql)
+        return self._columns.factor(factor)
+
+    def metric(self, name: str) -> str:
+        """The code of a metric."""
+        code = self._metrics.get(name)
+        if code is None:
+            code = self._metrics[name] = self._columns.metric(name)
+        return code
 
     def staged(self, levels: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
         """Code and value of each level, the column widened where the value needs it."""
         for key, value in levels.items():
             known = self._by_key.get(key)
             if known is None:
-                known = self._by_key[key] = self._columns.factor(Factor(key, key, "", (), 0))
+                known = self._by_key[key] = self._factor(Factor(key, key, "", (), 0))
             if value is None:
                 continue
             needed = _sql_of(value)
+            path, name, type_, sql = self._brought[known.path]
+            if needed != sql:
+                self._brought[path] = (path, name, type_, widened(sql, needed))
             if needed != known.sql:
                 known.sql = widened(known.sql, needed)
             # Integers beyond 64 bits are more than the writer of JSON takes.
             yield known.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
+
+    @property
+    def brought(self) -> Brought:
+        """What the run has brought so far."""
+        return Brought(tuple(self._brought.values()), tuple(self._metrics))
 
 
 def widened(one: str | None, other: str) -> str:

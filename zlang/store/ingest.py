@@ -2,7 +2,7 @@
 
 Rules: journal and raw artefacts are the truth, so the same folders give the same rows in whatever order they lie, and
 the database takes its place only when it is whole; nothing is dropped silently: what does not count is in it, with
-its reason; one damaged run does not keep the others out.
+its reason; one damaged run does not keep the others out; a run that is as it was is not read again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zlang.readers.judge import judge
 from zlang.readers.reading import Verdict
 from zlang.run import failure
 from zlang.run.journal import Lines
-from zlang.store import load, store
+from zlang.store import kept, load, store
 from zlang.store.experiment import Experiment
 from zlang.store.folders import Source, run_folders
 from zlang.store.outcomes import Attempt, Outcomes, follow
@@ -45,9 +45,10 @@ _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, Rec
 
 @dataclass(slots=True)
 class Ingested:
-    """What went in."""
+    """What is in the database; `kept` runs of it were not read again."""
 
     runs: int = 0
+    kept: int = 0
     trials: int = 0
     valid: int = 0
     problems: int = 0
@@ -65,7 +66,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
     try:
         with tempfile.TemporaryDirectory(prefix=".zlang-", dir=_plain(target.parent)) as scratch:
             built = Path(scratch) / "database"
-            found = _build(sources, copies, built, target.stem, progress)
+            found = _build(sources, copies, built, target, progress)
             # A log left behind by a crashed writer would be replayed over the new database.
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
             _move(built, target)
@@ -91,25 +92,50 @@ def _move(built: Path, target: Path) -> None:
 
 
 def _build(
-    sources: Sequence[Source], copies: Sequence[Source], built: Path, stem: str, progress: Progress | None
+    sources: Sequence[Source], copies: Sequence[Source], built: Path, target: Path, progress: Progress | None
 ) -> Ingested:
     found = Ingested()
     experiments: dict[str, Experiment] = {}
+    copied = {copy.run for copy in copies}
+    code = kept.code()
+    marks = {source.run: kept.mark(source, code) for source in sources if source.run not in copied}
+    known = kept.unchanged(target, marks)
     with Staging(built.parent) as staging:
         for copy in copies:
             _problem(staging, found, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
         for source in sources:
-            _take(source, experiments, staging, found, progress)
+            if source.run in known:
+                _keep(source.run, known[source.run], experiments, found)
+            else:
+                _take(source, marks.get(source.run), experiments, staging, found, progress)
         connection = store.create(built, built.parent / "spill")
         try:
-            load.everything(connection, staging, list(experiments.values()), stem)
+            before = kept.Before(connection, target, list(known))
+            load.everything(connection, staging, list(experiments.values()), target.stem, before)
         finally:
             connection.close()
     return found
 
 
+def _keep(run: str, one: kept.Kept, experiments: dict[str, Experiment], found: Ingested) -> None:
+    """Take notice of a run that is not read again."""
+    experiment = _experiment(experiments, one.experiment)
+    experiment.columns.told(one.brought)
+    experiment.newest = max(experiment.newest, (one.last_session, run))
+    found.runs += 1
+    found.kept += 1
+    found.trials += one.trials
+    found.valid += one.valid
+    found.problems += one.problems
+
+
+def _experiment(experiments: dict[str, Experiment], name: str) -> Experiment:
+    return experiments.setdefault(name, Experiment(name, f"trials {len(experiments)}"))
+
+
 def _take(
     source: Source,
+    mark: str | None,
     experiments: dict[str, Experiment],
     staging: Staging,
     found: Ingested,
@@ -121,9 +147,11 @@ def _take(
     except RunError as error:
         _problem(staging, found, source.run, None, f"the plan of {source.folder.name} cannot be read: {error}")
         return
-    name = plan.header.experiment
-    experiment = experiments.setdefault(name, Experiment(name, f"trials {len(experiments)}"))
-    _Run(source, plan.header, experiment, staging, found).take(plan.items(), progress)
+    run = _Run(source, plan.header, _experiment(experiments, plan.header.experiment), staging, found)
+    run.take(plan.items(), progress)
+    if mark is not None:
+        row = {**run.named, "mark": mark, "brought": orjson.dumps(run.columns.brought).decode()}
+        staging.add("sources", row)
 
 
 def _problem(staging: Staging, found: Ingested, run: str, experiment: str | None, text: str, **more: object) -> None:
@@ -144,8 +172,7 @@ class _Run:
         self.staging = staging
         self.found = found
         self.done = self.valid = 0
-        self.columns = experiment.columns
-        self.factors = self.columns.factors_of(header.factors)
+        self.columns = experiment.columns.of_run(header.factors)
         self.outcomes, self.damaged = self._journal()
         self.positions = self.outcomes.positions()
         self.places: dict[str, list[str]] = {}
@@ -192,7 +219,7 @@ class _Run:
             "started": attempt.began,
             "elapsed": window[1] - window[0] if window else None,
         }
-        row.update(self.factors.staged(trial.factors))
+        row.update(self.columns.staged(trial.factors))
         if attempt.failed is not None:
             self._why_not(row, self._failure(*attempt.failed))
         else:

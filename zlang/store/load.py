@@ -1,6 +1,6 @@
 """Staged rows in, filled tables out: the SQL of ingest.
 
-Rule: rows stand in the order in which they were staged, so that the same runs give the same tables.
+Rule: rows stand in the order in which they were staged, behind those that are taken over from the database before.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import Experiment
+from zlang.store.kept import Before
 from zlang.store.staging import Row, Staging
 from zlang.store.store import ALIAS, literal, quoted
 
@@ -22,16 +23,21 @@ _OWN = {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicat
 
 
 def everything(
-    connection: duckdb.DuckDBPyConnection, staging: Staging, experiments: Sequence[Experiment], stem: str
+    connection: duckdb.DuckDBPyConnection,
+    staging: Staging,
+    experiments: Sequence[Experiment],
+    stem: str,
+    before: Before,
 ) -> None:
     """Fill all tables; `stem` is what DuckDB will call the database when it is opened by its file."""
     threads = connection.execute("SELECT least(2, current_setting('threads')::INTEGER)").fetchone()
     connection.execute(f"SET threads = {threads[0] if threads else 1}")
     connection.execute(f"SET memory_limit = '{_MEMORY}'")
+    before.take_main()
     _main_tables(connection, staging)
     schemas = _schemas(experiments, stem)
     for experiment in experiments:
-        _wide_table(connection, staging, experiment, schemas[experiment.name])
+        _wide_table(connection, staging, experiment, schemas[experiment.name], before)
     staging.load(
         connection,
         "columns",
@@ -101,10 +107,18 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         },
         "*",
     )  # fmt: skip
+    staging.load(
+        connection,
+        "sources",
+        {"run": "VARCHAR", "experiment": "VARCHAR", "mark": "VARCHAR", "brought": "VARCHAR"},
+        "*",
+    )
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
 
 
-def _wide_table(connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: Experiment, schema: str) -> None:
+def _wide_table(
+    connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: Experiment, schema: str, before: Before
+) -> None:
     columns = experiment.columns.listed()
     table = f"{quoted(schema)}.all_trials"
     staged = {c.code: "DOUBLE" if c.sql == "TIMESTAMP" else c.sql for c in columns}
@@ -112,7 +126,9 @@ def _wide_table(connection: duckdb.DuckDBPyConnection, staging: Staging, experim
         f"{_time(quoted(c.code)) if c.sql == 'TIMESTAMP' else quoted(c.code)} AS {quoted(c.name)}" for c in columns
     )
     connection.execute(f"CREATE SCHEMA {quoted(schema)}")
-    connection.execute(f"CREATE TABLE {table} AS SELECT {select} FROM {staging.source(experiment.table, staged)}")
+    connection.execute(f"CREATE TABLE {table} ({', '.join(f'{quoted(c.name)} {c.sql}' for c in columns)})")
+    before.take_wide(experiment.name, columns, table)
+    connection.execute(f"INSERT INTO {table} SELECT {select} FROM {staging.source(experiment.table, staged)}")
     staging.discard(experiment.table)
     connection.execute(f"CREATE VIEW {quoted(schema)}.trials AS SELECT * FROM {table} WHERE valid")
     _tidy(connection, table, experiment.name, [c.name for c in columns if c.role is Role.METRIC])

@@ -13,6 +13,10 @@ CREATE TABLE runs (
     started TIMESTAMP, last_session TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
 );
 
+-- What the database was built from. A run folder that has the same mark is not read again: what it holds, and what it
+-- brings to its experiment's columns, is taken from here.
+CREATE TABLE sources (run VARCHAR, experiment VARCHAR, mark VARCHAR, brought VARCHAR);
+
 -- What each run's experiment asks of its results: its clauses `expect`, `table` and `plot`, as written and, in
 -- `definition`, as the plan's header has them.
 CREATE TABLE clauses (

@@ -1,0 +1,94 @@
+"""Ingest a second time: what is as it was is not read again, and the outcome is as if it had been."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+from run_folders import MakeRun, RunBuilder, factor
+
+from zlang.store.ingest import ingest
+from zlang.store.query import run_query
+
+pytestmark = pytest.mark.usefixtures("told")
+
+TABLES = ("runs", "columns", "a.all_trials", "all_metrics", "latency", "samples", "steps", "facts", "problems")
+
+
+def rows(db: Path) -> dict[str, list[str]]:
+    """All that is in the tables, without the order of the rows."""
+    answers = {table: run_query(db, f'FROM "{table}"'.replace(".", '"."')) for table in TABLES}
+    return {table: [str(a.columns), str(a.types), *sorted(map(str, a.rows))] for table, a in answers.items()}
+
+
+def fill(run: RunBuilder, level: object, metric: str) -> RunBuilder:
+    text = {
+        "metrics": {metric: 1.5},
+        "latency": [["read", "clat", {"1000": 2}]],
+        "samples": [[1.5e9, "vda", "util", 5]],
+        "notes": ["odd"],
+    }
+    levels: dict[str, object] = {"bs": level, "iodepth": 1}
+    run.measured("p0", 1, levels, orjson.dumps(text))  # type: ignore[arg-type]
+    run.failed("p1", 1, levels, "no")  # type: ignore[arg-type]
+    return run
+
+
+@pytest.fixture
+def three(make_run: MakeRun) -> list[RunBuilder]:
+    made = [make_run(f"r{n}", experiment="a", began=1_790_000_000.0 + n, facts={"kernel": "6.1"}) for n in range(3)]
+    for run, level, metric in zip(made, (4096, 8192.5, "odd"), ("read_iops", "x", "read_iops"), strict=True):
+        fill(run, level, metric).done()
+    return made
+
+
+def add(runs: Path, three: list[RunBuilder], make_run: MakeRun) -> int:
+    fill(make_run("r9", experiment="a", began=1_790_000_100.0, factors=(factor("bs", "word"),)), "big", "y").done()
+    return 3
+
+
+def go_on(runs: Path, three: list[RunBuilder], make_run: MakeRun) -> int:
+    three[1].measured("p2", 1, {"bs": 1, "iodepth": 2}, b'{"metrics": {"z": 1}}').done()
+    return 2
+
+
+def remove(runs: Path, three: list[RunBuilder], make_run: MakeRun) -> int:
+    shutil.rmtree(three[2].path)
+    return 2
+
+
+def copy(runs: Path, three: list[RunBuilder], make_run: MakeRun) -> int:
+    shutil.copytree(three[0].path, runs / "copy")
+    return 2
+
+
+@pytest.mark.parametrize("change", [add, go_on, remove, copy])
+def test_what_comes_out_is_what_reading_everything_would_give(
+    change: Callable[[Path, list[RunBuilder], MakeRun], int],
+    runs: Path,
+    db: Path,
+    three: list[RunBuilder],
+    make_run: MakeRun,
+) -> None:
+    ingest(runs, db)
+    unchanged = change(runs, three, make_run)
+    again, fresh = ingest(runs, db), ingest(runs, db.with_name("fresh.duckdb"))
+    assert (again.kept, fresh.kept) == (unchanged, 0)
+    assert (again.trials, again.valid, again.problems) == (fresh.trials, fresh.valid, fresh.problems)
+    assert rows(db) == rows(db.with_name("fresh.duckdb"))
+
+
+def test_a_run_that_is_as_it_was_is_not_read(runs: Path, db: Path, three: list[RunBuilder]) -> None:
+    ingest(runs, db)
+    before = rows(db)
+    for run in three:
+        shutil.rmtree(run.path / "trials")
+    assert ingest(runs, db).kept == 3
+    assert rows(db) == before
+    os.utime(three[0].path / "journal.jsonl", (1, 1))
+    found = ingest(runs, db)
+    assert (found.kept, found.trials, found.valid) == (2, 6, 2)

@@ -1,0 +1,133 @@
+"""What a database that is there already knows: the runs that need not be read again.
+
+In: the database that will be replaced, and the run folders. Out: which runs are as they were, and SQL that takes their
+rows over. Rule: a run is kept only if its journal and plan are those that were read, by the same readers into the same
+tables; otherwise it is read again, so that what comes out is what reading everything would give.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from zlang.errors import RunError
+from zlang.store import store
+from zlang.store.columns import Brought, Column, Role
+from zlang.store.folders import Source
+from zlang.store.store import literal, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+BEFORE = "zlang_before"
+"""The catalog name of the database that is replaced."""
+
+_DERIVED = ("all_metrics", "columns")
+"""Tables that are made again from the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A run that is not read again: what it brings, and what is counted of it."""
+
+    experiment: str
+    brought: Brought
+    last_session: float
+    trials: int
+    valid: int
+    problems: int
+
+
+def mark(source: Source, code: str) -> str:
+    """What changes when a run folder's journal or plan does, or what reads them (`code`)."""
+    told = []
+    for path in (source.folder.journal, source.folder.plan):
+        try:
+            found = path.stat()
+        except OSError:
+            told.append("-")
+        else:
+            told.append(f"{found.st_size}:{found.st_mtime_ns}")
+    return f"{code} {' '.join(told)}"
+
+
+def code() -> str:
+    """A hash of the code that makes rows of run folders, and of the tables."""
+    digest = hashlib.sha256()
+    for package in ("zlang.readers", "zlang.store"):
+        for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
+            if file.name.endswith((".py", ".sql")):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
+    """The runs in a database that have the same mark; none where it is not there or cannot be read."""
+    import duckdb
+
+    if not db.is_file() or not db.stat().st_size:
+        return {}
+    try:
+        with store.reading(db) as connection:
+            rows = connection.execute(
+                "SELECT s.run, s.mark, s.experiment, s.brought, coalesce(epoch(r.last_session), 0), r.done, r.valid, "
+                "(SELECT count(*) FROM problems p WHERE p.run = s.run) FROM sources s JOIN runs r USING (run)"
+            ).fetchall()
+    except (duckdb.Error, RunError):
+        return {}
+    found = {}
+    for run, known, experiment, text, last, done, valid, problems in rows:
+        if marks.get(run) == known:
+            told = orjson.loads(text)
+            brought = Brought(tuple(tuple(one) for one in told["factors"]), tuple(told["metrics"]))
+            found[str(run)] = Kept(experiment, brought, float(last), done, valid, problems)
+    return found
+
+
+class Before:
+    """The database that is replaced, open beside the one that is built."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, db: Path, runs: Sequence[str]) -> None:
+        self._connection = connection
+        self._of_runs = f"WHERE run IN ({', '.join(map(literal, runs))})" if runs else ""
+        if runs:
+            connection.execute(f"ATTACH {literal(str(db.absolute()))} AS {BEFORE} (READ_ONLY, TYPE duckdb)")
+
+    def take_main(self) -> None:
+        """Take over what the tables of all experiments hold of the runs that are kept."""
+        if not self._of_runs:
+            return
+        tables = self._connection.execute(
+            "SELECT table_name FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (table_oid, database_name) "
+            "WHERE database_name = ? AND schema_name = 'main' AND column_name = 'run' ORDER BY 1",
+            [BEFORE],
+        ).fetchall()
+        for (table,) in tables:
+            if table not in _DERIVED:
+                old = f"{BEFORE}.main.{quoted(table)}"
+                self._connection.execute(
+                    f"INSERT INTO main.{quoted(table)} BY NAME SELECT * FROM {old} {self._of_runs}"
+                )
+
+    def take_wide(self, experiment: str, columns: Sequence[Column], table: str) -> None:
+        """Take over an experiment's trials; a column is known by what it is of, as its name may have changed."""
+        if not self._of_runs:
+            return
+        known = self._connection.execute(
+            f'SELECT role, path, name, "schema" FROM {BEFORE}.main."columns" WHERE experiment = ?', [experiment]
+        ).fetchall()
+        if not known:
+            return
+        names = {(role, name if role == Role.TRIAL else path): name for role, path, name, _ in known}
+        chosen = [names.get((c.role, c.name if c.role is Role.TRIAL else c.path)) for c in columns]
+        select = ", ".join(
+            f"{quoted(old) if old is not None else 'NULL'}::{c.sql}" for old, c in zip(chosen, columns, strict=True)
+        )
+        old_table = f"{BEFORE}.{quoted(known[0][3])}.all_trials"
+        self._connection.execute(f"INSERT INTO {table} SELECT {select} FROM {old_table} {self._of_runs}")
