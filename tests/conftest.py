@@ -6,14 +6,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import IN_MEMORY, REPOSITORY, file_system
 from hypothesis import settings
-from private_daemon import ZfsFuse, loops
+from private_daemon import ZfsFuse, loops, started
 from run_folders import MakeRun, RunBuilder, judged_by_what_was_printed
 
 # A shared machine may be slow at any moment; in CI the same examples are tried each time.
@@ -22,7 +21,7 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-_ARC_MB = "64"
+_ARC_MB = 64
 
 
 @pytest.fixture
@@ -75,19 +74,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def zfs_fuse(tmp_path: Path) -> Iterator[ZfsFuse]:
     """A zfs-fuse of the test's own; once the test is over no pool, loop device or file of a run may be left."""
-    script = Path(__file__).with_name("private_zfs_fuse.sh")
-    daemon = subprocess.Popen(["unshare", "--mount", "sh", script, tmp_path, _ARC_MB])
-    here = ZfsFuse(daemon.pid, tmp_path)
-    try:
-        deadline = time.monotonic() + 20
-        while subprocess.run(here.command("zpool", "list"), capture_output=True).returncode != 0:
-            assert daemon.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    with started(tmp_path, _ARC_MB) as here:
         yield here
         assert here.pools() == []
         assert list(tmp_path.glob("zlang-*")) == []
         assert loops(tmp_path) == []
-    finally:
-        daemon.kill()
-        daemon.wait()

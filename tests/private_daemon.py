@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +63,24 @@ class ZfsFuse:
     def pools(self) -> list[str]:
         """The pools that are there."""
         return [line for line in self.say("zpool", "list", "-H", "-o", "name").splitlines() if " " not in line]
+
+
+@contextmanager
+def started(place: Path, arc_mb: int) -> Iterator[ZfsFuse]:
+    """A daemon that answers, ended afterwards. Needs root."""
+    script = Path(__file__).with_name("private_zfs_fuse.sh")
+    daemon = subprocess.Popen(["unshare", "--mount", "sh", script, place, str(arc_mb)])
+    here = ZfsFuse(daemon.pid, place)
+    try:
+        deadline = time.monotonic() + 20
+        while subprocess.run(here.command("zpool", "list"), capture_output=True).returncode != 0:
+            assert daemon.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield here
+    finally:
+        daemon.kill()
+        daemon.wait()
 
 
 def loops(place: Path) -> list[str]:
