@@ -269,7 +269,7 @@ def test_what_the_tool_says_against_it(kind: str, properties: str, said: str) ->
     assert said in failed()[0]
 
 
-@pytest.mark.parametrize("loop", ["sector_size = 4KiB", "direct_io = off", "allocation = full"])
+@pytest.mark.parametrize("loop", ["sector_size = 4KiB", "direct_io = off  count = 3", "allocation = full"])
 def test_the_loop_device(loop: str) -> None:
     said = zlang("run", program("ext4", "", loop), "--yes", code=None)
     assert failed() == [], said

@@ -157,6 +157,10 @@ def _string(_: list[Type]) -> Type:
     return STRING
 
 
+def _command(_: list[Type]) -> Type:
+    return Type(frozenset({"command"}))
+
+
 def _bool(_: list[Type]) -> Type:
     return types.BOOL
 
@@ -206,7 +210,7 @@ FUNCTIONS: dict[str, Function] = {
     "starts_with": Function((TEXT, Taken("a text that it may begin with", _is_text)), _bool, _of_texts(str.startswith)),
     "ends_with": Function((TEXT, Taken("a text that it may end with", _is_text)), _bool, _of_texts(str.endswith)),
     "text": Function((ANYTHING,), _string, lambda values: _written(values[0])),
-    "quoted": Function((Taken("values or lists of them", lambda _: True),), _string, _quoted, many=True),
+    "quoted": Function((Taken("values or lists of them", lambda _: True),), _command, _quoted, many=True),
 }
 
 AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")

@@ -426,9 +426,9 @@ class _KindScope:
         if name in builder.offers:
             return builder.offers[name]
         if name == "on":
-            return _thing(span, lambda frame: frame.instance.parent)
+            return _thing(span, _parent)
         if name == builder.target:
-            return _thing(span, lambda frame: frame.target)
+            return _thing(span, _target)
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":
@@ -463,9 +463,10 @@ class _KindScope:
         return ""
 
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
-        target, _, offer = name.partition(".")
-        if offer and target == self.builder.target:
-            return lambda frame: offer in frame.target.kind.offers
+        thing, _, offer = name.partition(".")
+        if offer and thing in {"on", self.builder.target}:
+            find = _parent if thing == "on" else _target
+            return lambda frame: (found := find(frame)) is not None and offer in found.kind.offers
         if name not in self.builder.nodes or self.builder.is_of_one:
             return None
         return lambda frame: name in frame.instance.values
@@ -539,6 +540,16 @@ def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Va
     """A kind's form of an option filled in for a property that was given."""
     frame = Frame(None, None, {"key": definition.name, "value": values.in_unit(given, definition.unit)})
     return joined([part if isinstance(part, str) else part.value(frame) for part in form])
+
+
+def _parent(frame: Any) -> Instance | None:
+    found: Instance | None = frame.instance.parent
+    return found
+
+
+def _target(frame: Any) -> Instance | None:
+    found: Instance | None = frame.target
+    return found
 
 
 def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:

@@ -61,8 +61,8 @@ class Setups:
         frame = Frame(replace(instance, parent=instance.parent and _watched(instance.parent, asked)))
         make = hosts.action_of(instance, "present" if instance.is_given else "create")
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
-        offers = [offer.value(frame) for offer in instance.kind.offers.values()]
-        offered = [offer if isinstance(offer, str) else values.show(offer) for offer in offers]
+        places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
+        offered = [place if isinstance(place, str) else values.show(place) for place in places]
         made = tuple(steps_of(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else ()
         unmade = tuple(steps_of(unmake, Action.TIDY, f"destroy-{instance.key}", frame)) if unmake else ()
         settings = tuple(_settings(instance, frame))
