@@ -35,6 +35,7 @@ class RunBuilder:
     facts: Mapping[str, str] = field(default_factory=dict)
     setups: tuple[Setup, ...] = ()
     clauses: tuple[Clause, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
     finished: bool = True
     reader: Reader = field(default_factory=lambda: Reader("shell", "measure.out", {}))
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict)
@@ -120,7 +121,7 @@ class RunBuilder:
             self.write(f"facts/{name}.out", text)
         header = Header(
             experiment=self.experiment, title="A title", plan="0" * 16, seed=1, points=len({i for i, _ in self.trials}),
-            repeat=2, trials=len(self.trials), factors=self.factors, sources={}, facts=facts, tools={"fio": "3.33"},
+            repeat=2, trials=len(self.trials), factors=self.factors, sources=self.sources, facts=facts, tools={"fio": "3.33"},
             expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in self.clauses if isinstance(one, Table)),
             plots=tuple(one for one in self.clauses if isinstance(one, Plot)),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+TABLE = ".csv"
+"""How the name of an imported file ends that is a table of figures, no program."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:

@@ -270,6 +270,23 @@ def test_experiments_live_side_by_side_and_the_newest_is_the_default(make_run: M
     assert ask(db, "select bs, a from trials") == [(1, 1.0)]
 
 
+def test_imported_tables_are_those_of_the_run_worked_on_last(make_run: MakeRun, runs: Path, db: Path) -> None:
+    old = {"program.zexp": "", "lab/iops.csv": "bs,iops\n4096,1\n", "only.csv": "a,b\n1,x\n"}
+    make_run("one", sources=old).done()
+    ingest(runs, db)
+    odd = "a,b\n" + "1,2\n" * 30_000 + "1,2,3\n"
+    make_run("two", sources={"iops.csv": "bs,iops\n4096,2.5\n", "odd.csv": odd}, began=1.8e9).done()
+    for _ in range(2):
+        ingest(runs, db)
+        assert ask(db, "from imported.only") == [(1, "x")]
+        assert ask(db, "from imported.iops") == [(4096, 2.5)]
+        assert ask(db, "select run, problem like 'the imported table odd cannot%' from problems") == [("two", True)]
+    (run_folder,) = [path for path in runs.iterdir() if path.name == "two"]
+    shutil.rmtree(run_folder)
+    ingest(runs, db)
+    assert ask(db, "from imported.iops") == [(4096, 1)]
+
+
 def test_runs_of_one_experiment_with_other_factors_are_joined(make_run: MakeRun, runs: Path, db: Path) -> None:
     make_run("one").measured("p0", 1, {"bs": 4096, "iodepth": 1}, printed(read_iops=1)).done()
     other = make_run("two", factors=(factor("rand.bs", "word", "rand.bs"), factor("rw", "word")), began=1.8e9)

@@ -21,7 +21,7 @@ from zlang.check.resolve import Resolver
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import MOST, Code, Diagnostic, Fix, Severity
 from zlang.record import Record
-from zlang.source import Source, Span
+from zlang.source import TABLE, Source, Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import parse, tree
 from zlang.syntax.parse import DEEPEST
@@ -245,12 +245,23 @@ class _Checker:
                 self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
                 module.lacks_import = True
                 return
+            if path.endswith(TABLE):
+                self._table(node, Source(path, text))
+                return
             prefix = (node.alias.text,) if node.alias else ()
             found = self._module(Source(path, text), prefix, chain)
         if node.alias:
             module.named[node.alias.text] = found
         else:
             module.merged.append(found)
+
+    def _table(self, node: tree.Import, source: Source) -> None:
+        """Take a table of figures: its text goes with the plan, and from there into the database."""
+        if node.alias:
+            why, hint = "a table is called as its file is", f'import "{node.target}"'
+            self.report(Code.MISSING_IMPORT.at(node.span, target=f'"{node.target}"', why=why, hint=hint))
+        elif all(source.name != known.name for known in self.sources):
+            self.sources.append(source)
 
     def _library_kind(self, module: _Module, name: str) -> Kind | None:
         home = self.library.module_of(name)

@@ -22,6 +22,7 @@ from zlang.readers.judge import judge
 from zlang.readers.reading import Verdict
 from zlang.run import failure
 from zlang.run.journal import Lines
+from zlang.source import TABLE
 from zlang.store import kept, load, store
 from zlang.store.experiment import Experiment
 from zlang.store.folders import Source, run_folders
@@ -325,6 +326,9 @@ class _Run:
         for tool, version in self.header.tools.items():
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
+        for name, text in self.header.sources.items():
+            if name.endswith(TABLE):
+                self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})
         self.staging.add("runs", self._summary())
         self.found.runs += 1
         self.found.trials += self.done

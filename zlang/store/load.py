@@ -12,12 +12,14 @@ from zlang.store.columns import Column, Role
 from zlang.store.experiment import Experiment
 from zlang.store.kept import Before
 from zlang.store.staging import Row, Staging
-from zlang.store.store import ALIAS, literal, quoted
+from zlang.store.store import ALIAS, first_line, literal, quoted
 
 if TYPE_CHECKING:
     import duckdb
 
-_TAKEN_SCHEMAS = ("main", "temp", "system", "memory", "pg_catalog", "information_schema", ALIAS)
+IMPORTED = "imported"
+"""The schema of tables that programs import."""
+_TAKEN_SCHEMAS = (IMPORTED, "main", "temp", "system", "memory", "pg_catalog", "information_schema", ALIAS)
 _MEMORY = "256MiB"  # of DuckDB's share; it goes to disk beyond that
 _OWN = {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT"}
 
@@ -36,6 +38,7 @@ def everything(
     before.take_main()
     _main_tables(connection, staging)
     schemas = _schemas(experiments, stem)
+    _imported(connection, staging)
     for experiment in experiments:
         _wide_table(connection, staging, experiment, schemas[experiment.name], before)
     staging.load(
@@ -113,7 +116,34 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         {"run": "VARCHAR", "experiment": "VARCHAR", "mark": "VARCHAR", "brought": "VARCHAR"},
         "*",
     )
+    staging.load(
+        connection, "imports", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "text": "VARCHAR"}, "*"
+    )
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
+
+
+def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
+    """Make each imported table, as the run has it that was worked on last; DuckDB finds the types of its columns."""
+    import duckdb
+
+    connection.execute(f"CREATE SCHEMA {IMPORTED}")
+    found = connection.execute(
+        "SELECT lower(name), arg_max(text, (last_session, run)), arg_max((run, i.experiment), (last_session, run)) "
+        "FROM main.imports i JOIN main.runs USING (run) GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    for name, text, (run, experiment) in found:
+        read = f"read_csv({literal(staging.file(text))}, header = true)"
+        try:
+            connection.execute(f"CREATE TABLE {IMPORTED}.{quoted(name)} AS SELECT * FROM {read}")
+        except duckdb.Error as error:
+            problem = f"the imported table {name} cannot be made: {first_line(error)}"
+            row = [run, experiment, problem]
+            # It stands there already where the run was taken over.
+            connection.execute(
+                "INSERT INTO main.problems (run, experiment, problem) SELECT * FROM (VALUES (?, ?, ?)) v(r, e, p) "
+                "WHERE p NOT IN (SELECT problem FROM main.problems WHERE run = r AND problem IS NOT NULL)",
+                row,
+            )
 
 
 def _wide_table(

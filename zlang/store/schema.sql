@@ -23,6 +23,9 @@ CREATE TABLE clauses (
     run VARCHAR, experiment VARCHAR, clause VARCHAR, position BIGINT, title VARCHAR, text VARCHAR, definition VARCHAR
 );
 
+-- The tables that programs import, as text: `imported.NAME` is that of the run that was worked on last.
+CREATE TABLE imports (run VARCHAR, experiment VARCHAR, name VARCHAR, text VARCHAR);
+
 -- The columns of each experiment's trials: what they are called, what they are and in what unit.
 CREATE TABLE columns (
     experiment VARCHAR, "schema" VARCHAR, position BIGINT, name VARCHAR, role VARCHAR,

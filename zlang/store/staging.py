@@ -54,6 +54,12 @@ class Staging:
         typed = ", ".join(f"{literal(name)}: {literal(sql)}" for name, sql in columns.items())
         return f"read_json({literal(file.name)}, format = 'newline_delimited', columns = {{{typed}}})"
 
+    def file(self, text: str) -> str:
+        """The path of a file of its own with a text in it."""
+        path = self._folder / "text"
+        path.write_text(text, "utf-8")
+        return str(path)
+
     def load(self, connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], select: str) -> None:
         """Insert the staged rows into the table of that name, in the order in which they came."""
         connection.execute(f"INSERT INTO main.{quoted(table)} SELECT {select} FROM {self.source(table, columns)}")
