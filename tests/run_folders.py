@@ -121,7 +121,8 @@ class RunBuilder:
             self.write(f"facts/{name}.out", text)
         header = Header(
             experiment=self.experiment, title="A title", plan="0" * 16, seed=1, points=len({i for i, _ in self.trials}),
-            repeat=2, trials=len(self.trials), factors=self.factors, sources=self.sources, facts=facts, tools={"fio": "3.33"},
+            repeat=2, trials=len(self.trials), factors=self.factors, sources=self.sources, facts=facts,
+            tools={"fio": "3.33"},
             expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in self.clauses if isinstance(one, Table)),
             plots=tuple(one for one in self.clauses if isinstance(one, Plot)),
