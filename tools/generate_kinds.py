@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools.generated import write_or_check  # noqa: E402 - found only by the line above
+from tools.generated import write_or_check_all  # noqa: E402 - found only by the line above
 from zlang.check import library  # noqa: E402
 from zlang.cli import describing  # noqa: E402
 
@@ -102,11 +102,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    written = pages()
-    codes = [write_or_check(FOLDER / name, text, sys.argv[1:]) for name, text in written.items()]
-    for path in FOLDER.glob("*.md"):
-        if path.name not in written:
-            print(f"{path.relative_to(ROOT)} is of no module: remove it")
-            codes.append(1)
-    sys.exit(max(codes))
+    sys.exit(write_or_check_all(FOLDER, pages(), sys.argv[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 END = "  # end generated properties"
@@ -23,6 +23,17 @@ def write_or_check(page: Path, new: str, arguments: list[str]) -> int:
     diff = difflib.unified_diff(old.splitlines(), new.splitlines(), "there", "generated", lineterm="")
     sys.stdout.writelines(f"{line}\n" for line in diff)
     return int(old != new)
+
+
+def write_or_check_all(folder: Path, pages: Mapping[str, str], arguments: list[str]) -> int:
+    """The same for all pages of a folder, by name; a page that is none of them is wrong too."""
+    folder.mkdir(exist_ok=True)
+    codes = [write_or_check(folder / name, text, arguments) for name, text in pages.items()]
+    for path in folder.glob("*.md"):
+        if path.name not in pages:
+            print(f"{path} is not generated any more: remove it")
+            codes.append(1)
+    return max(codes)
 
 
 # --- properties of kinds -----------------------------------------------------------------------------------------

@@ -18,10 +18,11 @@ MOST = 100
 
 
 class Severity(Enum):
-    """An error stops the program from being planned; a warning does not."""
+    """An error stops the program from being planned; a warning does not, and a note only says what is good to know."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 class Edit(Record):
@@ -72,6 +73,8 @@ class Code(Enum):
     UNKNOWN_PROFILE = ("E213", "the program has no profile `{name}`")
     UNKNOWN_FIELD = ("E214", "{subject} has no `{name}`")
     NO_FACTOR = ("E216", "`{name}` is no factor of this experiment")
+    UNKNOWN_RULE = ("E217", "there is no rule `{name}`")
+    NO_REASON = ("E218", "`{name}` is allowed without a reason")
     UNKNOWN_LIBRARY = ("E215", "the standard library has no `{name}`")
 
     WRONG_TYPE = ("E301", "`{name}` is {expected}, this is {found}")
@@ -107,6 +110,7 @@ class Code(Enum):
 
     SQL_WORD = ("W502", "the factor `{name}` has the name of a word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")
+    UNUSED_ALLOWANCE = ("W503", "nothing here has to be allowed: `{name}` finds nothing")
 
     def __init__(self, id_: str, sentence: str) -> None:
         self.id = id_
@@ -123,6 +127,19 @@ class Code(Enum):
         return Diagnostic(self, span, self.sentence.format(**words), label, hint, (), fixes)
 
 
+class Lint(Record):
+    """What a rule about measurements finds: its id, the name by which it is allowed, and how much it matters."""
+
+    id: str
+    name: str
+    severity: Severity
+
+    def at(self, span: Span, message: str, hint: str = "") -> Diagnostic:
+        """The finding at a place."""
+        fixes = tuple(_fixes(hint, span)) if isinstance(hint, Hint) else ()
+        return Diagnostic(self, span, message, "", hint, (), fixes)
+
+
 class Note(Record):
     """A second place that matters."""
 
@@ -133,7 +150,7 @@ class Note(Record):
 class Diagnostic(Record):
     """One finding: sentence, place with label, what to do, and other places that matter."""
 
-    code: Code
+    code: Code | Lint
     span: Span
     message: str
     label: str = ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
-from zlang.diagnostics import Code, ProgramError
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.source import Source, Span
@@ -102,6 +102,19 @@ def check(source: Source, overrides: Overrides, instead: Mapping[str, str] = Map
         return instead[path] if path in instead else Path(path).read_text("utf-8")
 
     return checking.program(source, imported, overrides)
+
+
+def lint(checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({})) -> list[Diagnostic]:
+    """What is sound and would still measure something else than it says, as far as it is not allowed.
+
+    `options` are the rules that the command line denies, warns of or allows. Raises RunError.
+    """
+    from zlang.lint import levels
+    from zlang.lint import lint as rules
+
+    name = checked.program.source.name
+    directory = Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
+    return rules.findings(checked.program, levels.levels(directory, options))
 
 
 def choose(checked: Checked, name: str | None) -> Experiment:

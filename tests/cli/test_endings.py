@@ -22,7 +22,10 @@ LARGE = """
 import fio
 dir here { path = "." }
 file data on here { size = 1MiB }
-fio io { bs = 1KiB..1000KiB by 1KiB  iodepth = 1..1000  numjobs = 1..1000  thinktime = 1us..1000us by 1us }
+fio io {
+  rw = randread  ioengine = io_uring
+  bs = 1KiB..1000KiB by 1KiB  iodepth = 1..1000  numjobs = 1..1000  thinktime = 1us..1000us by 1us
+}
 experiment large { on = data  run = io }
 """
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from zlang.cli.app import guarded
 from zlang.diagnostics import Code
+from zlang.lint.rules import RULES
 
 # 🦎 is one character on the screen's line, two units of UTF-16 and four bytes.
 WRONG = 'let a = ["🦎", tme]\nlet c = 1\nlet c = 2\n'
@@ -241,7 +242,7 @@ def test_sarif_holds_all_findings_of_all_files(here: Path, capsys: CaptureFixtur
     assert places[0] is not None
     assert places[0].region.model_dump() == {"startLine": 1, "startColumn": 15, "endLine": 1, "endColumn": 18}
     rules = run.tool.driver.rules
-    assert [rule.id for rule in rules] == [code.id for code in Code]
+    assert [rule.id for rule in rules] == [*(code.id for code in Code), *(rule.lint.id for rule in RULES)]
     assert all(rules[result.ruleIndex].id == result.ruleId for result in run.results)
     second = run.results[1].relatedLocations
     assert second is not None

@@ -14,7 +14,7 @@ from zlang import pipeline
 from zlang.check import check
 from zlang.check.check import Overrides
 from zlang.cli import fixing, render
-from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError
+from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError, Severity
 from zlang.plan import build
 from zlang.source import Source
 from zlang.space import faults
@@ -62,6 +62,8 @@ def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnosti
     findings = list(checked.findings)
     if checked.is_sound:
         findings += faults.of(checked.program.experiments.values(), pipeline.DEFAULT_SEED)[0]
+    if not any(finding.code.severity is Severity.ERROR for finding in findings):
+        findings += [finding for finding in pipeline.lint(checked) if isinstance(finding.code, Code)]
     return findings
 
 
@@ -162,7 +164,7 @@ def test_a_hint_says_what_to_type(code: str) -> None:
 
 HAVE_FIXES = {
     *("E101", "E102", "E103", "E105", "E107"),
-    *("E201", "E202", "E203", "E209", "E212", "E214", "E215", "E216"),
+    *("E201", "E202", "E203", "E209", "E212", "E214", "E215", "E216", "E217"),
     *("E301", "E302", "E316"),
 }
 

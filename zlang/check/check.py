@@ -100,7 +100,8 @@ class _Checker:
         except RecursionError:
             self.findings.append(self._too_deep(Span(self.source, 0, 0)))
         params = tuple(name for name, entry in self.root.entries.items() if isinstance(entry, tree.Param))
-        checked = Program(self.source, tuple(self.sources), self.experiments, self.root.kinds, params)
+        trees = tuple(module.written for module in self.modules.values())
+        checked = Program(self.source, tuple(self.sources), self.experiments, self.root.kinds, params, trees=trees)
         return Checked(checked, self._in_order())
 
     def _in_order(self) -> tuple[Diagnostic, ...]:
@@ -205,6 +206,7 @@ class _Checker:
                 if isinstance(entry, tree.KindDef):
                     declared_kind = module.kinds[name.text] = kind_of(entry, source.name, self.report)
                     dict(declared_kind.properties)  # each is resolved, and checked, when it is asked for
+                    dict(declared_kind.traits)
                 else:
                     module.entries[name.text] = entry
             elif isinstance(entry, tree.Import):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zlang import units
 from zlang.check import values
-from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Symbol, Value
+from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Sketch, Symbol, Value
 from zlang.check.scope import Path
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
@@ -48,6 +48,30 @@ def ground(treatment: Instance, on: Instance | None) -> Instance | None:
     while (below := on.parent) and need in below.kind.offers and below.kind.offers[need].value(Frame(below)) == offered:
         on = below
     return on
+
+
+class Later(Mapping[str, Value]):
+    """What was given to a thing at a point, each worked out when it is asked for.
+
+    `asked` are the names in turn, and the factors that decide each.
+    """
+
+    def __init__(self, fields: Mapping[str, Expr], point: Sketch) -> None:
+        self._fields, self._point = fields, point
+        self.asked: list[tuple[str, frozenset[str]]] = []
+
+    def __getitem__(self, name: str) -> Value:
+        value = self._fields[name].value(self._point)
+        if isinstance(value, Absent):
+            raise KeyError(name)
+        self.asked.append((name, self._fields[name].reads))
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._fields if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class InstanceBuilder:
@@ -91,6 +115,8 @@ class InstanceBuilder:
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
+        if isinstance(point, Sketch):
+            return self._sketched(point)
         if isinstance(point, Probe):
             return self._build(point)
         key = tuple([point.get(path) for path in self.order])
@@ -100,6 +126,15 @@ class InstanceBuilder:
                 self.cache.clear()
             known = self.cache[key] = self._build(point)
         return known
+
+    def _sketched(self, point: Sketch) -> Instance:
+        """The declared thing as far as it is asked for; it has no digest."""
+        parent = self.parent.value(point) if self.parent else None
+        on = parent if isinstance(parent, Instance) else None
+        replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
+        given = Later(self.fields, point)
+        thing = (self.kind, self.key, self.label, given, on, self.is_given, "", self.span, self.places)
+        return Instance(*thing, replays)
 
     def _build(self, point: Any) -> Instance:
         given: dict[str, Value] = {}

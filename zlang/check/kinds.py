@@ -11,7 +11,7 @@ from typing import Any
 
 from zlang import metrics
 from zlang.check import soundness, types, values
-from zlang.check.expressions import constant
+from zlang.check.expressions import constant, unknown
 from zlang.check.instances import Frame, checked_value
 from zlang.check.program import (
     ABSENT,
@@ -31,7 +31,8 @@ from zlang.check.program import (
 )
 from zlang.check.resolve import Resolver
 from zlang.check.texts import joined
-from zlang.check.types import STRING, UNKNOWN, Type, Variant
+from zlang.check.traits import TRAITS
+from zlang.check.types import DURATION, STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Span
@@ -48,7 +49,6 @@ _OF_ONE = ("key", "value")
 """The names in a form that is filled in for each property."""
 MOST_PENDING = 40
 _ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask")
-_DURATION = Type(frozenset({"duration"}))
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 Report = Callable[[Diagnostic], None]
 
@@ -111,6 +111,26 @@ class _Properties(Mapping[str, PropertyDef]):
         return sum(1 for _ in self)
 
 
+class _Traits(Mapping[str, Expr]):
+    """What a kind says of its nature, each resolved when a rule first asks for it."""
+
+    def __init__(self, nodes: Mapping[str, tree.Trait], resolve: Callable[[tree.Trait], Expr]) -> None:
+        self._nodes = nodes
+        self._resolve = resolve
+        self._known: dict[str, Expr] = {}
+
+    def __getitem__(self, name: str) -> Expr:
+        if name not in self._known:
+            self._known[name] = self._resolve(self._nodes[name])
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
 class _KindBuilder:
     def __init__(self, node: tree.KindDef, module: str, report: Report, declared: Declared) -> None:
         self.node, self.module, self.report = node, module, report
@@ -163,7 +183,7 @@ class _KindBuilder:
                     known = ("doc", "writes", "carries_one", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
-                case tree.Property():
+                case tree.Property() | tree.Trait():
                     pass
         self.option = forms.get("option", ())
         return Kind(
@@ -184,7 +204,16 @@ class _KindBuilder:
             any(isinstance(i, tree.Field) and i.name.text == "carries_one" and _is_on(i) for i in node.items),
             self.phases,
             self._draws(),
+            _Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
         )
+
+    def _trait(self, node: tree.Trait) -> Expr:
+        known = TRAITS.get(node.name.text)
+        if known is None:
+            hint = did_you_mean(node.name.text, TRAITS) or "docs/language.md lists them"
+            self.report(Code.UNKNOWN_NAME.at(node.name.span, name=node.name.text, hint=hint))
+            return unknown(node.span)
+        return self.resolver.typed(node.value, (), node.name.text, known.type)
 
     def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
         """A form of the kind; what it gives for one property depends on that property alone."""
@@ -223,7 +252,8 @@ class _KindBuilder:
 
     def _said(self) -> str:
         text = self.node.span.source.text
-        spans = [item.span for item in self.node.items if not isinstance(item, tree.Property | tree.Requires)]
+        unsaid = tree.Property | tree.Requires | tree.Trait  # these decide nothing that is done
+        spans = [item.span for item in self.node.items if not isinstance(item, unsaid)]
         return "\n".join(" ".join(text[span.start : span.end].split()) for span in spans)
 
     def _property(self, node: tree.Property) -> PropertyDef:
@@ -301,7 +331,11 @@ class _KindBuilder:
         if not isinstance(node, tree.Range):
             self.report(Code.BAD_KIND.at(node.span, message="`allow` is a range, such as `1..64` or `1..`"))
             return None
-        ends = [self.resolver.single(end).value(None) if end else ABSENT for end in (node.low, node.high)]
+        written = [self.resolver.single(end) if end else None for end in (node.low, node.high)]
+        if any(end is not None and not end.is_constant and not end.type.unknown for end in written):
+            self.report(Code.NOT_CONSTANT.at(node.span, place="`allow`", hint="write it out: `allow = 1..64`"))
+            return None
+        ends = [end.value(None) if end is not None and end.is_constant else ABSENT for end in written]
         return constant(node.span, UNKNOWN, tuple(ends))
 
     def type_of(self, node: tree.TypeExpr) -> Type:
@@ -360,9 +394,9 @@ class _KindBuilder:
 
     def _timeout(self, node: tree.Expr) -> Expr:
         resolved = self.resolver.single(node)
-        if not _DURATION.accepts(resolved.type):
+        if not DURATION.accepts(resolved.type):
             hint = "say of what: `5s`, `5min`"
-            wrong = Code.WRONG_TYPE.at(node.span, name="timeout", expected=_DURATION, found=resolved.type, hint=hint)
+            wrong = Code.WRONG_TYPE.at(node.span, name="timeout", expected=DURATION, found=resolved.type, hint=hint)
             self.report(wrong)
         return resolved
 

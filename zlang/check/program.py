@@ -6,6 +6,7 @@ Rule: an `Expr` is total at every point that its `axes` reach; a name that a poi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from zlang.units import Quantity
 
 if TYPE_CHECKING:
     from zlang.check.answers import Clause
+    from zlang.syntax import tree
 
 Point = Mapping[str, int]
 """Which level each factor has: the factor's path to the level's index."""
@@ -28,6 +30,31 @@ class Probe(dict[str, int]):
     def __init__(self, point: Point | Iterable[tuple[str, int]] = ()) -> None:
         super().__init__(point)
         self.faults: list[Diagnostic] = []
+
+
+class Undecided(Exception):
+    """A factor was asked for that a sketch of a point does not decide."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+class Sketch(Probe):
+    """A point of which only some factors are decided; things at it are worked out as far as they are asked for.
+
+    Of the factors that are `decided` those without a level do not exist at it; any other raises `Undecided`.
+    """
+
+    def __init__(self, point: Point, decided: AbstractSet[str]) -> None:
+        super().__init__(point)
+        self.decided = decided
+
+    def get(self, key: str, _default: Any = None) -> Any:
+        """The level of a factor."""
+        if key not in self.decided:
+            raise Undecided(key)
+        return super().get(key)
 
 
 class Absent:
@@ -198,7 +225,7 @@ class Kind:
 
     `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands
     on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that `draws` by a
-    seed has the property `seed` from the language.
+    seed has the property `seed` from the language. `traits` are what it says of its nature.
     """
 
     name: str
@@ -218,6 +245,7 @@ class Kind:
     carries_one: bool = False
     phases: tuple[str, ...] = ()
     draws: bool = False
+    traits: Mapping[str, Expr] = field(default_factory=dict)
 
     def action(self, name: str, platform: str, state: str = "") -> ActionDef | None:
         """The action of that name for a state, for this platform where there is one for it."""
@@ -278,7 +306,7 @@ class Experiment(Record):
 
 
 class Program(Record):
-    """All that a file declares, checked."""
+    """All that a file declares, checked. `trees` are the files as they were written, itself and all it imports."""
 
     source: Source
     sources: tuple[Source, ...]
@@ -286,3 +314,4 @@ class Program(Record):
     kinds: Mapping[str, Kind]
     params: tuple[str, ...] = ()
     machine: Kind | None = None
+    trees: tuple[tree.Tree, ...] = ()

@@ -117,6 +117,9 @@ UNKNOWN = Type(unknown=True)
 STRING = Type(frozenset({"string"}))
 BOOL = Type(frozenset({"bool"}))
 COUNT = Type(frozenset({"count"}))
+SIZE = Type(frozenset({"size"}))
+DURATION = Type(frozenset({"duration"}))
+SHARE = Type(frozenset({"share"}))
 ANYTHING_DECLARED = Type(kinds=frozenset({"*"}))
 
 

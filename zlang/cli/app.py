@@ -40,6 +40,9 @@ Which = Annotated[
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="draw the order and the workloads' offsets by this seed")
 ]
+Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="RULE", help="take a rule's findings as errors")]
+Warn = Annotated[list[str] | None, typer.Option("--warn", metavar="RULE", help="take a rule's findings as warnings")]
+Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="leave a rule's findings away")]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
 Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
 Form = Annotated[
@@ -78,12 +81,16 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="short for `--format json`")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="first mend what can be mended in one way only")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="only show what `--fix` would change")] = False,
+    deny: Deny = None,
+    warn: Warn = None,
+    allow: Allow = None,
 ) -> None:
     """Say all that is wrong with programs, at its place."""
     from zlang.cli import checking
 
     form = "json" if as_json else form
-    raise typer.Exit(checking.check(files, settings, profile, form, fix=fix, diff=diff))
+    rules = {"deny": deny or [], "warn": warn or [], "allow": allow or []}
+    raise typer.Exit(checking.check(files, settings, profile, form, rules, fix=fix, diff=diff))
 
 
 def explain(

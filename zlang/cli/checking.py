@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import typer
 
@@ -16,6 +17,8 @@ from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
 from zlang.source import Source
 
+Rules = Mapping[str, list[str]]
+"""What the command line says of rules: `deny`, `warn` or `allow`, and their names."""
 STANDARD = "-"
 STANDARD_INPUT = "standard input"
 TEXT = "text"
@@ -38,13 +41,14 @@ def check(
     settings: list[str] | None,
     profile: str | None,
     form: str,
+    rules: Rules = MappingProxyType({}),
     *,
     fix: bool = False,
     diff: bool = False,
 ) -> int:
     """Report all findings of some programs, mended before with `fix`; a finding in what several import is said once.
 
-    With `diff` the only output is what `fix` would change.
+    With `diff` the only output is what `fix` would change. `rules` are those that are denied, warned of or allowed.
     """
     words.one_of("--format", form, _FORMATS)
     said = overrides(settings, profile)
@@ -62,10 +66,15 @@ def check(
             unread.append(error)
             continue
         findings, counts = with_spaces(checked)
+        if not _is_wrong(findings):
+            try:
+                findings += pipeline.lint(checked, rules)
+            except RunError as error:
+                unread.append(error)
         new = [finding for finding in findings if _place(finding) not in seen]
         seen |= {_place(finding) for finding in findings}
         fresh += new
-        is_wrong = any(finding.code.severity is Severity.ERROR for finding in findings)
+        is_wrong = _is_wrong(findings)
         worst = max(worst, int(is_wrong))
         if form == TEXT and not diff:
             report(new, hint="`zlang check --fix` mends {}")
@@ -78,6 +87,10 @@ def check(
 
         sys.stdout.writelines(FORMATS[form](fresh, unread))
     return 1 if unread else worst
+
+
+def _is_wrong(findings: Iterable[Diagnostic]) -> bool:
+    return any(finding.code.severity is Severity.ERROR for finding in findings)
 
 
 def _mend(source: Source, said: Overrides, *, diff: bool) -> Source:
@@ -151,16 +164,15 @@ def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
     colour = render.is_coloured(sys.stderr)
     for finding in shown:
         print(render.diagnostic(finding, colour=colour), file=sys.stderr)
-    errors = sum(finding.code.severity is Severity.ERROR for finding in shown)
-    warnings = len(shown) - errors
-    parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
+    counts = [(sum(one.code.severity is severity for one in shown), severity.value) for severity in Severity]
+    parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in counts if n]
     mendable = sum(any(fix.is_safe for fix in finding.fixes) for finding in shown)
     if parts:
         print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)
 
 
-def sound(file: str, said: Overrides) -> Checked:
-    """A program without errors; otherwise they are printed and the command ends with 1."""
+def sound(file: str, said: Overrides, rules: Rules = MappingProxyType({})) -> Checked:
+    """A program without errors; otherwise they are printed and the command ends with 1. Notes are for `check`."""
     checked = pipeline.check(pipeline.read(file), said)
     findings = list(checked.findings)
     risky = [experiment for experiment in checked.program.experiments.values() if experiment.risks]
@@ -168,7 +180,9 @@ def sound(file: str, said: Overrides) -> Checked:
         from zlang.space import faults
 
         findings += faults.of(risky, pipeline.DEFAULT_SEED)[0]
+    if not _is_wrong(findings):
+        findings += [one for one in pipeline.lint(checked, rules) if one.code.severity is not Severity.NOTE]
     report(findings)
-    if any(finding.code.severity is Severity.ERROR for finding in findings):
+    if _is_wrong(findings):
         raise typer.Exit(1)
     return checked

@@ -7,6 +7,7 @@ kept anywhere: the wrong program is checked whenever a page is shown, so that no
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import sys
@@ -16,14 +17,16 @@ from pathlib import Path
 
 from zlang import pipeline
 from zlang.cli import checking, render
-from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
+from zlang.lint.rules import RULES
 from zlang.record import Record
 from zlang.source import Source
 from zlang.suggest import did_you_mean
 
 PAGES = Path(__file__).parents[1] / "explanations"
 PROGRAM = "program.zexp"
+_OF_ALLOWANCES = {Code.UNKNOWN_RULE, Code.NO_REASON, Code.UNUSED_ALLOWANCE}
 _LOOK_LIKE_DIGITS = str.maketrans("OIL", "011")
 _PAGE = re.compile(
     r"# (?P<title>.+)\n\n(?P<prose>.+?)\n\n"
@@ -40,7 +43,7 @@ class Page(Record):
     The last line of `wrong` stands in the program `times` times. `also` is what it has besides, before this.
     """
 
-    code: Code
+    code: Code | Lint
     title: str
     prose: str
     wrong: str
@@ -53,12 +56,13 @@ class Page(Record):
 def explain(word: str | None) -> int:
     """Print the page of a code, or what there are."""
     if word is None:
-        for code in sorted(Code, key=lambda code: code.id):
-            print(f"{code.id}  {page(code).title}")
+        width = max(len(code.id) for code in every())
+        for code in every():
+            print(f"{code.id:{width}}  {page(code).title}")
         print("\nzlang explain CODE shows a wrong program, its message, and the mended program")
         return 0
-    known = {code.id: code for code in Code}
-    wanted = word.strip().upper()
+    known = {code.id: code for code in every()}
+    wanted = next((rule.lint.id for rule in RULES if rule.lint.name == word.strip()), word.strip().upper())
     if wanted not in known:
         raise RunError(f"there is no code `{word}`", _hint(wanted, known))
     print("\n".join(_shown(page(known[wanted]), colour=render.is_coloured(sys.stdout))))
@@ -71,9 +75,23 @@ def _hint(wanted: str, known: Collection[str]) -> str:
     return did_you_mean(digits, meant) or "`zlang explain` lists them"
 
 
-def page(code: Code) -> Page:
+def every() -> list[Code | Lint]:
+    """All that can be found, by id."""
+    return sorted([*Code, *(rule.lint for rule in RULES)], key=lambda code: code.id)
+
+
+def _text(code: Code | Lint) -> str:
+    """The page of a code as it was written: a rule has it beside what it does."""
+    if isinstance(code, Code):
+        return (PAGES / f"{code.id}.md").read_text("utf-8")
+    find = next(rule.find for rule in RULES if rule.lint.id == code.id)
+    title, _, rest = inspect.cleandoc(find.__doc__ or "").partition("\n")
+    return f"# {title.rstrip('.')}\n{rest}\n"
+
+
+def page(code: Code | Lint) -> Page:
     """The page of a code."""
-    text = (PAGES / f"{code.id}.md").read_text("utf-8")
+    text = _text(code)
     found = _PAGE.fullmatch(text)
     assert found, f"BUG: {code.id}.md is no page"
     return Page(
@@ -106,6 +124,8 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
     said = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
     checked = pipeline.check(Source(PROGRAM, text), said)
     found, _ = checking.with_spaces(checked)
+    if isinstance(page.code, Lint) or page.code in _OF_ALLOWANCES:
+        found += pipeline.lint(checked)
     if found or verb == "check":
         return found
     try:
@@ -121,7 +141,7 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
 def message(page: Page, *, colour: bool) -> str:
     """What is printed about the wrong program, as far as it is about this code."""
     found = findings(page, wrong_program(page))
-    return "\n".join(render.diagnostic(finding, colour=colour) for finding in found if finding.code is page.code)
+    return "\n".join(render.diagnostic(finding, colour=colour) for finding in found if finding.code.id == page.code.id)
 
 
 def _shown(page: Page, *, colour: bool) -> Iterator[str]:

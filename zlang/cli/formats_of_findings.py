@@ -14,12 +14,15 @@ from urllib.parse import quote
 
 from zlang import __version__
 from zlang.cli import render
-from zlang.diagnostics import Code, Diagnostic, Fix
+from zlang.diagnostics import Code, Diagnostic, Fix, Lint
 from zlang.errors import RunError
+from zlang.lint.rules import RULES
 from zlang.source import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
-_ORDER = {code: i for i, code in enumerate(Code)}
+_LINTS = tuple(rule.lint for rule in RULES)
+_ORDER = {known.id: i for i, known in enumerate((*Code, *_LINTS))}
+_GITHUB = {"note": "notice"}
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
@@ -49,7 +52,8 @@ def github(findings: Sequence[Diagnostic], unread: Sequence[RunError]) -> Iterat
         places: dict[str, str | int] = {"file": finding.span.source.name, "line": line, "endLine": last, "col": column}
         if line == last:
             places["endColumn"] = end
-        yield _command(finding.code.severity.value, {**places, "title": finding.code.id}, _with_hint(finding))
+        severity = finding.code.severity.value
+        yield _command(_GITHUB.get(severity, severity), {**places, "title": finding.code.id}, _with_hint(finding))
     for error in unread:
         yield _command("error", {}, f"{error.message}\nhelp: {error.hint}" if error.hint else error.message)
 
@@ -77,7 +81,11 @@ def _with_hint(finding: Diagnostic) -> str:
 
 def sarif(findings: Sequence[Diagnostic], unread: Sequence[RunError]) -> Iterator[str]:
     """One document with one run."""
-    driver = {"name": "zlang", "semanticVersion": __version__, "rules": [_rule(code) for code in Code]}
+    driver = {
+        "name": "zlang",
+        "semanticVersion": __version__,
+        "rules": [*(_rule(code) for code in Code), *(_lint(lint) for lint in _LINTS)],
+    }
     invocation: dict[str, object] = {"executionSuccessful": not unread}
     if unread:
         invocation["toolExecutionNotifications"] = [
@@ -102,10 +110,20 @@ def _rule(code: Code) -> dict[str, object]:
     }
 
 
+def _lint(lint: Lint) -> dict[str, object]:
+    return {
+        "id": lint.id,
+        "name": lint.name.title().replace("-", ""),
+        "shortDescription": _message(lint.name.replace("-", " ")),
+        "help": _message(f"zlang explain {lint.id}"),
+        "defaultConfiguration": {"level": lint.severity.value},
+    }
+
+
 def _result(finding: Diagnostic) -> dict[str, object]:
     result: dict[str, object] = {
         "ruleId": finding.code.id,
-        "ruleIndex": _ORDER[finding.code],
+        "ruleIndex": _ORDER[finding.code.id],
         "level": finding.code.severity.value,
         "message": _message(_with_hint(finding)),
         "locations": [_location(finding.span, finding.label)],

@@ -7,12 +7,19 @@ import sys
 from typing import TextIO
 
 from zlang import __version__
-from zlang.diagnostics import Diagnostic, Severity
+from zlang.diagnostics import Diagnostic, Lint
 from zlang.errors import RunError
 from zlang.report import wording
 from zlang.source import Span
 
-_COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "place": "\x1b[34m", "bold": "\x1b[1m", "help": "\x1b[32m"}
+_COLOURS = {
+    "error": "\x1b[1;31m",
+    "warning": "\x1b[1;33m",
+    "note": "\x1b[1;36m",
+    "place": "\x1b[34m",
+    "bold": "\x1b[1m",
+    "help": "\x1b[32m",
+}
 _WIDEST = 160
 visible = wording.visible
 
@@ -28,8 +35,9 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
     def paint(text: str, how: str) -> str:
         return f"{_COLOURS[how]}{text}\x1b[0m" if colour else text
 
-    severity = "error" if finding.code.severity is Severity.ERROR else "warning"
-    head = paint(f"{severity}[{finding.code.id}]", severity) + paint(f": {visible(finding.message)}", "bold")
+    severity = finding.code.severity.value
+    code = f"{finding.code.id} {finding.code.name}" if isinstance(finding.code, Lint) else finding.code.id
+    head = paint(f"{severity}[{code}]", severity) + paint(f": {visible(finding.message)}", "bold")
     shown = [(finding.span, finding.label, "^"), *((note.span, note.text, "-") for note in finding.notes)]
     width = max(len(str(span.source.position(span.start)[0])) for span, _, _ in shown)
     lines = [head]
@@ -63,6 +71,7 @@ def as_json(finding: Diagnostic) -> dict[str, object]:
     """A finding for scripts: code, severity, message, place (lines and columns from 1), hint, notes."""
     return {
         "code": finding.code.id,
+        "rule": finding.code.name if isinstance(finding.code, Lint) else None,
         "severity": finding.code.severity.value,
         "message": finding.message,
         **_place(finding.span),

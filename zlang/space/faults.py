@@ -7,12 +7,13 @@ would be too many combinations, points are drawn instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import prod
 
 from zlang.check.instances import ground
 from zlang.check.program import Axis, Experiment, FactorDef, Instance, Point, Probe, Symbol
-from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import points, space
 from zlang.space.space import Space, TooConnected
@@ -23,7 +24,14 @@ MOST_IN_ALL = 4 * MOST
 _NAMED = 4
 _NOTED = 3
 Levels = tuple[int | None, ...]
-Place = tuple[Code, tuple[str, int, int]]
+Place = tuple[Code | Lint, tuple[str, int, int]]
+
+
+class Question(Record):
+    """What is asked of points: which factors decide it, and what there is to say about a point."""
+
+    reads: frozenset[str]
+    answer: Callable[[Point], tuple[Diagnostic, ...]]
 
 
 class _Tried(Record):
@@ -45,21 +53,26 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         except ProgramError as error:
             found.setdefault(_place(error.diagnostic), error.diagnostic)
             continue
-        untried = _try(experiment, built, found)
+        asked = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
+        untried = answer(experiment, built, asked, found)
         some = f"{measured:,} of {built.count:,}" if measured < built.count else f"{measured:,}"
         counts = f"{experiment.name}: {some} points, {measured * experiment.repeat:,} trials"
         said.append(", ".join([counts, *untried]))
     return sorted(found.values(), key=lambda finding: finding.span.start), said
 
 
-def _try(experiment: Experiment, built: Space, found: dict[Place, Diagnostic]) -> list[str]:
-    """Find what is wrong in some points; which factors have too many combinations to try each."""
+def answer(
+    experiment: Experiment, built: Space, questions: Iterable[Question], found: dict[Place, Diagnostic]
+) -> list[str]:
+    """Find what there is to say about some points; which factors have too many combinations to try each."""
     untried: list[str] = []
     left = MOST_IN_ALL
-    for risk in _largest(experiment.risks):
-        needed = tuple(path for path in experiment.factors if path in risk | _above(experiment.axes, risk))
-        listed = _listed(experiment, needed, min(left, MOST))
-        tried = _drawn(experiment, built, needed, min(left, MOST)) if listed is None else listed
+    for question in questions:
+        decide = question.reads | _above(experiment.axes, question.reads)
+        needed = tuple(path for path in experiment.factors if path in decide)
+        everywhere = [_Tried((), built.count, question.answer({}))] if not needed else None
+        listed = everywhere or _listed(experiment, question, needed, min(left, MOST))
+        tried = _drawn(built, question, needed, min(left, MOST)) if listed is None else listed
         left = max(0, left - len(tried))
         wrong: dict[Place, list[_Tried]] = {}
         for one in tried:
@@ -116,7 +129,7 @@ def _above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
     return found
 
 
-def _listed(experiment: Experiment, needed: Sequence[str], most: int) -> list[_Tried] | None:
+def _listed(experiment: Experiment, question: Question, needed: Sequence[str], most: int) -> list[_Tried] | None:
     """Every combination of these factors; None where there are too many."""
     conditions = points.conditions(experiment)
     tied = frozenset(needed).union(*(one.reads for one in conditions))
@@ -130,15 +143,15 @@ def _listed(experiment: Experiment, needed: Sequence[str], most: int) -> list[_T
             known[levels] = first, before + count
     except TooConnected:
         return None
-    return [_Tried(levels, count, _faults(experiment, point)) for levels, (point, count) in known.items()]
+    return [_Tried(levels, count, question.answer(point)) for levels, (point, count) in known.items()]
 
 
-def _drawn(experiment: Experiment, built: Space, needed: Sequence[str], most: int) -> list[_Tried]:
+def _drawn(built: Space, question: Question, needed: Sequence[str], most: int) -> list[_Tried]:
     import random
 
     drawn = random.Random(1)
     some = (built[drawn.randrange(built.count)] for _ in range(most))
-    return [_Tried(_levels(point, needed), 1, _faults(experiment, point)) for point in some]
+    return [_Tried(_levels(point, needed), 1, question.answer(point)) for point in some]
 
 
 def _levels(point: Point, needed: Sequence[str]) -> Levels:
@@ -181,7 +194,8 @@ def _folded(
     factors = [experiment.factors[needed[i]] for i in decisive]
     levels = [{one.levels[i] for one in wrong} for i in decisive]
     first = wrong[0]
-    message = f"{faults[0].message}, in {_share(experiment, tried, wrong) if is_all else 'some points'}"
+    share = _share(experiment, tried, wrong) if is_all else "some points"
+    message = faults[0].message + (f", in {share}" if needed else "")
     if decisive:
         is_exact = all(
             one in wrong or any(one.levels[i] not in some for i, some in zip(decisive, levels, strict=True))

@@ -165,6 +165,10 @@ def _offers(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.O
     return tree.Offers(span, _word(driver, name), value)
 
 
+def _trait(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Trait:
+    return tree.Trait(span, _word(driver, name), value)
+
+
 def _needs(driver: Driver, span: Span, what: tuple[tree.Word, ...], name: Token) -> tree.Needs:
     return tree.Needs(span, what, _word(driver, name))
 
@@ -381,6 +385,7 @@ BUILDERS: dict[str, Builder] = {
     "one": _one,
     "property": _property,
     "offers": _offers,
+    "trait": _trait,
     "needs": _needs,
     "requires": _requires,
     "action": _action,

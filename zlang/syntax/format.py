@@ -33,7 +33,7 @@ _GLUED_BEFORE = frozenset({"RPAR", "RSQB", "COMMA", "DOT", "COLON", _DOTDOT, "OP
 _GLUED_AFTER = frozenset({"LPAR", "LSQB", "ZIP_OPEN", "DOT", _DOTDOT})
 _GLUED = frozenset({("NAME", "LPAR"), ("LBRACE", "RBRACE")})
 _BEGINS = frozenset(
-    {"ZIP_OPEN", "WHERE", "EXPECT", "TABLE", "PLOT", "SH", "READS", "PROPERTY", "OFFERS", "NEEDS", "REQUIRES"}
+    {"ZIP_OPEN", "WHERE", "EXPECT", "TABLE", "PLOT", "SH", "READS", "PROPERTY", "OFFERS", "TRAIT", "NEEDS", "REQUIRES"}
 )
 _OPERAND_ENDS = frozenset({"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE"})
 _LOOSEST_FIRST = (
@@ -193,7 +193,7 @@ class _Reader:
         if not self.opened:
             return False
         if kind == "FIELD":
-            return self.last != "OFFERS"
+            return self.last not in {"OFFERS", "TRAIT"}
         if kind == "NAME" and self.in_kind and len(self.opened) == 1:
             # Two operands never stand side by side, but the words of an action such as `verify cold linux` do.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
@@ -301,7 +301,7 @@ class _Writer:
         kind = tokens.kinds[first]
         if kind == "FIELD":
             return first + 1
-        if kind not in {"LET", "PARAM", "OFFERS", "ZIP_OPEN"}:
+        if kind not in {"LET", "PARAM", "OFFERS", "TRAIT", "ZIP_OPEN"}:
             return 0
         equal = next(i for i in tokens.top(first, after) if tokens.kinds[i] == "EQUAL")
         return 0 if tokens.is_cut(first, equal + 1) else equal

@@ -263,6 +263,14 @@ class Offers(Record):
     value: Expr
 
 
+class Trait(Record):
+    """`trait block = bs`."""
+
+    span: Span
+    name: Word
+    value: Expr
+
+
 class Needs(Record):
     """`needs file | dir as at`."""
 
@@ -306,7 +314,7 @@ class ActionDef(Record):
     commands: tuple[Sh | Reads, ...]
 
 
-KindItem = Property | Offers | Needs | Requires | Field | ActionDef
+KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef
 
 
 class KindDef(Record):

@@ -1,0 +1,113 @@
+"""What rules find: folded over trials, allowed with a reason, weighed by a project, the same however it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.diagnostics import Severity
+from zlang.errors import RunError
+from zlang.source import Source
+from zlang.syntax import format as formatting
+
+HEAD = 'import fio\ndir here { path = "." }\nfile data on here { size = 1GiB }\n'
+WRITES = "fio writes { rw = randwrite }\n"
+EXPERIMENT = "experiment one { on = data  run = writes }\n"
+SWEEP = """
+fio load {
+  rw       = randread | randwrite
+  ioengine = psync | io_uring
+  iodepth  = 1 | 4 | 16
+  bs       = 4KiB..64KiB by *2
+}
+experiment sweep { on = data  run = load  cache = cold  repeat = 3 }
+"""
+
+
+def lint(text: str, name: str = "program.zexp", **options: list[str]) -> list[tuple[str, Severity, str]]:
+    """Id, severity and sentence of all findings."""
+    checked = pipeline.check(Source(name, text), Overrides())
+    assert checked.is_sound, [finding.message for finding in checked.findings]
+    return [(one.code.id, one.code.severity, one.message) for one in pipeline.lint(checked, options)]
+
+
+def ids(text: str, **options: list[str]) -> list[str]:
+    return [id_ for id_, _, _ in lint(text, "program.zexp", **options)]
+
+
+def test_a_finding_is_folded_over_the_trials_in_which_it_is_so() -> None:
+    assert {id_: message for id_, _, message in lint(HEAD + SWEEP)} == {
+        "ZL039": "a depth of 4 without effect: the engine waits for each operation, in 60 of 180 trials, such as where "
+        "`ioengine` is psync and `iodepth` is 4",
+        "ZL049": "what is written ends in memory: nothing waits until it is on the device, in 90 of 180 trials, "
+        "where `rw` is randwrite",
+    }
+
+
+def test_a_space_that_nobody_could_list_is_looked_at() -> None:
+    large = (
+        "fio load { rw = randread  iodepth = 1..1000  numjobs = 1..1000  bs = 1KiB..1000KiB by 1KiB  "
+        "thinktime = 1us..1000us by 1us }\nexperiment large { on = data  run = load  cache = cold  repeat = 3 }\n"
+    )
+    ((id_, _, message),) = lint(HEAD + large)
+    assert id_ == "ZL039"
+    assert "in 2,997,000,000,000 of 3,000,000,000,000 trials" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (HEAD + WRITES + EXPERIMENT, ["ZL049"]),
+        (HEAD + "# allow buffered-write-not-synced: memory is meant\n" + WRITES + EXPERIMENT, []),
+        (HEAD + "# allow ZL049: memory is meant\n# and this is about it\n" + WRITES + EXPERIMENT, []),
+        (HEAD + WRITES.strip() + "  # allow ZL049: memory is meant\n" + EXPERIMENT, []),
+        ("# allow ZL049: memory is meant\n\n" + HEAD + WRITES + EXPERIMENT, []),
+        (HEAD + WRITES + "# allow ZL049: this is not where it is\n" + EXPERIMENT, ["ZL049", "W503"]),
+        (HEAD + "# allow ZL039: nothing of the kind\n" + WRITES + EXPERIMENT, ["W503", "ZL049"]),
+        (HEAD + "# allow ZL049\n" + WRITES + EXPERIMENT, ["E218"]),
+    ],
+)
+def test_what_is_allowed_and_where(text: str, left: list[str]) -> None:
+    assert ids(text) == left
+
+
+def test_rules_are_weighed_on_the_command_line() -> None:
+    text = HEAD + WRITES + EXPERIMENT
+    assert ids(text, allow=["ZL049"]) == []
+    assert [severity for _, severity, _ in lint(text, deny=["buffered-write-not-synced"])] == [Severity.ERROR]
+    with pytest.raises(RunError, match="there is no rule `buffered-write`"):
+        lint(text, deny=["buffered-write"])
+
+
+def test_rules_are_weighed_by_the_nearest_project_file(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    name = str(tmp_path / "inner/program.zexp")
+    (tmp_path / "zlang.toml").write_text('[lint]\nallow = { ZL049 = "pilots" }\n', "utf-8")
+    assert lint(HEAD + WRITES + EXPERIMENT, name) == []
+    (tmp_path / "inner/zlang.toml").write_text('[lint]\ndeny = ["ZL049"]\n', "utf-8")
+    assert [severity for _, severity, _ in lint(HEAD + WRITES + EXPERIMENT, name)] == [Severity.ERROR]
+
+
+@pytest.mark.parametrize(
+    "table", ['allow = ["ZL049"]', 'deny = "ZL049"', 'forbid = ["ZL049"]', 'allow = { ZL049 = "" }', "="]
+)
+def test_a_project_file_that_is_wrong_is_said_to_be(tmp_path: Path, table: str) -> None:
+    (tmp_path / "zlang.toml").write_text(f"[lint]\n{table}\n", "utf-8")
+    with pytest.raises(RunError, match=r"zlang\.toml"):
+        lint(HEAD + WRITES + EXPERIMENT, str(tmp_path / "program.zexp"))
+
+
+@given(
+    st.permutations(["rw = randwrite", "ioengine = psync", "iodepth = 1 | 8", "bs = 4KiB | 8KiB"]),
+    st.sampled_from("abc"),
+)
+def test_order_names_and_layout_change_no_finding(fields: list[str], name: str) -> None:
+    plain = HEAD + "fio writes { rw = randwrite  ioengine = psync  iodepth = 1 | 8  bs = 4KiB | 8KiB }\n" + EXPERIMENT
+    other = f"fio {name} {{ {'  '.join(fields)} }}\n" + EXPERIMENT.replace("writes", name)
+    laid_out = formatting.program(Source("program.zexp", HEAD + other)).text
+    assert sorted(ids(laid_out)) == sorted(ids(HEAD + other)) == sorted(ids(plain))

@@ -1,0 +1,56 @@
+"""Writes docs/lints from the rules: a page for each, and a list of all.
+
+In: the pages of `zlang/lint/rules`, as `zlang explain` shows them. Out: `docs/lints/ID.md` and `docs/lints/README.md`.
+
+    python tools/generate_lints.py            write them
+    python tools/generate_lints.py --check    exit with 1 and a diff if they are not what would be written
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.generated import write_or_check_all  # noqa: E402 - found only by the line above
+from zlang.cli import explaining  # noqa: E402
+from zlang.diagnostics import Lint  # noqa: E402
+from zlang.lint.rules import RULES  # noqa: E402
+
+FOLDER = ROOT / "docs/lints"
+GENERATED = "<!-- Generated from zlang/lint/rules by tools/generate_lints.py: do not edit. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """The text of every page by its name."""
+    lints = [rule.lint for rule in RULES]
+    return {f"{lint.id}.md": "\n".join(_page(lint)) for lint in lints} | {"README.md": "\n".join(_index(lints))}
+
+
+def _index(lints: list[Lint]) -> Iterator[str]:
+    yield GENERATED
+    yield "# Pitfalls that are found before anything runs\n"
+    yield "`zlang check` finds them, and `zlang explain NAME` prints what stands here. How to allow one where"
+    yield "it is meant: [language.md](../language.md#pitfalls).\n"
+    yield "| | name | | |\n|---|---|---|---|"
+    for lint in lints:
+        yield f"| [{lint.id}]({lint.id}.md) | `{lint.name}` | {lint.severity.value} | {explaining.page(lint).title} |"
+    yield ""
+
+
+def _page(lint: Lint) -> Iterator[str]:
+    page = explaining.page(lint)
+    yield GENERATED
+    yield f"# {lint.id}: {page.title}\n"
+    yield f"`{lint.name}`, {'an' if lint.severity.value[0] == 'e' else 'a'} {lint.severity.value}.\n\n{page.prose}\n"
+    yield f"```zexp wrong\n{page.wrong}```\n"
+    yield f"`{page.command}` says:\n"
+    yield f"```text\n{explaining.message(page, colour=False).rstrip()}\n```\n"
+    yield f"Mended:\n\n```zexp\n{page.right}```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(write_or_check_all(FOLDER, pages(), sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""What kinds say of their nature, so that the rules about measurements need not know any kind by its name.
+
+A kind says `trait block = bs`; a rule asks a workload for its `block`, whatever kind it is of. What a kind does not say
+is not known, and no rule speaks of it.
+"""
+
+from __future__ import annotations
+
+from zlang.check.types import BOOL, COUNT, DURATION, SHARE, SIZE, Type
+from zlang.record import Record
+
+
+class Trait(Record):
+    """What the values of a trait are, and what it says."""
+
+    type: Type
+    doc: str
+
+
+TRAITS = {
+    # of what is run
+    "reads": Trait(BOOL, "whether data are read"),
+    "modifies": Trait(BOOL, "whether data are written or discarded"),
+    "random": Trait(BOOL, "whether offsets are drawn at random"),
+    "block": Trait(SIZE, "the least that one operation moves"),
+    "workers": Trait(COUNT, "how many do the same at a time"),
+    "depth": Trait(COUNT, "how many operations a worker asks for at a time"),
+    "waits": Trait(BOOL, "whether a worker waits for each operation, whatever its depth"),
+    "queues_uncached": Trait(BOOL, "whether operations are in flight together only past the page cache"),
+    "uncached": Trait(BOOL, "whether it goes past the page cache"),
+    "apart": Trait(BOOL, "whether each worker has offsets of its own"),
+    "reach": Trait(SIZE, "how many bytes of the target it can touch"),
+    "timed": Trait(BOOL, "whether it goes on until its time is over"),
+    "runtime": Trait(DURATION, "after what time it ends"),
+    "bounded": Trait(BOOL, "whether an amount ends it"),
+    "rounds": Trait(DURATION, "over what time values of a log are averaged"),
+    "synced": Trait(BOOL, "whether what it wrote is on the device when it ends"),
+    "constant": Trait(BOOL, "whether the data are zeros or a pattern that repeats"),
+    "fresh": Trait(BOOL, "whether each write has data of its own"),
+    "read_share": Trait(SHARE, "the share of reads, where it mixes them with writes"),
+    "repeats_blocks": Trait(BOOL, "whether it may draw one block twice and another never"),
+    "unclocked": Trait(BOOL, "whether latencies are not measured"),
+    "promises": Trait(BOOL, "whether blocks are promised to a file before they are written"),
+    # of what is measured, and what that stands on
+    "record": Trait(SIZE, "the block in which data are kept, compressed and verified"),
+    "compresses": Trait(BOOL, "whether data are compressed"),
+    "dedups": Trait(BOOL, "whether equal blocks are kept once"),
+    "keeps_data": Trait(BOOL, "whether its own cache keeps data"),
+    "own_cache": Trait(BOOL, "whether it has a cache of its own besides the page cache"),
+    "second_cache": Trait(BOOL, "whether a device is a second level of that cache"),
+    "feeds_second": Trait(BOOL, "whether data may go to that second level"),
+    "holds": Trait(SIZE, "how many bytes of data it has"),
+    "unwritten": Trait(BOOL, "whether blocks of it were never written"),
+    "begins": Trait(SIZE, "at which byte of what is beneath it begins"),
+    "keeps_promises": Trait(BOOL, "whether blocks that were promised are written as they are, never compressed"),
+    "sector_power": Trait(COUNT, "the smallest block of the devices, as a power of 2"),
+    "stripe_devices": Trait(COUNT, "over how many devices the data of one block are spread, without parity"),
+    "parity": Trait(COUNT, "how many devices of a stripe hold parity"),
+    "transfer": Trait(SIZE, "the most that one request to the other machine moves"),
+    "cached_beneath": Trait(BOOL, "whether the page cache keeps, beneath it, what goes past the page cache above"),
+    "unready": Trait(BOOL, "whether it still writes tables of its own after it was made"),
+}

@@ -1,0 +1,86 @@
+"""`# allow NAME: reason`: findings that are meant, by whom and why.
+
+At the end of a line it holds for that line; on a line of its own for the declaration that begins beneath it, or the
+line; at the head of a file, before an empty line, for the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from zlang.check.program import Program
+from zlang.diagnostics import Code, Diagnostic
+from zlang.lint.levels import LINTS
+from zlang.record import Record
+from zlang.source import Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+_FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(?:#.*)?$")
+
+
+class Allowance(Record):
+    """What is allowed, why, where it is named and where it holds."""
+
+    name: str
+    reason: str
+    said: Span
+    holds: Span
+
+
+def of(program: Program) -> Iterator[Allowance]:
+    """The allowances of a program and of what it imports."""
+    for file in program.trees:
+        for comment in file.comments:
+            form = _FORM.match(comment.text.rstrip())
+            if form:
+                begin = comment.span.start
+                named = Span(file.source, begin + form.start("name"), begin + form.end("name"))
+                yield Allowance(form["name"], form["reason"] or "", named, _where(file, comment.span))
+
+
+def apply(program: Program, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings that are not allowed, and what is wrong with the allowances."""
+    kept = list(findings)
+    wrong: list[Diagnostic] = []
+    for allowance in of(program):
+        lint = LINTS.get(allowance.name)
+        if lint is None:
+            hint = did_you_mean(allowance.name, LINTS) or "`zlang explain` lists the rules"
+            wrong.append(Code.UNKNOWN_RULE.at(allowance.said, name=allowance.name, hint=hint))
+            continue
+        if not allowance.reason:
+            hint = f"say why: `# allow {allowance.name}: …`"
+            wrong.append(Code.NO_REASON.at(allowance.said, name=allowance.name, hint=hint))
+        left = [one for one in kept if one.code != lint or not _within(one.span, allowance.holds)]
+        if len(left) == len(kept) and allowance.reason:
+            wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.said, name=allowance.name))
+        kept = left
+    return [*kept, *wrong]
+
+
+def _within(span: Span, whole: Span) -> bool:
+    return span.source is whole.source and whole.start <= span.start and span.end <= whole.end
+
+
+def _where(file: tree.Tree, comment: Span) -> Span:
+    """Where an allowance holds."""
+    text = file.source.text
+    line = text.rfind("\n", 0, comment.start) + 1
+    end_of_line = text.find("\n", comment.end)
+    end_of_line = len(text) if end_of_line < 0 else end_of_line
+    if text[line : comment.start].strip():
+        return Span(file.source, line, end_of_line)
+    below = end_of_line + 1
+    while text[below:].startswith("#"):  # other comments between it and what it is about
+        below = text.find("\n", below) + 1 or len(text)
+    first = file.entries[0].span.start if file.entries else len(text)
+    if below < first and not text[below : text.find("\n", below) if "\n" in text[below:] else len(text)].strip():
+        return Span(file.source, 0, len(text))
+    begins = below + len(text[below:]) - len(text[below:].lstrip(" \t"))
+    entry = next((entry for entry in file.entries if entry.span.start == begins), None)
+    if entry is not None:
+        return entry.span
+    end = text.find("\n", below)
+    return Span(file.source, below, len(text) if end < 0 else end)

@@ -1,0 +1,73 @@
+"""All that the rules find in a program's experiments, each place once, without what is allowed.
+
+In: a sound program. Out: findings. Rule: a rule is asked about combinations of those factors only that it looks at,
+and the rest of the space is counted; which these are is found by asking it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from zlang.check.program import Experiment, Point, Program, Sketch, Undecided
+from zlang.diagnostics import Diagnostic, ProgramError
+from zlang.lint import allowances
+from zlang.lint.levels import Levels
+from zlang.lint.rule import Rule
+from zlang.lint.rules import RULES
+from zlang.lint.trial import Trial
+from zlang.space import faults, points
+from zlang.space.faults import Place, Question
+
+_MOST_ASKED = 4096
+"""How many combinations are asked for to find out which factors a rule looks at."""
+
+
+def findings(program: Program, levels: Levels) -> list[Diagnostic]:
+    """What there is to say about all experiments, by its place."""
+    found: dict[Place, Diagnostic] = {}
+    for experiment in program.experiments.values():
+        try:
+            built = points.of(experiment)
+        except ProgramError:
+            continue  # said where points are counted
+        faults.answer(experiment, built, _questions(experiment), found)
+    unallowed = allowances.apply(program, list(found.values()))
+    weighed = (levels.of(finding) for finding in unallowed)
+    return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
+
+
+def _questions(experiment: Experiment) -> Iterator[Question]:
+    for rule in RULES:
+        reads = _looked_at(experiment, rule)
+        if reads is not None:
+            yield Question(reads, partial(_answer, experiment, rule, reads))
+
+
+def _answer(experiment: Experiment, rule: Rule, reads: frozenset[str], point: Point) -> tuple[Diagnostic, ...]:
+    decided = {path: point[path] for path in reads if path in point}
+    try:
+        return rule(Trial(experiment, Sketch(decided, reads)))
+    except ProgramError:
+        return ()  # said where the points are tried
+    except Undecided:
+        return ()
+
+
+def _looked_at(experiment: Experiment, rule: Rule) -> frozenset[str] | None:
+    """The factors that a rule looks at in some trial; None where it finds nothing in any."""
+    reads: set[str] = set()
+    pending: list[dict[str, int]] = [{}]
+    asked, finds = 0, False
+    while pending and asked < _MOST_ASKED:
+        decided = pending.pop()
+        asked += 1
+        try:
+            finds = bool(rule(Trial(experiment, Sketch(decided, decided.keys())))) or finds
+        except Undecided as undecided:
+            reads.add(undecided.path)
+            factor = experiment.factors.get(undecided.path)
+            pending += [{**decided, undecided.path: level} for level in range(factor.size if factor else 1)]
+        except ProgramError:
+            continue
+    return frozenset(reads) if finds or pending else None

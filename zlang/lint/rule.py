@@ -1,0 +1,74 @@
+"""A rule: what it finds at a trial, and its page.
+
+A rule is a function from a trial to a finding or None. Its docstring is its page, in the form of those of
+`zlang/explanations`: a title, the story with its source, a program that has the finding, and one that has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from zlang.diagnostics import Diagnostic, Lint, Severity
+from zlang.lint.trial import Thing, Trial
+from zlang.record import Record
+from zlang.units import DURATION, SHARE, SIZE, Quantity, show
+
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
+
+
+class Found(Record):
+    """What is wrong with a trial: a thing, the natures of it that decide it, a sentence, and what to do."""
+
+    thing: Thing
+    natures: tuple[str, ...]
+    message: str
+    hint: str = ""
+
+
+Find = Callable[[Trial], Found | None]
+
+
+class Rule(Record):
+    """A rule under the name by which it is allowed."""
+
+    lint: Lint
+    find: Find
+
+    def __call__(self, trial: Trial) -> tuple[Diagnostic, ...]:
+        """What it finds at a trial."""
+        found = self.find(trial)
+        return () if found is None else (self.lint.at(found.thing.place(*found.natures), found.message, found.hint),)
+
+
+class Rules(list[Rule]):
+    """The rules of a family, in their order."""
+
+    def add(self, id_: str, name: str, severity: Severity) -> Callable[[Find], Find]:
+        """Take a function as a rule."""
+
+        def take(find: Find) -> Find:
+            self.append(Rule(Lint(id_, name, severity), find))
+            return find
+
+        return take
+
+
+def size(amount: Fraction) -> str:
+    """A number of bytes as people write it."""
+    return show(Quantity(amount, SIZE))
+
+
+def time(amount: Fraction) -> str:
+    """A number of seconds as people write it."""
+    return show(Quantity(amount, DURATION))
+
+
+def share(amount: Fraction) -> str:
+    """A part of one as people write it."""
+    return show(Quantity(amount, SHARE))
+
+
+def times(amount: Fraction) -> str:
+    """How many times, as people say it."""
+    return f"{amount.numerator:,}" if amount.denominator == 1 else f"{float(amount):.1f}"

@@ -1,0 +1,287 @@
+"""What a cache answers instead of the device that was meant."""
+
+from __future__ import annotations
+
+from zlang.lint.rule import WARNING, Found, Rules, size
+from zlang.lint.trial import Trial
+
+RULES = Rules()
+
+
+def _is_cached(trial: Trial) -> bool:
+    """Whether a memory of the machine keeps what the workload reads."""
+    kept = trial.having("own_cache")
+    if kept is not None and kept.is_("own_cache"):
+        return not any(thing.is_not("keeps_data") for thing in trial.beneath())
+    return not trial.run.is_("uncached")
+
+
+@RULES.add("ZL001", "working-set-in-cache", WARNING)
+def working_set_in_cache(trial: Trial) -> Found | None:
+    """The working set fits into the memory.
+
+    What is read more than once comes from memory the second time, if it fits there. The first of five studies
+    published 2,458 MB/s for a file of which no block was read from a disk, and others measured files of 4 MB on
+    machines with 96 GB. Make the data two or three times as large as all caches together, or say that the cache is
+    what you measure: `cache = hot`. It is a warning and no error, because a cold pass that reads each block once is
+    sound whatever the size.
+
+    ```zexp wrong
+    import fio
+
+    host box { ram = 64GiB }
+    dir here on box { path = "." }
+    file data on here { size = 4GiB }
+    fio reads { rw = randread  time_based = on  runtime = 60s }
+    experiment small { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    host box { ram = 64GiB }
+    dir here on box { path = "." }
+    file data on here { size = 3 * box.ram }
+    fio reads { rw = randread  time_based = on  runtime = 60s }
+    experiment large { on = data  run = reads  cache = cold }
+    ```
+    """
+    if not trial.run.is_("reads") or "verify_hot" in trial.phases or (trial.is_cold and not trial.run.is_("timed")):
+        return None
+    ram = trial.fact("ram")
+    holding = trial.having("holds")
+    if holding is None or ram is None or isinstance(ram, bool | str) or not _is_cached(trial):
+        return None
+    held = holding.number("holds")
+    if held is None or held > ram:
+        return None
+    message = f"the {size(held)} that are read fit into the {size(ram)} of memory: a second pass measures the cache"
+    return Found(holding, ("holds",), message, f"read more than {size(2 * ram)}, or say `cache = hot`")
+
+
+@RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
+def replicates_warm_the_cache(trial: Trial) -> Found | None:
+    """Replicates warm the cache for each other.
+
+    Where nothing empties the caches between replicates, each finds what those before it have left, and their mean
+    means nothing. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one measurement.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment again { on = data  run = reads  repeat = 5 }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment again { on = data  run = reads  repeat = 5  cache = cold }
+    ```
+    """
+    run, repeat = trial.run, trial.experiment.repeat
+    if repeat == 1 or trial.phases or not run.is_("reads") or run.is_("modifies") or run.instance.replays:
+        return None
+    if not _is_cached(trial):
+        return None
+    message = f"{repeat} replicates, and nothing is done about the caches: each finds what those before it have left"
+    return Found(run, (), message, "say `cache = cold`, or `cache = hot`")
+
+
+@RULES.add("ZL003", "randrepeat-replays-offsets", WARNING)
+def replays_offsets(trial: Trial) -> Found | None:
+    """Replicates that replay their offsets find them in the cache.
+
+    fio draws the same offsets in every run unless it is told otherwise; zlang tells it, and `seed = replay` takes
+    that back. With the caches left as they are, each replicate then reads what the one before it has just read.
+    Measured on ZFS, a file six times as large as the ARC: hit ratios of 13, 60, 63, 66, 65 % with replayed offsets,
+    of 13, 11, 12, 14, 13 % with fresh ones.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  seed = replay }
+    experiment drift { on = data  run = reads  repeat = 5 }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  seed = replay }
+    experiment same { on = data  run = reads  repeat = 5  cache = cold }
+    ```
+    """
+    run, repeat = trial.run, trial.experiment.repeat
+    if repeat == 1 or trial.phases or not run.instance.replays or not run.is_("random"):
+        return None
+    message = f"{repeat} replicates read the same offsets, and nothing empties the caches between them"
+    return Found(run, (), message, "say `seed = fresh`, or `cache = cold`")
+
+
+@RULES.add("ZL004", "flush-does-not-reach-the-cache", WARNING)
+def flush_is_not_verified(trial: Trial) -> Found | None:
+    """A flush that nobody looks after.
+
+    What empties one cache leaves another as it was: after `drop_caches` the ARC of zfs-fuse held all of 480 records
+    (measured), and that of OpenZFS up to 2.2 gives up 40 MB at most. zlang's `cold` asks each layer afterwards
+    whether it is empty. A protocol of your own should do so too.
+
+    ```zexp wrong
+    import fio
+
+    kind emptied: protocol {
+      doc    = "Empty the caches."
+      phases = [flush]
+    }
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment hoping { on = data  run = reads  cache = emptied }
+    ```
+
+    ```zexp
+    import fio
+
+    kind emptied: protocol {
+      doc    = "Empty the caches, and look whether they are empty."
+      phases = [flush, verify_cold]
+    }
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment knowing { on = data  run = reads  cache = emptied }
+    ```
+    """
+    if "flush" not in trial.phases or any(phase.startswith("verify_") for phase in trial.phases):
+        return None
+    message = "the caches are flushed, and nothing verifies that they are empty"
+    return Found(trial.run, (), message, "add `verify_cold` to the phases of the protocol")
+
+
+@RULES.add("ZL006", "jobs-share-one-file", WARNING)
+def jobs_share_one_file(trial: Trial) -> Found | None:
+    """Jobs that walk through one file in lock-step.
+
+    Several jobs that read one file from its beginning ask for the same blocks at the same time: the device reads
+    each once, and the others get it from memory. Measured: four jobs read 1,024 MiB, and the device 256. A study of
+    2017 had 2.7 GB/s from six disks in this way.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = read  numjobs = 16 }
+    experiment together { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = read  numjobs = 16  size = 64MiB  offset_increment = 64MiB }
+    experiment apart { on = data  run = reads  cache = cold }
+    ```
+    """
+    run = trial.run
+    if not run.is_not("random") or run.is_("apart"):
+        return None
+    workers = run.number("workers")
+    if workers is None or workers == 1:
+        return None
+    reach = run.number("reach")
+    apart = f"give each a part of its own: `offset_increment = {size(reach / workers)}`" if reach else ""
+    message = f"{workers} jobs walk through the same offsets in lock-step: one fetches what the others then find"
+    return Found(run, ("workers",), message, apart)
+
+
+@RULES.add("ZL009", "property-change-without-flush", WARNING)
+def change_without_flush(trial: Trial) -> Found | None:
+    """A cache keeps what it had when its property changes.
+
+    `zfs set primarycache=none` throws nothing away: the first pass after it had 320 hits of 320, the second none
+    (measured on zfs-fuse). Trials that differ in such a property and are not flushed measure the property of the
+    trial before.
+
+    ```zexp wrong also=ZL057
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { primarycache = all | metadata }
+    file data on work { size = 1GiB }
+    fio reads { rw = randread  bs = 128KiB }
+    experiment caching { on = data  run = reads }
+    ```
+
+    ```zexp
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { primarycache = all | metadata }
+    file data on work { size = 1GiB }
+    fio reads { rw = randread  bs = 128KiB }
+    experiment caching { on = data  run = reads  repeat = 3  cache = cold }
+    ```
+    """
+    if "flush" in trial.phases or not trial.run.is_("reads"):
+        return None
+    for thing in trial.beneath():
+        for trait in ("keeps_data", "feeds_second"):
+            if thing.factors(trait):
+                message = "trials differ in what the cache keeps, and it is not emptied between them"
+                return Found(thing, (trait,), message, "say `cache = cold`")
+    return None
+
+
+@RULES.add("ZL011", "loop-double-cache", WARNING)
+def loop_is_cached_beneath(trial: Trial) -> Found | None:
+    """A cache beneath what goes past the cache.
+
+    A loop device without direct I/O has its file in the page cache, so a workload with `direct = on` above it reads
+    from memory all the same. Measured: 40 reads of the disk for a second pass of 64 MiB, 16,389 with direct I/O.
+
+    ```zexp wrong
+    import fio
+    import filesystems
+
+    dir here { path = "." }
+    loop disk on here { size = 1GiB  direct_io = off }
+    ext4 volume on disk
+    file data on volume { size = 512MiB }
+    fio reads { rw = randread  direct = on }
+    experiment past { on = data  run = reads }
+    ```
+
+    ```zexp
+    import fio
+    import filesystems
+
+    dir here { path = "." }
+    loop disk on here { size = 1GiB }
+    ext4 volume on disk
+    file data on volume { size = 512MiB }
+    fio reads { rw = randread  direct = on }
+    experiment past { on = data  run = reads }
+    ```
+    """
+    if not trial.run.is_("uncached"):
+        return None
+    for thing in trial.beneath():
+        if thing.is_("cached_beneath"):
+            message = f"the workload goes past the page cache, and `{thing.name}` beneath it is in the page cache again"
+            return Found(thing, ("cached_beneath",), message, "say `direct_io = on`")
+    return None

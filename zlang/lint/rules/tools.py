@@ -1,0 +1,184 @@
+"""What a load generator does that its options do not say."""
+
+from __future__ import annotations
+
+from zlang.check.answers import Clause, Expectation, Term
+from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
+from zlang.lint.trial import Trial
+
+RULES = Rules()
+
+
+def _terms(clause: Clause) -> tuple[Term, ...]:
+    return (clause.term,) if isinstance(clause, Expectation) else tuple(one.term for one in clause.measures)
+
+
+def _asks_for_latency(term: Term) -> bool:
+    own = term.op == "percentile" or (term.op == "metric" and any(part in term.name for part in _LATENCIES))
+    return own or any(_asks_for_latency(part) for part in term.terms)
+
+
+_LATENCIES = ("_clat", "_slat", "_lat_")
+
+
+@RULES.add("ZL069", "metric-disabled", ERROR)
+def latency_is_not_measured(trial: Trial) -> Found | None:
+    """A number is asked for that the workload does not measure.
+
+    `gtod_reduce` and the `disable_…` options save calls for the time, and with them latencies are 0 in the output.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  gtod_reduce = on }
+    experiment blind {
+      on    = data
+      run   = reads
+      cache = cold
+      table p99(read_clat)
+    }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment seeing {
+      on    = data
+      run   = reads
+      cache = cold
+      table p99(read_clat)
+    }
+    ```
+    """
+    run = trial.run
+    if not run.is_("unclocked"):
+        return None
+    if not any(_asks_for_latency(term) for clause in trial.experiment.clauses for term in _terms(clause)):
+        return None
+    message = "latencies are asked for, and the workload does not measure them"
+    return Found(run, ("unclocked",), message, "leave it away")
+
+
+@RULES.add("ZL068", "percentiles-averaged", WARNING)
+def averages_of_percentiles(trial: Trial) -> Found | None:
+    """Percentiles cannot be averaged.
+
+    The 99th percentile of several measurements together is not the mean of theirs: one slow measurement among ten
+    decides it, and the mean hides it. zlang adds up the histograms: `p99(read_clat)`.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment tails {
+      on     = data
+      run    = reads
+      cache  = cold
+      repeat = 3
+      table mean(read_clat_p99)
+    }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment tails {
+      on     = data
+      run    = reads
+      cache  = cold
+      repeat = 3
+      table p99(read_clat)
+    }
+    ```
+    """
+    averaged = [name for clause in trial.experiment.clauses for term in _terms(clause) for name in _averaged(term)]
+    if not averaged:
+        return None
+    message = f"a mean of `{averaged[0]}` is no percentile of all operations: one slow replicate is hidden in it"
+    percentile, kind = averaged[0].rsplit("_", 1)[1], averaged[0].rsplit("_", 1)[0]
+    return Found(trial.run, (), message, f"say `{percentile}({kind})`, which adds up the histograms")
+
+
+def _averaged(term: Term) -> list[str]:
+    """The percentiles of which a formula takes the mean."""
+    inner = [name for part in term.terms for name in _averaged(part)]
+    if term.op == "mean" and term.terms[0].op == "metric":
+        name = term.terms[0].name
+        ending = name.rsplit("_", 1)[-1]
+        inner += [name] if ending[:1] == "p" and ending[1:].isdecimal() else []
+    return inner
+
+
+@RULES.add("ZL072", "no-random-map", NOTE)
+def blocks_may_be_missed(trial: Trial) -> Found | None:
+    """Offsets that are drawn without looking at what was drawn before.
+
+    With `norandommap` some blocks are read twice and others never: of as many draws as there are blocks, 37 % are
+    missed. What is said of a whole file is then true of two thirds of it.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  norandommap = on }
+    experiment some { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment all { on = data  run = reads  cache = cold }
+    ```
+    """
+    run = trial.run
+    if not run.is_("random") or not run.is_("repeats_blocks") or run.is_("timed"):
+        return None
+    message = "some blocks are drawn twice and others never: of as many draws as there are blocks, 37% are missed"
+    return Found(run, ("repeats_blocks",), message, "leave `norandommap` away")
+
+
+@RULES.add("ZL073", "rwmix-as-mode", NOTE)
+def mix_of_one(trial: Trial) -> Found | None:
+    """A mix of reads and writes that has only one of them.
+
+    `rw = randrw` with `rwmixread = 0%` is opened for both, and its results have a direction in which nothing was
+    done. A study of 2017 wrote "100 % write" so.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio writes { rw = randrw  rwmixread = 0%  end_fsync = on }
+    experiment mixed { on = data  run = writes }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio writes { rw = randwrite  end_fsync = on }
+    experiment plain { on = data  run = writes }
+    ```
+    """
+    run = trial.run
+    part = run.number("read_share")
+    if part is None or 0 < part < 1:
+        return None
+    message = f"a mix of which {share(part)} are reads is no mix"
+    return Found(run, ("read_share",), message, "say `rw = randwrite` or `rw = randread`")

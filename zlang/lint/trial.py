@@ -1,0 +1,144 @@
+"""What a rule sees of a trial: the nature of what is run and of what that runs on, never a kind by its name.
+
+A nature that a kind does not say is None; so is one that cannot be worked out at this trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from zlang.check.instances import Frame, Later
+from zlang.check.program import Experiment, Instance, Point, Sketch, Symbol, Value
+from zlang.source import Span
+from zlang.units import Quantity
+
+Nature = Fraction | bool | str | None
+"""Sizes in bytes, durations in seconds, shares as parts of one."""
+
+
+class Thing:
+    """A declared thing at a trial."""
+
+    def __init__(self, instance: Instance, target: Instance | None = None) -> None:
+        self.instance = instance
+        self._frame = Frame(instance, target)
+        self._asked: dict[str, list[tuple[str, frozenset[str]]]] = {}
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.instance.label
+
+    def nature(self, trait: str) -> Nature:
+        """What it says of itself."""
+        said = self.instance.kind.traits.get(trait)
+        if said is None:
+            return None
+        given = self.instance.values
+        begin = len(given.asked) if isinstance(given, Later) else 0
+        value = plain(said.value(self._frame))
+        if isinstance(given, Later):
+            self._asked[trait] = given.asked[begin:]
+        return value
+
+    def number(self, trait: str) -> Fraction | None:
+        """What it says of itself, where that is a number."""
+        value = self.nature(trait)
+        return value if isinstance(value, Fraction) else None
+
+    def is_(self, trait: str) -> bool:
+        """Whether it says so; what is not known is not so."""
+        return self.nature(trait) is True
+
+    def is_not(self, trait: str) -> bool:
+        """Whether it says that it is not so."""
+        return self.nature(trait) is False
+
+    def factors(self, trait: str) -> frozenset[str]:
+        """The factors that decide it, while the thing stays the same."""
+        self.nature(trait)
+        return frozenset[str]().union(*(factors for _, factors in self._asked.get(trait, ())))
+
+    def place(self, *traits: str) -> Span:
+        """Where the first of these natures is decided; where it is not given, the thing itself."""
+        for trait in traits:
+            for name, _ in self._asked.get(trait, ()):
+                if name in self.instance.places:
+                    return self.instance.places[name]
+        assert self.instance.span is not None, f"BUG: {self.instance.key} was declared nowhere"
+        return self.instance.span
+
+
+class Trial:
+    """A trial of an experiment, as far as it is asked for."""
+
+    def __init__(self, experiment: Experiment, point: Sketch) -> None:
+        self.experiment = experiment
+        self._point = point
+
+    @property
+    def target(self) -> Thing | None:
+        """What is measured."""
+        value = self.experiment.on.value(self._point) if self.experiment.on else None
+        return Thing(value) if isinstance(value, Instance) else None
+
+    @property
+    def run(self) -> Thing:
+        """The workload."""
+        value = self.experiment.run.value(self._point)
+        target = self.target
+        assert isinstance(value, Instance), "BUG: a workload that is none"
+        return Thing(value, target.instance if target else None)
+
+    @property
+    def before(self) -> Thing | None:
+        """What puts the target into a state."""
+        value = self.experiment.before.value(self._point) if self.experiment.before else None
+        return Thing(value) if isinstance(value, Instance) else None
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """What is done about caches before the measurement."""
+        value = self.experiment.cache.value(self._point)
+        if isinstance(value, Instance):
+            return value.kind.phases
+        return self.experiment.protocols[value.name].phases if isinstance(value, Symbol) else ()
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether the caches are verified to be empty."""
+        return "verify_cold" in self.phases
+
+    def beneath(self) -> Iterator[Thing]:
+        """The target and what it stands on, down to the machine."""
+        target = self.target
+        one = target.instance if target else None
+        while one is not None:
+            yield Thing(one)
+            one = one.parent
+
+    def having(self, trait: str) -> Thing | None:
+        """The nearest of these that says something of that nature."""
+        return next((thing for thing in self.beneath() if thing.nature(trait) is not None), None)
+
+    def fact(self, name: str) -> Nature:
+        """What is known of the machine on which the target stands."""
+        for thing in self.beneath():
+            if thing.instance.kind.role == "machine":
+                return plain(thing.instance.values.get(name))
+        return None
+
+
+def plain(value: Value) -> Nature:
+    """A value as rules reckon with it."""
+    if isinstance(value, Quantity):
+        return value.amount
+    if isinstance(value, Symbol):
+        return value.name
+    return value if isinstance(value, bool | str) else None
+
+
+def at(experiment: Experiment, point: Point, decided: frozenset[str]) -> Trial:
+    """The trial at a point of which these factors are known."""
+    return Trial(experiment, Sketch(point, decided))
