@@ -1,7 +1,7 @@
 """What all rules cost on a program of 100,000 points, of which many are in a pitfall.
 
-In: a program with five factors that most rules look at. Out: the CPU of all rules on it, beside that of the same program
-with ten points, and the target.
+In: a program with the factors that most rules look at. Out: the CPU of all rules on it, and on the same program with
+80 points, and the target.
 Usage: python bench/lint.py
 """
 
