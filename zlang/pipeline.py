@@ -145,12 +145,16 @@ class Planned:
     plan: Plan
 
 
-def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrides) -> Planned:
-    """What will be done, as a stream. Raises ProgramError."""
+def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrides, host: str | None = None) -> Planned:
+    """What will be done, by all hosts or by one of them, as a stream. Raises ProgramError, RunError."""
     from zlang.plan import build
 
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
-    schedule = build.Schedule(experiment, seed)
+    schedule = build.Schedule(experiment, seed, host)
+    if host is not None and host not in schedule.hosts:
+        known = [name for name in schedule.hosts if name]
+        near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "they are on no host")
+        raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings))
 
 
@@ -161,10 +165,25 @@ def makes(checked: Checked, planned: Planned) -> list[Setup]:
     return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
 
 
+def require_one_host(planned: Planned) -> None:
+    """Raise RunError where a plan is of several machines, each of which can carry out its own part only."""
+    known = planned.schedule.hosts
+    if planned.schedule.part is not None or len(known) == 1:
+        return
+    named = [name for name in known if name]
+    if len(named) < len(known):
+        hint = "say of everything on which host it is: `… on HOST`, declared as `host HOST`"
+        raise RunError(f"some trials are on {', '.join(named)}, and others on no host", hint)
+    message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
+    raise RunError(message, f"say which of them this machine is: --host {named[0]}; or show all with --emit json")
+
+
 def emit(planned: Planned, form: str) -> Iterator[str]:
-    """The plan in one of the formats of `zlang.emit.registry`."""
+    """The plan in one of the formats of `zlang.emit.registry`. Raises RunError."""
     from zlang.emit.registry import EMITTERS
 
+    if form == "sh":
+        require_one_host(planned)
     return EMITTERS[form](planned.plan)
 
 
@@ -211,6 +230,7 @@ def begin(planned: Planned, runs: Path) -> Folder:
     """A new run folder that holds the plan. Raises RunError."""
     from zlang.run import folder as folders
 
+    require_one_host(planned)
     _require(planned.plan.header.tools)
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
@@ -238,9 +258,11 @@ def all_runs(runs: Path) -> list[Folder]:
     return [Folder(path.parent.absolute()) for path in sorted(runs.glob("*/plan.jsonl"))]
 
 
-def latest_of(runs: Path, plan_hash: str) -> Folder:
-    """The latest run of the same plan. Raises RunError."""
-    same = [folder for folder in all_runs(runs) if folder.read_plan().header.plan == plan_hash]
+def latest_of(runs: Path, planned: Planned) -> Folder:
+    """The latest run of the same part of the same plan. Raises RunError."""
+    wanted = planned.plan.header
+    headers = [(folder, folder.read_plan().header) for folder in all_runs(runs)]
+    same = [folder for folder, header in headers if (header.plan, header.part) == (wanted.plan, wanted.part)]
     if not same:
         raise RunError("this program has no run yet whose trials could have failed", "`zlang run` without --failed")
     return max(same, key=lambda folder: folder.plan.stat().st_mtime)

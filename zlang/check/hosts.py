@@ -6,6 +6,7 @@ Rule: where a host says nothing of a version, nothing is said; where it says not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
@@ -16,7 +17,7 @@ from zlang import units
 from zlang.check import library, values
 from zlang.check.choices import Anywhere
 from zlang.check.instances import Frame
-from zlang.check.program import PLATFORMS, ActionDef, Axis, Experiment, Instance, Kind, Symbol, Value
+from zlang.check.program import PLATFORMS, ActionDef, Axis, Experiment, Instance, Kind, Point, Symbol, Value
 from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.units import Quantity
@@ -30,10 +31,36 @@ _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
 
 def host_of(thing: Instance | None) -> Instance | None:
-    """The machine on which a thing stands, where the program says."""
-    while thing is not None and thing.kind.role != "machine":
+    """The machine on which commands for a thing are run: what is beneath all else, where the program says."""
+    found = None
+    while thing is not None:
+        found = thing if thing.kind.role == "machine" else found
         thing = thing.parent
-    return thing
+    return found
+
+
+def carrier(workload: Instance, on: Instance | None) -> Instance | None:
+    """The machine that carries out a trial: that from which the load comes."""
+    return workload.origin or host_of(on)
+
+
+def names(experiment: Experiment) -> tuple[str, ...]:
+    """The hosts whose trials an experiment may have; one of no name is the machine at hand."""
+    found: dict[str, None] = {}
+    axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
+    for point in islice(_points(axes, {}), MOST_POINTS):
+        with suppress(ProgramError):
+            found[name_at(experiment, point)] = None
+    return tuple(found)
+
+
+def name_at(experiment: Experiment, point: Point) -> str:
+    """The name of the host that carries out the trials of a point."""
+    on = experiment.on.value(point) if experiment.on else None
+    workload = experiment.run.value(point)
+    assert isinstance(workload, Instance)
+    host = carrier(workload, on if isinstance(on, Instance) else None)
+    return host.label if host else ""
 
 
 def platform_of(host: Instance | None) -> str:
@@ -44,7 +71,7 @@ def platform_of(host: Instance | None) -> str:
 
 def action_of(thing: Instance, name: str, state: str = "", at: Instance | None = None) -> ActionDef | None:
     """The action of a thing on the platform of its own host, or of that of what it is used on."""
-    return thing.kind.action(name, platform_of(host_of(at or thing)), state)
+    return thing.kind.action(name, platform_of(thing.origin or host_of(at or thing)), state)
 
 
 def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
@@ -77,6 +104,22 @@ def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
     names = {(name, state): None for name, state, _ in kind.actions if name not in _OPTIONAL}
     missing = [name for name, state in names if state in {"", "property"} and not kind.action(name, platform, state)]
     return tuple(dict.fromkeys(missing))
+
+
+def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
+    """What a kind requires on a platform: not what only its commands for other platforms name."""
+    if {place for _, _, place in kind.actions} <= {""}:
+        yield from kind.requires
+        return
+    at_hand = [kind.action(name, platform, state) for name, state, _ in kind.actions]
+    here = _words(action for action in at_hand if action)
+    elsewhere = _words(kind.actions.values()) - here
+    yield from ((tool, hint) for tool, hint in kind.requires if tool not in elsewhere)
+
+
+def _words(actions: Iterable[ActionDef]) -> set[str]:
+    texts = (part for action in actions for one in action.commands for part in one.text if isinstance(part, str))
+    return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
 
 
 def probes() -> dict[str, str]:
@@ -139,8 +182,10 @@ def _used_at(experiment: Experiment, point: Anywhere) -> Iterator[tuple[Instance
     while one is not None and one.kind.role != "machine":
         yield one, host
         one = one.parent
+    workload = experiment.run.value(point)
+    origin = workload.origin if isinstance(workload, Instance) else None
     for expr in (experiment.before, experiment.run, experiment.collect):
         value = expr.value(point) if expr else None
         for thing in value if isinstance(value, tuple) else (value,):
             if isinstance(thing, Instance):
-                yield thing, host
+                yield thing, thing.origin or (origin if thing.kind.role == "collector" else None) or host

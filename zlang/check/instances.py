@@ -143,13 +143,19 @@ class InstanceBuilder:
             if not isinstance(value, Absent):
                 given[name] = value
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
+        origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
+        assert origin is None or isinstance(origin, Instance)
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
         self.kind_digest = self.kind_digest or values.template_digest(self.kind)
-        digest = values.digest(self.kind_digest, on.digest if on else "", text, *(["replay"] if replays else []))
+        more = ["replay"] if replays else []
+        more += [f"from {origin.digest}"] if origin else []
+        # What is measured on one machine is not what is measured on another, whatever is known of them.
+        more += [self.label] if self.kind.role == "machine" else []
+        digest = values.digest(self.kind_digest, on.digest if on else "", text, *more)
         thing = (self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
-        return Instance(*thing, replays)
+        return Instance(*thing, replays, origin)
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:

@@ -227,10 +227,13 @@ class _KindBuilder:
 
     def _draws(self) -> bool:
         """Whether it is a workload that draws by a seed, which then is a property of it."""
-        draws = self.draws and self.node.role.text == "workload"
-        if draws:
+        if self.node.role.text != "workload":
+            return False
+        if "from" not in self.nodes:
+            self.properties.add(_from(self.node.name.span))
+        if self.draws:
             self.properties.add(_seed(self.node.name.span))
-        return draws
+        return self.draws
 
     def _known_phases(self, item: tree.Field) -> None:
         own = [action.name.text for action in self.node.items if isinstance(action, tree.ActionDef)]
@@ -441,6 +444,12 @@ def _seed(span: Span) -> PropertyDef:
     words = Type(words=(Variant("fresh"), Variant("replay")))
     doc = "whether each replicate draws offsets of its own, or repeats those of the first"
     return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
+
+
+def _from(span: Span) -> PropertyDef:
+    """What every workload has."""
+    doc = "the host that carries the workload out, where that is not the one on which its target is"
+    return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
 
 
 class _KindScope:

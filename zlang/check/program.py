@@ -102,7 +102,7 @@ class Instance:
     """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on.
 
     `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
-    replicate what it did in the first.
+    replicate what it did in the first. `origin` is the machine from which a workload comes, where the program says.
     """
 
     kind: Kind
@@ -115,6 +115,7 @@ class Instance:
     span: Span | None = None
     places: Mapping[str, Span] = field(default_factory=dict)
     replays: bool = False
+    origin: Instance | None = None
 
 
 Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None

@@ -43,6 +43,9 @@ Seed = Annotated[
 Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="RULE", help="take a rule's findings as errors")]
 Warn = Annotated[list[str] | None, typer.Option("--warn", metavar="RULE", help="take a rule's findings as warnings")]
 Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="leave a rule's findings away")]
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="NAME", help="only the trials of this host, for the machine that it is")
+]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
 Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
 Form = Annotated[
@@ -135,6 +138,7 @@ def plan(
         Path | None, typer.Option("--out", metavar="DIR", help="write files there, not to the screen")
     ] = None,
     seed: Seed = None,
+    host: Host = None,
     *,
     as_json: Json = False,
 ) -> None:
@@ -143,7 +147,17 @@ def plan(
 
     raise typer.Exit(
         planning.plan(
-            file, settings, profile, experiment, seed, trials=trials, steps=steps, emit=emit, out=out, as_json=as_json
+            file,
+            settings,
+            profile,
+            experiment,
+            seed,
+            host,
+            trials=trials,
+            steps=steps,
+            emit=emit,
+            out=out,
+            as_json=as_json,
         )
     )
 
@@ -156,6 +170,7 @@ def run(
     runs: Runs = RUNS,
     db: Database = DATABASE,
     seed: Seed = None,
+    host: Host = None,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most so many trials")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
@@ -167,7 +182,9 @@ def run(
     from zlang.cli import running
 
     raise typer.Exit(
-        running.run(file, settings, profile, experiment, runs, db, seed, only=only, limit=limit, yes=yes, failed=failed)
+        running.run(
+            file, settings, profile, experiment, runs, db, seed, host, only=only, limit=limit, yes=yes, failed=failed
+        )
     )
 
 

@@ -14,7 +14,7 @@ from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import Planned
-from zlang.plan.plan import Action, Factor, Setup, Step, Trial
+from zlang.plan.plan import LOCAL, Action, Factor, Setup, Step, Trial
 from zlang.report import wording
 
 FIRST = 10
@@ -27,6 +27,7 @@ def plan(
     profile: str | None,
     experiment: str | None,
     seed: int | None,
+    host: str | None,
     *,
     trials: bool,
     steps: bool,
@@ -38,7 +39,7 @@ def plan(
     said = checking.overrides(settings, profile)
     checked = checking.sound(file, said)
     chosen = pipeline.choose(checked, experiment)
-    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
+    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host)
     if trials and as_json:
         _write(_trial_lines(planned))
     elif emit is not None or as_json:
@@ -48,7 +49,7 @@ def plan(
     elif steps:
         _write(_steps(planned))
     else:
-        _overview(checked, planned, words.program(file, settings, profile, experiment, seed))
+        _overview(checked, planned, words.program(file, settings, profile, experiment, seed, host))
     return 0
 
 
@@ -77,6 +78,8 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
     elif plots > len(setups):
         print(f"  … in {plots:,} states, one after another")
     print("will be overwritten or destroyed: nothing that the run did not make itself")
+    if len(header.hosts) > 1:
+        print(f"carried out on {', '.join(header.hosts)}, each its own trials: --host {header.hosts[0]}")
     asked = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
     if asked:
         print("will be asked of you:" + "".join(f"\n  {visible(text)}" for text in asked))
@@ -167,7 +170,8 @@ def _steps(planned: Planned) -> Iterator[str]:
             state = state.after(change)
             yield from map(_step, change.steps)
         shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
-        yield f"\n# trial {item.number} of {header.trials}, replicate {item.replicate}: {visible(shown)}\n"
+        where = f" on {item.host}" if len(header.hosts) > 1 else ""
+        yield f"\n# trial {item.number} of {header.trials}{where}, replicate {item.replicate}: {visible(shown)}\n"
         yield from map(_step, item.steps)
         state = state.spoil(item.spoils)
     yield "\n# at the end\n"
@@ -178,7 +182,8 @@ def _steps(planned: Planned) -> Iterator[str]:
 def _step(step: Step) -> str:
     expect = f", must print {step.expect}" if step.expect is not None else ""
     command = f"{step.command}\n" if step.command else ""
-    return f"# {step.action}: {visible(step.why)}{visible(expect)}\n{command}"
+    where = "" if step.host == LOCAL else f" on {step.host}"
+    return f"# {step.action}{where}: {visible(step.why)}{visible(expect)}\n{command}"
 
 
 # -- files

@@ -38,6 +38,7 @@ def run(
     runs: Path,
     db: Path,
     seed: int | None,
+    host: str | None,
     *,
     only: int | None,
     limit: int | None,
@@ -48,8 +49,9 @@ def run(
     said = checking.overrides(settings, profile)
     checked = checking.sound(file, said)
     chosen = pipeline.choose(checked, experiment)
-    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
+    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host)
     header = planned.plan.header
+    pipeline.require_one_host(planned)
     if only is not None and not 1 <= only <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
     most = pipeline.RUN_LIMIT if limit is None else limit
@@ -59,7 +61,7 @@ def run(
             f"--limit {header.trials} raises it; or choose fewer levels",
         )
     if failed:
-        return _again(pipeline.latest_of(runs, header.plan), db, Selection(only, failed=True))
+        return _again(pipeline.latest_of(runs, planned), db, Selection(only, failed=True))
     _confirm(header.trials if only is None else 1, chosen.name, yes=yes)
     folder = pipeline.begin(planned, runs)
     return _again(folder, db, Selection(only, failed=False))
@@ -134,10 +136,12 @@ def _watch(events: Iterable[Event], total: int, done: int, *, is_confirmed: bool
                 case Outcome(trial=trial, why_not=why):
                     failures += bool(why)
                     shown.trial(trial.number, why)
+                case Ask(is_told=True):
+                    shown.please(event, "")
                 case Ask() if is_confirmed:
                     event.is_done, is_confirmed = True, False
-                case Ask(text=text):
-                    shown.please(text)
+                case Ask():
+                    shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
                 case Left(setup=setup, why=why):
                     shown.warn(f"could not be removed: {setup.creates}: {why}")
@@ -152,6 +156,11 @@ def _has_entered(ask: Ask) -> bool:
         if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
             return bool(sys.stdin.readline())
     return False
+
+
+def _request(ask: Ask, then: str) -> str:
+    """What somebody has to do, and what they can type for it."""
+    return "\n".join([f"please: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
 
 
 class _Quiet:
@@ -172,9 +181,9 @@ class _Quiet:
         """Something is left behind."""
         print(f"warning: {render.visible(text)}", file=sys.stderr)
 
-    def please(self, text: str) -> None:
+    def please(self, ask: Ask, then: str) -> None:
         """Somebody has to do something."""
-        print(f"please: {render.visible(text)}{_THEN if sys.stdin.isatty() else ''}", file=sys.stderr)
+        print(_request(ask, then), file=sys.stderr)
 
 
 class _Bar(_Quiet):
@@ -200,8 +209,8 @@ class _Bar(_Quiet):
     def warn(self, text: str) -> None:
         self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
 
-    def please(self, text: str) -> None:
-        self.progress.console.print(f"please: {render.visible(text)}{_THEN}", markup=False)
+    def please(self, ask: Ask, then: str) -> None:
+        self.progress.console.print(_request(ask, then), markup=False)
 
     def _draw(self, text: str) -> None:
         """At most ten times a second: drawing must not cost what is measured."""

@@ -31,13 +31,19 @@ def file(name: str) -> str:
 
 
 def program(
-    name: str, settings: Iterable[str] | None, profile: str | None, experiment: str | None, seed: int | None
+    name: str,
+    settings: Iterable[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    seed: int | None,
+    host: str | None = None,
 ) -> str:
     """A program with all that was said about it, as it can be typed again."""
     said = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
     said += [f"--profile {shell(profile)}"] if profile is not None else []
     said += [f"--experiment {shell(experiment)}"] if experiment is not None else []
     said += [f"--seed {seed}"] if seed is not None else []
+    said += [f"--host {host}"] if host is not None else []
     return " ".join(said)
 
 

@@ -275,7 +275,7 @@ z_find_folder() {
     [ -f "$z_each" ] || continue
     IFS= read -r z_line <"$z_each" || continue
     case $z_line in
-      *"\"plan\":\"$z_plan\""*) ;;
+      *"\"plan\":\"$z_plan\""*"\"part\":\"$z_part\""*) ;;
       *) continue ;;
     esac
     z_is_finished "${z_each%/*}" || z_dir=${z_each%/*}
@@ -511,11 +511,27 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   return 1
 }
 
-ask() { # NAME WHAT; goes on when somebody presses Enter, and ends the run where nobody can
+# What somebody can type for it, on another machine than this.
+z_show_typed() {
+  [ -z "$1" ] || z_say "  RUN=$z_run; OUT=.; export RUN OUT
+$1"
+}
+
+tell() { # NAME WHAT TYPED; nobody waits for it
+  z_check
+  z_now
+  z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
+  z_say "please: $2"
+  z_show_typed "$3"
+  z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":0"
+}
+
+ask() { # NAME WHAT TYPED; goes on when somebody presses Enter, and ends the run where nobody can
   z_check
   z_now
   z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
   z_say "please: $2, then press Enter"
+  z_show_typed "$3"
   if ! read -r z_each; then
     [ -n "$z_stop" ] || z_stop=1
     z_interrupted

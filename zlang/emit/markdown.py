@@ -67,7 +67,9 @@ def _trials(plan: Plan) -> Iterator[str]:
             setups[item.signature] = item
             continue
         yield f"## Trial {item.number}: {_escape(point(item))}\n\n"
-        yield f"Replicate {item.replicate} of `{item.identity}`, block {item.block}, cache {_escape(item.cache)}.\n\n"
+        where = f", on {_escape(item.host)}" if item.host else ""
+        yield f"Replicate {item.replicate} of `{item.identity}`{where}, block {item.block}, "
+        yield f"cache {_escape(item.cache)}.\n\n"
         changes: list[tuple[str, Step]] = []
         for change in state.changes([setups[signature] for signature in item.setups]):
             state = state.after(change)

@@ -28,6 +28,7 @@ _LINES_AT_ONCE = 200
 """A shell holds a here-document in memory: so many lines of the plan are in one."""
 _WORD = re.compile(r"[A-Za-z0-9._-]+")
 _LONGEST_NAME = 40
+_CALLS = {Action.COLLECT: "collect", Action.ASK: "ask"}
 
 _OPENING = """\
 #!/bin/sh
@@ -41,6 +42,7 @@ LC_ALL=C
 export CDPATH LC_ALL
 z_title={quoted_title}
 z_plan={plan}
+z_part={part}
 z_word='{word}'
 z_trials={trials}
 
@@ -97,7 +99,12 @@ def _opening(header: Header) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", header.experiment.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "run"
     title = one_line(header.title) or stem
     return _OPENING.format(
-        title=title, quoted_title=_quote(title), plan=_word(header.plan), word=stem, trials=header.trials
+        title=title,
+        quoted_title=_quote(title),
+        plan=_word(header.plan),
+        part=_quote(header.part),
+        word=stem,
+        trials=header.trials,
     )
 
 
@@ -155,15 +162,15 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
         f"\n# {what}",
         f"setup {number} {_word(setup.signature)} {numbers.key(setup.key)} {parent} {key} {_quote(what)} {state}",
         *_function(f"make_{number}", setup.make),
-        *_function(f"unmake_{number}", setup.unmake),
+        *_function(f"unmake_{number}", setup.unmake, "tell"),
         *(line for each, setting in settings if each > known for line in _function(f"set_{each}", setting.steps)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _function(name: str, steps: Sequence[Step]) -> Iterator[str]:
+def _function(name: str, steps: Sequence[Step], by_hand: str = "ask") -> Iterator[str]:
     yield f"{name}() {{"
-    yield from _chain([("ask" if step.action is Action.ASK else "step", step) for step in steps])
+    yield from _chain([(by_hand if step.action is Action.ASK else "step", step) for step in steps])
     yield "}"
 
 
@@ -175,7 +182,7 @@ def _trial(trial: Trial, numbers: _Numbers) -> str:
     tidying = [step for step in trial.steps if step.action is Action.TIDY]
     lines = [
         f"\nif trial {name} {_quote(point(trial))} '{setups}' '{spoils}'; then",
-        *_chain([("collect" if step.action is Action.COLLECT else "step", step) for step in steps]),
+        *_chain([(_CALLS.get(step.action, "step"), step) for step in steps]),
         "  settle",
         *(line for step in tidying for line in _chain([("step", step)])),
         "  ended",
@@ -193,9 +200,9 @@ def _chain(calls: Iterable[tuple[str, Step]]) -> Iterator[str]:
 def _step(step: Step) -> str:
     if step.host != "local":
         message = f"step {step.name} is for the host {one_line(step.host)}; a shell script reaches only its own machine"
-        raise RunError(message, "carry the plan out with `zlang run`")
+        raise RunError(message, "give each machine its own script: --host NAME")
     if step.action is Action.ASK:
-        return f"{_word(step.name)} {_quote(one_line(step.why))}"
+        return f"{_word(step.name)} {_quote(one_line(step.why))} {_quote(step.command)}"
     return f"{_word(step.name)} {step.timeout} {_quote(step.command)}"
 
 

@@ -18,6 +18,7 @@ from zlang.check.instances import Frame, ground
 from zlang.check.kinds import option_word
 from zlang.check.program import (
     COSTS,
+    ActionDef,
     Experiment,
     FactorDef,
     Instance,
@@ -36,6 +37,7 @@ from zlang.space import faults, points
 _AS_IS = "as_is"
 """What is said of caches that nothing was done about, or that were not verified."""
 _SHOWN_LEVELS = 1000
+_LOOKED_AT = 100_000
 _KEPT = 4096
 T = TypeVar("T")
 
@@ -53,19 +55,35 @@ class Slot:
 class Schedule:
     """Which trial is when: what an experiment's design takes of its space, by whole plots."""
 
-    def __init__(self, experiment: Experiment, seed: int) -> None:
-        self.experiment, self.seed = experiment, seed
+    def __init__(self, experiment: Experiment, seed: int, part: str | None = None) -> None:
+        self.experiment, self.seed, self.part = experiment, seed, part
         self.space = points.of(experiment)
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
         dear = {path for path in decisive if costs.get(path) != "live"}
         self.plots = points.measured(experiment, self.space, dear, seed)
         self._dear = [sorted(path for path in dear if costs.get(path) == cost) for cost in reversed(COSTS)]
-        self.trials = self.plots.points * experiment.repeat
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
+        self.trials = self.plots.points * experiment.repeat
+        self.hosts = self._hosts()
+        if part is not None:
+            self.trials = sum(1 for _ in self.slots())
+
+    def _hosts(self) -> tuple[str, ...]:
+        """The hosts that have trials; where these are too many to be looked at, those that could have any."""
+        found = hosts.names(self.experiment)
+        if len(found) == 1 or self.trials > _LOOKED_AT:
+            return found
+        there = {hosts.name_at(self.experiment, slot.point) for slot in self._every_slot()}
+        return tuple(name for name in found if name in there)
 
     def slots(self) -> Iterator[Slot]:
-        """Every trial, in order."""
+        """Every trial of the part that is planned, in order."""
+        if self.part is None or self.hosts == (self.part,):
+            return self._every_slot()
+        return (slot for slot in self._every_slot() if hosts.name_at(self.experiment, slot.point) == self.part)
+
+    def _every_slot(self) -> Iterator[Slot]:
         plots = self.plots
         keys = self._levels if sum(map(bool, self._dear)) > 1 else None
         places = order(plots.count, plots.size, self.experiment.repeat, self.seed, keys)
@@ -168,9 +186,12 @@ def _called(experiment: Experiment, word: Value) -> Instance:
 class _Builder:
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
-        self.setups = Setups(schedule.seed)
-        target = next((thing for thing, _ in hosts.used_by(experiment)), None)
-        self.platform = hosts.platform_of(hosts.host_of(target))
+        self.here = schedule.part
+        if self.here is None and len(schedule.hosts) == 1:
+            self.here = schedule.hosts[0]
+        self.setups = Setups(schedule.seed, self.here)
+        used = (host for _, host in hosts.used_by(experiment) if host and self.here in {None, host.label})
+        self.platform = hosts.platform_of(next(used, None))
         self.needs: dict[tuple[str, str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
@@ -187,7 +208,9 @@ class _Builder:
             for factor in experiment.factors.values()
             for i, name in enumerate(factor.columns)
         )
-        tools = {tool: hint for kind in kinds for tool, hint in kind.requires}
+        away = self._away()
+        at_hand = [kind for kind in kinds if kind.name not in away]
+        tools = {tool: hint for kind in at_hand for tool, hint in hosts.tools_of(kind, self.platform)}
         return Header(
             experiment=experiment.name,
             title=experiment.title,
@@ -198,19 +221,19 @@ class _Builder:
             trials=schedule.trials,
             factors=factors,
             sources=sources,
-            facts=tuple(step for kind in kinds for step in self._facts(kind)),
+            facts=tuple(step for kind in at_hand for step in self._facts(kind)),
             tools=tools,
             design=values.show(experiment.design.value({})),
             left_out=schedule.space.count - schedule.plots.points,
             expectations=tuple(one for one in experiment.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in experiment.clauses if isinstance(one, Table)),
             plots=tuple(one for one in experiment.clauses if isinstance(one, Plot)),
+            hosts=tuple(name for name in schedule.hosts if name),
+            part=schedule.part or "",
         )
 
     def _kinds(self) -> list[Kind]:
         """The kinds that the experiment can reach, and the machine's."""
-        from zlang.check import library
-
         names: set[str] = {"host"}
         experiment = self.experiment
         every = (experiment.on, experiment.before, experiment.run, experiment.collect, experiment.cache)
@@ -220,14 +243,25 @@ class _Builder:
             names |= expr.type.kinds | expr.type.beneath | (element.kinds if element else frozenset())
         found: dict[str, Kind] = {}
         pending = sorted(names)
-        shipped = library.load()
         while pending:
             name = pending.pop(0)
-            kind = self.program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
+            kind = self._kind(name)
             if kind is not None and name not in found:
                 found[name] = kind
                 pending += kind.parents
         return list(found.values())
+
+    def _away(self) -> set[str]:
+        """The kinds of resources that are on other machines only than that which carries the plan out."""
+        used = [(thing.kind, host) for thing, host in hosts.used_by(self.experiment) if thing.kind.role == "resource"]
+        here = {kind.name for kind, host in used if self.here is None or host is None or host.label == self.here}
+        return {kind.name for kind, _ in used} - here
+
+    def _kind(self, name: str) -> Kind | None:
+        from zlang.check import library
+
+        shipped = library.load()
+        return self.program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
 
     def _facts(self, kind: Kind) -> Iterator[Step]:
         action = kind.action("fact", self.platform)
@@ -251,8 +285,9 @@ class _Builder:
     def _trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
         cast = _cast(self.experiment, slot.point)
         self._join(cast.workload, cast.on)
+        carrier = hosts.carrier(cast.workload, cast.on)
         for thing in (cast.workload, *cast.collectors):
-            _must_have(thing, hosts.host_of(cast.on))
+            _must_have(thing, carrier)
         setups, protocol = self.prepared(cast)
         frame = cast.frame(self.schedule.seed, slot.replicate)
         steps = (*protocol, *self._watch(cast), *self._measure(frame))
@@ -269,6 +304,7 @@ class _Builder:
             tuple(setup.signature for setup in setups),
             spoils,
             steps,
+            carrier.label if carrier else "",
         )
         return trial, setups
 
@@ -306,7 +342,7 @@ class _Builder:
             _must_have(instance, hosts.host_of(instance))
         if cast.before is not None:
             self._join(cast.before, on)
-            _must_have(cast.before, hosts.host_of(on))
+            _must_have(cast.before, cast.before.origin or hosts.host_of(on))
             self._may_change(cast.before, on)
         setups = self.setups.of(resources, cast.before)
         self._join(protocol, on)
@@ -314,7 +350,7 @@ class _Builder:
         for instance in resources:
             action = hosts.action_of(instance, "verify", "property")
             if action is not None:
-                steps += steps_of(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
+                steps += self._steps(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
         if len(self.needs) >= _KEPT:
             self.needs.clear()
         self.needs[key] = setups, tuple(steps)
@@ -324,7 +360,7 @@ class _Builder:
         """What a phase of a protocol does: an action of its own, or what each resource knows to do."""
         own = hosts.action_of(protocol, phase, at=on)
         if own is not None:
-            yield from steps_of(own, Action.FLUSH, f"{phase}-{protocol.key}", Frame(protocol, on))
+            yield from self._steps(own, Action.FLUSH, f"{phase}-{protocol.key}", Frame(protocol, on))
             return
         verb, _, state = phase.partition("_")
         # To look at a file is to read its inode, so what is beneath is looked at first.
@@ -332,7 +368,7 @@ class _Builder:
         for instance in resources if state else reversed(resources):
             action = hosts.action_of(instance, verb, state)
             if action is not None:
-                found += steps_of(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
+                found += self._steps(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
         if state and not found:
             message = f"nothing beneath `{on.key}` knows how to verify that its cache is {state}"
             raise ProgramError(
@@ -341,16 +377,20 @@ class _Builder:
         yield from found
 
     def _watch(self, cast: _Cast) -> Iterator[Step]:
+        at = cast.workload.origin or cast.on
         for instance in cast.collectors:
-            action = hosts.action_of(instance, "watch", at=cast.on)
+            action = hosts.action_of(instance, "watch", at=at)
             if action is not None:
-                yield from steps_of(action, Action.COLLECT, instance.key, Frame(instance))
+                yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
 
     def _measure(self, frame: Frame) -> list[Step]:
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = hosts.action_of(frame.instance, "run", at=frame.target)
         assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
-        return steps_of(action, Action.MEASURE, "measure", frame)
+        return self._steps(action, Action.MEASURE, "measure", frame)
+
+    def _steps(self, action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
+        return steps_of(action, verb, name, frame, self.here)
 
 
 def _must_have(thing: Instance, host: Instance | None) -> None:

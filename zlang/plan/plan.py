@@ -20,6 +20,8 @@ from zlang.check.answers import Expectation, Plot, Table
 ROOT = "root"
 """Stands among the tools of a plan that has to be carried out by root."""
 
+LOCAL = "local"
+"""The host of a step that is carried out where the plan is."""
 Scalar = str | int | float | bool | None
 """A factor's level as it is stored: sizes in bytes, durations in seconds, rates per second, shares in percent."""
 
@@ -53,7 +55,9 @@ class Step:
 
     `expect` is what standard output, stripped, must be for the step's claim to hold (a cold cache, a property in
     force).
-    An `ASK` step has no command: `why` is what a person has to do before the run goes on.
+    An `ASK` step is never carried out: `why` is what a person has to do before the run goes on (where something is
+    removed it is said, and not waited for), `command` what they can type for it, on the machine that `why` names. One
+    with `expect` is a claim for which the person stands.
     A `COLLECT` step runs in the background from just before until just after the measurement.
     """
 
@@ -62,7 +66,7 @@ class Step:
     command: str
     why: str
     timeout: int
-    host: str = "local"
+    host: str = LOCAL
     expect: str | None = None
     reader: Reader | None = None
 
@@ -105,7 +109,7 @@ class Trial:
     `identity` names the point (not the replicate). `cache` is the protocol by which the caches were treated, and
     `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
     needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
-    be made anew before they are used again.
+    be made anew before they are used again. `host` is the machine that carries it out, where it has a name.
     """
 
     number: int
@@ -118,6 +122,7 @@ class Trial:
     setups: tuple[str, ...]
     spoils: tuple[str, ...]
     steps: tuple[Step, ...]
+    host: str = ""
 
     @property
     def place(self) -> str:
@@ -140,7 +145,8 @@ class Factor:
 class Header:
     """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included.
 
-    The `design` takes `points` of the space, and leaves others out.
+    A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
+    empty). The `design` takes `points` of the space, and leaves others out.
     `expectations`, `tables` and `plots` are what the experiment asks of its results.
     """
 
@@ -161,6 +167,8 @@ class Header:
     expectations: tuple[Expectation, ...] = ()
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
+    hosts: tuple[str, ...] = ()
+    part: str = ""
 
     @property
     def measured(self) -> str:

@@ -15,7 +15,7 @@ from zlang.check import hosts, values
 from zlang.check.instances import Frame, ground
 from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value
 from zlang.check.texts import shell_text
-from zlang.plan.plan import Action, Reader, Setting, Setup, Step
+from zlang.plan.plan import LOCAL, Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
 
 _DEFAULT_TIMEOUT = 3600
@@ -25,8 +25,8 @@ _KEPT = 4096
 class Setups:
     """The setups of a plan; what many trials share is worked out once."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, here: str | None) -> None:
+        self._seed, self._here = seed, here
         self._known: dict[tuple[str, ...], tuple[Setup, str]] = {}
 
     def of(self, resources: Sequence[Instance], treatment: Instance | None) -> tuple[Setup, ...]:
@@ -63,9 +63,9 @@ class Setups:
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
         offered = [place if isinstance(place, str) else values.show(place) for place in places]
-        made = tuple(steps_of(make, Action.PREPARE, f"create-{instance.key}", frame)) if make else ()
-        unmade = tuple(steps_of(unmake, Action.TIDY, f"destroy-{instance.key}", frame)) if unmake else ()
-        settings = tuple(_settings(instance, frame))
+        made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
+        unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
+        settings = tuple(_settings(instance, frame, self._here))
         core = values.digest(_made_of(instance), keys, below, *carries, *sorted(asked))
         # A state that would be found elsewhere, or be unmade in another way, is no state of the same thing.
         base = values.digest(core, *offered, *(step.command for step in unmade))
@@ -84,6 +84,9 @@ class Setups:
         self._known[place] = setup, core
         return setup, core
 
+    def _steps(self, action: ActionDef | None, verb: Action, name: str, frame: Frame) -> list[Step]:
+        return steps_of(action, verb, name, frame, self._here) if action else []
+
     def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> tuple[Setup, str]:
         """A setup followed by what puts it into the wanted state, and its core: made anew, it is treated anew."""
         action = hosts.action_of(treatment, "apply" if treatment.kind.role == "treatment" else "run", at=on)
@@ -93,7 +96,7 @@ class Setups:
         core = values.digest(setup.base or setup.signature, treatment.digest, *given)
         asked: set[str] = set()
         frame = drawn_frame(treatment, _watched(on, asked), values.digest(str(self._seed), core))
-        steps = steps_of(action, Action.PREPARE, f"before-{treatment.key}", frame)
+        steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
         said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
         base = values.digest(core, *sorted(asked))[:12]
         if setup.base is None:
@@ -128,14 +131,15 @@ def _changeable(instance: Instance) -> Mapping[str, Value]:
     return {name: value for name, value in instance.values.items() if properties[name].cost in {"live", "rewrite"}}
 
 
-def _settings(instance: Instance, frame: Frame) -> Iterator[Setting]:
+def _settings(instance: Instance, frame: Frame, here: str | None) -> Iterator[Setting]:
     action = hosts.action_of(instance, "change")
     for name, value in _changeable(instance).items():
         assert action is not None, f"BUG: {instance.kind.name} has nothing that changes it"
         definition = instance.kind.properties[name]
         at = Frame(frame.instance, None, {"key": name, "value": values.in_unit(value, definition.unit)})
         step_name = f"change-{instance.key}-{values.safe_name((name,))}"
-        yield Setting(name, tuple(steps_of(action, Action.PREPARE, step_name, at)), definition.cost == "rewrite")
+        steps = steps_of(action, Action.PREPARE, step_name, at, here)
+        yield Setting(name, tuple(steps), definition.cost == "rewrite")
 
 
 def _made_of(instance: Instance) -> str:
@@ -183,8 +187,38 @@ def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
     return Frame(workload, on, {"seed": Quantity(Fraction(int(drawn[:8], 16) & 0x7FFFFFFF))})
 
 
-def steps_of(action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
-    """The commands of an action with their values filled in."""
+def steps_of(action: ActionDef, verb: Action, name: str, frame: Frame, here: str | None) -> list[Step]:
+    """The commands of an action with their values filled in.
+
+    `here` is the machine that carries the plan out (nothing where it has no name): what is to be done on another one
+    is asked of a person. Without it the plan is of several machines, and each step says which is its.
+    """
+    assert frame.instance is not None, f"BUG: {name} is of nothing"
+    machine = frame.instance.origin or hosts.host_of(frame.target or frame.instance)
+    place = machine.label if machine else ""
+    steps = _commands(action, verb, name, frame, place if here is None and place else LOCAL)
+    if here is None or place in {"", here}:
+        return steps
+    return [_elsewhere(steps, name, place)] if steps else []
+
+
+def _elsewhere(steps: Sequence[Step], name: str, place: str) -> Step:
+    """What a person does on another machine in the place of commands."""
+    shown = "\n".join(_typed(step) for step in steps)
+    why = "; ".join(dict.fromkeys(step.why for step in steps if step.why))
+    expect = "\n".join(step.expect for step in steps if step.expect is not None)
+    is_claim = any(step.expect is not None for step in steps)
+    return Step(name, Action.ASK, shown, f"on {place}: {why or name}", 0, expect=expect if is_claim else None)
+
+
+def _typed(step: Step) -> str:
+    if step.expect is None:
+        return step.command
+    printed = "\n".join(f"# {line}" for line in step.expect.splitlines()) or "# nothing"
+    return f"{step.command}\n# which has to print:\n{printed}"
+
+
+def _commands(action: ActionDef, verb: Action, name: str, frame: Frame, host: str) -> list[Step]:
     steps = []
     reader = _reader(action.readers[0], frame) if action.readers else None
     for i, command in enumerate(action.commands, start=1):
@@ -196,6 +230,7 @@ def steps_of(action: ActionDef, verb: Action, name: str, frame: Frame) -> list[S
                 command=shell_text(command.text, frame),
                 why=command.why,
                 timeout=_seconds(timeout),
+                host=host,
                 expect=None if command.expect is None else filled(command.expect, frame),
                 reader=reader if i == len(action.commands) else None,
             )

@@ -7,7 +7,7 @@ than once. All together it fails if it fails anywhere, else it cannot be told if
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -72,9 +72,11 @@ class Drawn:
 def trials_of(db: Path, run: str | None) -> Trials:
     """The trials of a run, or of the one that was worked on last. Raises RunError."""
     runs = run_query(
-        db, "SELECT run, experiment, title, repeat FROM runs ORDER BY last_session DESC NULLS LAST, run DESC"
+        db,
+        "SELECT run, experiment, title, repeat, plan, part FROM runs ORDER BY last_session DESC NULLS LAST, run DESC",
     ).rows
-    known = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat in runs}
+    known = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat, *_ in runs}
+    parts = {str(name): (plan, part) for name, *_, plan, part in runs if part is not None}
     if not known:
         raise RunError(f"{db} holds no run", f"zlang ingest DIR --db {db}")
     name = next(iter(known)) if run is None else Path(run).name
@@ -91,7 +93,18 @@ def trials_of(db: Path, run: str | None) -> Trials:
     metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, column(path))}
     schema = str(catalogue[0][4]) if catalogue else experiment
     times = repeat if isinstance(repeat, int) else 1
-    return Trials(db, name, experiment, title, times, schema, factors, {**trial, **metrics}, frozenset(metrics))
+    measured = ({**trial, **metrics}, frozenset(metrics), _other_parts(parts, name))
+    return Trials(db, name, experiment, title, times, schema, factors, *measured)
+
+
+def _other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
+    """The latest run of each other host of the same plan, where a run is that of one host; the latest come first."""
+    plan, own = parts.get(run, (None, None))
+    latest: dict[object, str] = {}
+    for other, (of, part) in parts.items():
+        if of == plan and part != own:
+            latest.setdefault(part, other)
+    return tuple(latest.values())
 
 
 def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
@@ -183,7 +196,9 @@ def _words(trials: Trials) -> clauses.Words:
         words = [] if sort in DIMENSION_OF else [str(level) for (level,) in run_query(trials.db, levels).rows]
         columns.append(clauses.column_of_results(str(name), str(path), str(sort), words))
     kinds = run_query(
-        trials.db, "SELECT DISTINCT direction || '_' || kind FROM histograms WHERE run = ?", [trials.run]
+        trials.db,
+        "SELECT DISTINCT direction || '_' || kind FROM histograms WHERE list_contains(?, run)",
+        [[trials.run, *trials.others]],
     ).rows
     histograms = frozenset(str(name) for (name,) in kinds) & frozenset(DISTRIBUTIONS)
     measured = trials.measured | frozenset(ALWAYS)

@@ -30,7 +30,8 @@ _ALMOST = 1 - 1e-12
 class Trials:
     """One run's trials in a database, and what their columns are called and measured in.
 
-    `factors` are by path, `metrics` by name, with what every trial has beside those that were `measured`.
+    `factors` are by path, `metrics` by name, with what every trial has beside those that were `measured`. `others` are
+    the runs of the other hosts of its plan, each with its part of the trials.
     """
 
     db: Path
@@ -42,11 +43,13 @@ class Trials:
     factors: dict[str, tuple[str, str]]
     metrics: dict[str, tuple[str, str]]
     measured: frozenset[str]
+    others: tuple[str, ...] = ()
 
     @property
     def rows(self) -> str:
         """What to select from."""
-        return f"(SELECT * FROM {quoted(self.schema)}.all_trials WHERE run = {literal(self.run)})"
+        runs = ", ".join(map(literal, (self.run, *self.others)))
+        return f"(SELECT * FROM {quoted(self.schema)}.all_trials WHERE run IN ({runs}))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,12 +168,15 @@ class Left:
 class Ask:
     """A person has to do something before the run goes on; who watches sets `is_done`, or the run stops.
 
-    `is_stopped` tells whether there is a wish to stop, so that nobody need be waited for.
+    `typed` is what they can type for it elsewhere. `is_stopped` tells whether there is a wish to stop, so that nobody
+    need be waited for. What is only `told` nobody waits for.
     """
 
     text: str
     is_stopped: Callable[[], bool]
     is_done: bool = False
+    typed: str = ""
+    is_told: bool = False
 
 
 Event = Recorded | Outcome | Left | Ask

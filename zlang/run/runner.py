@@ -334,7 +334,7 @@ class _Run:
         self._state = self._state.spoil((setup.key,))
         out = self._places.pop(setup.signature, None) or ("" if self._is_lost else self._new_place(setup))
         for step in setup.unmake:
-            failure = yield from self._attempted(step, out)
+            failure = yield from self._attempted(step, out, is_told=True)
             if failure:
                 return failure
         yield self._record(Unmade(self._now(), setup.key, setup.signature))
@@ -371,26 +371,27 @@ class _Run:
 
     # Commands
 
-    def _attempted(self, step: Step, out: str) -> Generator[Event, None, _Failure | None]:
-        rc = yield from self._command(step, out)
+    def _attempted(self, step: Step, out: str, *, is_told: bool = False) -> Generator[Event, None, _Failure | None]:
+        rc = yield from self._command(step, out, is_told=is_told)
         return _Failure(out, step, rc) if rc != 0 else None
 
-    def _command(self, step: Step, out: str) -> Generator[Event, None, int]:
+    def _command(self, step: Step, out: str, *, is_told: bool = False) -> Generator[Event, None, int]:
         self._check()
         yield self._record(Start(self._now(), step.name, out))
         if step.action is Action.ASK:
-            rc = yield from self._ask(step)
+            rc = yield from self._ask(step, is_told=is_told)
         else:
             rc = self._executor.run(step, self._directory(out), self._stop, keep=not self._is_lost)
         yield self._record(End(self._now(), step.name, out, rc))
         self._check()
         return rc
 
-    def _ask(self, step: Step) -> Generator[Event, None, int]:
-        ask = Ask(step.why, lambda: self._stop.pending)
+    def _ask(self, step: Step, *, is_told: bool) -> Generator[Event, None, int]:
+        typed = f"RUN={self._folder.name}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
+        ask = Ask(step.why, lambda: self._stop.pending, typed=typed, is_told=is_told)
         yield ask
         self._check()
-        if not ask.is_done:
+        if not (ask.is_done or is_told):
             raise _Unanswered(step.why)
         return 0
 

@@ -46,6 +46,7 @@ TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("replicate", "BIGINT", "", "which repetition of the point"),
     ("number", "BIGINT", "", "place in the plan"),
     ("position", "BIGINT", "", "place in the order in which trials were carried out"),
+    ("host", "VARCHAR", "", "the machine that carried it out, where the program names it"),
     ("block", "BIGINT", "", "block of the design"),
     ("cache", "VARCHAR", "", "protocol by which the caches were treated"),
     ("cache_state", "VARCHAR", "", "state of the cache that was found"),

@@ -211,6 +211,7 @@ class _Run:
         window = self.outcomes.window(attempt.out, (s.name for s in trial.steps if s.action is Action.MEASURE))
         row: dict[str, object] = {
             "run": self.run,
+            "host": trial.host or None,
             "trial": trial.identity,
             "replicate": trial.replicate,
             "number": trial.number,
@@ -354,6 +355,7 @@ class _Run:
             **self.named,
             "title": header.title,
             "plan": header.plan,
+            "part": header.part or None,
             # As text: a seed and a count may be beyond 64 bits, which the writer of JSON does not take.
             "seed": str(header.seed),
             "points": str(header.points),

@@ -67,7 +67,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         connection,
         "runs",
         {
-            "run": "VARCHAR", "experiment": "VARCHAR", "title": "VARCHAR", "plan": "VARCHAR",
+            "run": "VARCHAR", "experiment": "VARCHAR", "title": "VARCHAR", "plan": "VARCHAR", "part": "VARCHAR",
             "seed": "HUGEINT", "points": "HUGEINT", "repeat": "HUGEINT", "planned": "HUGEINT",
             "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT",
             "started": "DOUBLE", "last_session": "DOUBLE", "last_event": "DOUBLE", "finished": "BOOLEAN",

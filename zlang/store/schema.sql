@@ -5,9 +5,9 @@
 
 CREATE TABLE about (key VARCHAR, value VARCHAR);
 
--- One row a run.
+-- One row a run; `part` is the host whose trials of the plan it carried out, where there are several.
 CREATE TABLE runs (
-    run VARCHAR, experiment VARCHAR, title VARCHAR, plan VARCHAR, seed HUGEINT,
+    run VARCHAR, experiment VARCHAR, title VARCHAR, plan VARCHAR, part VARCHAR, seed HUGEINT,
     points HUGEINT, repeat HUGEINT, planned HUGEINT,
     done BIGINT, valid BIGINT, invalid BIGINT,
     started TIMESTAMP, last_session TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT

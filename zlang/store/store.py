@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-VERSION = "2"
+VERSION = "3"
 """Of the tables in schema.sql; it changes when a query that worked would no longer work."""
 
 ALIAS = "zlang_results"

@@ -1,0 +1,106 @@
+"""Plans of several machines: whose a trial is, what each machine's part holds, what is asked of a person elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.diagnostics import Severity
+from zlang.errors import RunError
+from zlang.pipeline import Planned
+from zlang.plan.plan import Action, Setup, Trial
+from zlang.source import Source
+
+TWO = """
+kind tool: resource on host {
+  offers dir = "/tmp/{name}"
+  create { sh "mkdir" } destroy { sh "rmdir" }
+  flush { sh "flush it" } verify cold { sh "is it cold" is "yes" }
+  create freebsd { sh "mkdir with gadget" } requires gadget "get one"
+}
+kind other: workload { needs dir as at run { sh "widget {at.dir}" } requires widget "get one" }
+host a
+host b { platform = freebsd }
+let box = a | b
+tool here on box {}
+other work {}
+shell says { command = "echo 1" | "echo 2" }
+experiment e { on = here  run = says | work  repeat = 2 }
+"""
+FAR = """
+kind tool: resource on host {
+  offers dir = "/tmp/{name}"
+  create { sh "mkdir" { why = "make it" } } destroy { sh "rmdir" { why = "remove it" } }
+  flush { sh "flush it" { why = "flush" } } verify cold { sh "is it cold" is "yes" { why = "cold" } }
+}
+host server
+host one
+host two
+tool here on server {}
+shell says { command = "echo 1"  from = one | two }
+experiment e { on = here  run = says  cache = cold }
+"""
+
+
+def planned(text: str, host: str | None = None) -> Planned:
+    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    assert [finding for finding in checked.findings if finding.code.severity is Severity.ERROR] == []
+    return pipeline.plan(checked, pipeline.choose(checked, None), 1, Overrides(), host)
+
+
+def trials(plan: Planned) -> list[Trial]:
+    return [item for item in plan.plan.items() if isinstance(item, Trial)]
+
+
+def test_the_parts_of_all_hosts_are_the_plan() -> None:
+    whole, a, b = planned(TWO), planned(TWO, "a"), planned(TWO, "b")
+    assert whole.plan.header.hosts == ("a", "b")
+    assert len({plan.plan.header.plan for plan in (whole, a, b)}) == 1
+    assert [plan.plan.header.trials for plan in (whole, a, b)] == [len(trials(plan)) for plan in (whole, a, b)]
+    whose = {trial.number: (trial.identity, trial.host) for trial in trials(whole)}
+    parts = {trial.number: (trial.identity, trial.host) for plan in (a, b) for trial in trials(plan)}
+    assert whose == parts
+    assert {trial.host for trial in trials(a)} == {"a"}
+    # Two machines of which the same is known are two machines.
+    assert not {t.identity for t in trials(a)} & {t.identity for t in trials(b)}
+
+
+def test_a_part_needs_what_is_on_its_host() -> None:
+    a, b = (planned(TWO, host).plan.header.tools for host in "ab")
+    assert "gadget" not in a
+    assert "gadget" in b
+    assert "widget" in a.keys() & b.keys()
+
+
+def test_only_one_machine_can_carry_a_plan_out() -> None:
+    pipeline.require_one_host(planned(TWO, "a"))
+    with pytest.raises(RunError, match="2 hosts: a, b"):
+        pipeline.require_one_host(planned(TWO))
+    with pytest.raises(RunError, match="2 hosts"):
+        pipeline.emit(planned(TWO), "sh")
+    with pytest.raises(RunError, match="no trials on a host `c`"):
+        planned(TWO, "c")
+    pipeline.require_one_host(planned(TWO.replace("let box = a | b", "let box = a")))
+    only = planned(TWO.replace("repeat = 2", "where box == b"))
+    pipeline.require_one_host(only)
+    assert only.plan.header.hosts == ("b",)
+    with pytest.raises(RunError, match="others on no host"):
+        pipeline.require_one_host(planned(TWO.replace("on = here", "on = here | tool {}")))
+
+
+def test_what_is_elsewhere_is_asked_for() -> None:
+    part = planned(FAR, "two")
+    (trial,) = trials(part)
+    assert [(step.action, step.why, step.expect) for step in trial.steps] == [
+        (Action.ASK, "on server: flush", None),
+        (Action.ASK, "on server: cold", "yes"),
+        (Action.MEASURE, "the workload", None),
+    ]
+    (setup,) = [item for item in part.plan.items() if isinstance(item, Setup)]
+    assert [(step.action, step.command) for step in (*setup.make, *setup.unmake)] == [
+        (Action.ASK, "mkdir"),
+        (Action.ASK, "rmdir"),
+    ]
+    hosts = [step.host for trial in trials(planned(FAR)) for step in trial.steps]
+    assert set(hosts) == {"server", "one", "two"}
