@@ -47,26 +47,56 @@ CAPACITY = {
     **{name: name for name in ("compressratio", "dedupratio")},
 }
 """What datasets and pools take, as ZFS calls it, and the name of its metrics without `before_` and `after_`."""
+POOL_RATES = ("pool_read_iops", "pool_write_iops", "pool_read_bw", "pool_write_bw")
+"""Of all pools together."""
+IOSTAT = {
+    "iostat_read_iops": ("r/s", 1), "iostat_write_iops": ("w/s", 1),
+    "iostat_discard_iops": ("d/s", 1), "iostat_flush_iops": ("f/s", 1),
+    "iostat_read_bw": ("rkB/s", 1024), "iostat_write_bw": ("wkB/s", 1024), "iostat_discard_bw": ("dkB/s", 1024),
+    "iostat_read_await": ("r_await", 10**6), "iostat_write_await": ("w_await", 10**6),
+    "iostat_queue": ("aqu-sz", 1), "iostat_busy_ratio": ("util", 1),
+}  # fmt: skip
+"""Of a device: what sysstat calls it, and what that is times for base units."""
+MPSTAT = {
+    f"mpstat_{word}_cpu": word
+    for word in ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
+}
+"""Shares of a processor, and what sysstat calls them."""
+MEMINFO = {
+    "mem_free_bytes": "MemFree", "mem_available_bytes": "MemAvailable", "mem_cached_bytes": "Cached",
+    "mem_buffers_bytes": "Buffers", "mem_dirty_bytes": "Dirty", "mem_writeback_bytes": "Writeback",
+    "mem_slab_bytes": "Slab", "mem_slab_reclaimable_bytes": "SReclaimable",
+}  # fmt: skip
+"""What memory is used for, and what the kernel calls it."""
+_PRESSURE = tuple(f"psi_{of}_{who}_ratio" for of in ("cpu", "io", "irq", "memory") for who in ("some", "full"))
+_VMSTAT = (
+    *(f"vmstat_{column}" for column in ("r", "b", "swpd", "free", "buff", "cache", "inact", "active")),
+    *(f"vmstat_{column}" for column in ("si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st", "gu")),
+)
 _ZFS_CAPACITY = tuple(f"{when}_{name}" for when in ("before", "after") for name in CAPACITY.values())
 OF_READERS: Mapping[str, tuple[str, ...]] = {
     "arcstats": (*ARC_COUNTERS, *ARC_GAUGES, *ARC_RATIOS),
     "diskstats": TOTALS,
     "fio": _FIO,
+    "iostat": tuple(IOSTAT),
+    "meminfo": tuple(MEMINFO),
+    "mpstat": tuple(MPSTAT),
+    "pressure": _PRESSURE,
     "shell": (),
-    "vmstat": (),
+    "vmstat": _VMSTAT,
     "zfs_capacity": _ZFS_CAPACITY,
-    "zpool_iostat": (),
+    "zpool_iostat": POOL_RATES,
 }
 """What each reader can yield, beside what its argument `metrics` asks for; some have samples only."""
 DISTRIBUTIONS = {f"{direction}_{kind}": (direction, kind) for direction in DIRECTIONS for kind in KINDS}
 """Latencies of single operations, of which fio leaves histograms."""
 
 _UNITS = (
-    (re.compile(r"_iops$"), "1/s"),
-    (re.compile(r"_bw$"), "bytes/s"),
-    (re.compile(r"_bytes$"), "bytes"),
-    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$"), "ns"),
-    (re.compile(r"_(cpu|ratio)$"), "%"),
+    (re.compile(r"_iops$|^vmstat_(in|cs)$"), "1/s"),
+    (re.compile(r"_bw$|^vmstat_([sb][io])$"), "bytes/s"),
+    (re.compile(r"_bytes$|^vmstat_(swpd|free|buff|cache|inact|active)$"), "bytes"),
+    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$|^iostat_\w+_await$"), "ns"),
+    (re.compile(r"_(cpu|ratio)$|^vmstat_(us|sy|id|wa|st|gu)$"), "%"),
     (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
 )
 

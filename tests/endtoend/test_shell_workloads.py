@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import pytest
 from command_line import Zlang, left_of
@@ -87,6 +88,54 @@ experiment forever { on = here  run = endless }
     assert "measure: out of time after 1 s" in ended.err
     assert "out of time after" in str(zlang.rows("select why_not from all_trials"))
     assert left_of(zlang.folder().name) == []
+
+
+# On a device of its own, which nobody else reads.
+RAMPED = """
+import fio
+import linux
+import filesystems
+dir here { path = "." }
+loop disk on here { size = 320MiB }
+ext4 volume on disk {}
+file data on volume { size = 64MiB }
+fio reads { rw = randread  bs = 64KiB  direct = on  ramp_time = 2s  runtime = 3s  time_based = on  rate = 40MiB/s }
+experiment ramped {
+  on      = data
+  run     = reads
+  collect = [diskstats {}, iostat {}, mpstat {}, vmstat {}, meminfo {}, pressure {}]
+}
+"""
+
+
+def test_collectors_leave_the_ramp_out(zlang: Zlang) -> None:
+    zlang.run(RAMPED)
+    assert zlang.rows("select problem from problems") == []
+    (trial,) = zlang.rows("select * from trials")
+    rate = number(trial, "read_bytes") / 3
+    seen = zlang.rows(
+        "select metric, source, median(value) as mean, min(second) as first, max(second) as last from samples "
+        "where metric in ('read_bw', 'iostat_read_bw') and starts_with(source, 'loop') and value > 0 group by all"
+    )
+    for metric in ("read_bw", "iostat_read_bw"):
+        means = [(number(row, "mean"), row) for row in seen if row["metric"] == metric]
+        mean, row = min(means, key=lambda pair: abs(pair[0] - rate))
+        # With the start or the ramp in it, it would be less, or there would be samples of other seconds.
+        assert mean == pytest.approx(rate, rel=0.1)
+        assert 0.8 < number(row, "first") < 2
+        assert 1.9 < number(row, "last") < 3.2
+    assert 0 < number(trial, "mpstat_idle_cpu") <= 100
+    assert 0 <= number(trial, "psi_io_some_ratio") <= 100
+    assert number(trial, "vmstat_bi") > 0.9 * rate
+    assert number(trial, "mem_cached_bytes") > 0
+    assert number(trial, "device_read_bytes") > 0.9 * 3 * rate
+
+
+def number(row: Mapping[str, object], name: str) -> float:
+    """A number of the database."""
+    value = row[name]
+    assert isinstance(value, int | float), name
+    return float(value)
 
 
 def test_collectors_leave_samples(zlang: Zlang) -> None:

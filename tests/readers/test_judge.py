@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -70,12 +71,33 @@ def test_fios_reason_is_the_trials(out: Path) -> None:
 
 def test_a_collector_that_failed_is_a_note(out: Path) -> None:
     shutil.copy(samples.DATA / "vmstat.txt", out / "vmstat.out")
+    _say_when(out, 1795235173)
     good = samples.step("vmstat", "vmstat", "vmstat.out", Action.COLLECT)
     bad = samples.step("diskstats", "diskstats", "diskstats.out", Action.COLLECT)
     verdict = judge(samples.trial(good, bad, MEASURE), out, None)
     assert verdict.valid
     assert verdict.notes == ("diskstats: diskstats.out was not written",)
-    assert len(verdict.samples) == 9 * 17
+    assert len(verdict.samples) == 17
+
+
+def test_collectors_are_read_for_what_fio_measured(out: Path) -> None:
+    _say_when(out, 103)
+    (out / "d.out").write_text("".join(f"@ {t}\n8 0 sda {t} 0 {8 * t} 0 0 0 0 0 0 0 0\n\n" for t in range(98, 106)))
+    collector = samples.step("d", "diskstats", "d.out", Action.COLLECT)
+    runtime = judge(samples.trial(MEASURE), out, None).metrics["fio_runtime"]
+    verdict = judge(samples.trial(collector, MEASURE), out, (99.0, 104.0))
+    begin, end = verdict.window or (0, 0)
+    assert (begin, end) == (103 - runtime, 103)
+    assert verdict.metrics["device_reads"] == pytest.approx(runtime)
+    assert all(103 - runtime < sample.t <= 103.5 for sample in verdict.samples)
+    # A clock that is not ours says nothing.
+    assert judge(samples.trial(collector, MEASURE), out, (1.0, 2.0)).window == (1.0, 2.0)
+
+
+def _say_when(out: Path, end: int) -> None:
+    """Let fio have made its report at this second."""
+    report = json.loads((out / "fio.json").read_text())
+    (out / "fio.json").write_text(json.dumps({**report, "timestamp_ms": 1000 * end}, indent=1))
 
 
 def test_two_measurements_with_the_same_names(out: Path) -> None:

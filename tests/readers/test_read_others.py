@@ -1,9 +1,12 @@
-"""The readers of vmstat, /proc/diskstats and of any command's output."""
+"""The readers of vmstat, sysstat, the kernel's tables and of any command's output."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ import reader_samples as samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zlang import metrics
 from zlang.readers import diskstats
 from zlang.readers.reading import Sample
 
@@ -34,7 +38,7 @@ def test_vmstat_without_times_or_in_an_unknown_zone(tmp_path: Path) -> None:
     (tmp_path / "v").write_text("procs ---\n r b us sy\n 1 0 2 3\n 1 0 2 3\n")
     assert samples.read(tmp_path, "vmstat", "v").problems == ("v: its rows have no time (vmstat needs -t)",)
     (tmp_path / "v").write_text("vmstat: error\n")
-    assert samples.read(tmp_path, "vmstat", "v").problems == ("v has no sample",)
+    assert samples.read(tmp_path, "vmstat", "v").problems == ("v has no sample of the measurement",)
     assert samples.read(tmp_path, "vmstat", "none").problems == ("none was not written",)
 
 
@@ -102,6 +106,80 @@ def test_counters_that_wrap_or_begin_again(tmp_path: Path) -> None:
     assert samples.read(tmp_path, "diskstats", "d").problems == ("d has fewer than two snapshots",)
 
 
+# --- sysstat
+
+
+def test_a_real_sysstat_however_it_is_ended(tmp_path: Path) -> None:
+    environment = {**os.environ, "TZ": "UTC", "S_TIME_FORMAT": "ISO", "LC_ALL": "C"}
+    began = time.time()
+    ends = {}
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        for tool, options in (("iostat", "-x -d -t -y"), ("mpstat", "-P ALL")):
+            command = f"date '+@ %s.%N' && exec {tool} -o JSON {options} 1"
+            with (tmp_path / f"{tool}-{ending.name}").open("wb") as out:
+                ends[subprocess.Popen(["sh", "-c", command], stdout=out, env=environment)] = ending
+    time.sleep(2.6)
+    for process, ending in ends.items():
+        process.send_signal(ending)
+        process.wait(10)
+    for path in tmp_path.iterdir():
+        tool, _, ending_name = path.name.partition("-")
+        reading = samples.read(tmp_path, tool, path.name, interval=1)
+        assert reading.problems == ()
+        times = sorted({sample.t - began for sample in reading.samples})
+        assert times == pytest.approx([1, 2], abs=0.5)
+        assert set(reading.metrics) <= set(metrics.of(tool, {}))
+        assert reading.metrics
+        is_whole = path.read_text().count("{") == path.read_text().count("}")
+        assert is_whole == (ending_name == "SIGINT")
+        # What is torn in the middle of a report has one fewer.
+        text = path.read_text()
+        path.write_text(text[: text.rindex('"timestamp"') + 60])
+        assert len({sample.t for sample in samples.read(tmp_path, tool, path.name).samples}) == 1
+
+
+def test_what_iostat_says_of_disks_and_what_stands_on_them(tmp_path: Path) -> None:
+    one = (
+        '{{"disk_device": "{}", "r/s": {}, "w/s": 0.0, "rkB/s": {}, "wkB/s": 0.0, "r_await": {}, "w_await": 0.0, '
+        '"aqu-sz": 1.5, "util": {}}}'
+    )
+    disks = [one.format(*words) for words in (("loop0", 9, 9, 9, 9), ("sda", 10, 40, 1, 20), ("sdb", 30, 60, 5, 70))]
+    report = f'{{"timestamp": "2026-11-21T00:00:01+0000", "disk": [{", ".join(disks)}]}}'
+    # It was begun just before midnight.
+    (tmp_path / "i").write_text(f'@ 1795219199.75\n{{"sysstat": {{"statistics": [{report}')
+    reading = samples.read(tmp_path, "iostat", "i", interval=1)
+    assert reading.problems == ()
+    assert {name: reading.metrics[name] for name in ("iostat_read_iops", "iostat_read_bw", "iostat_busy_ratio")} == {
+        "iostat_read_iops": 40, "iostat_read_bw": 100 * 1024, "iostat_busy_ratio": 70,
+    }  # fmt: skip
+    assert reading.metrics["iostat_read_await"] == pytest.approx((10 * 1 + 30 * 5) / 40 * 1e6)
+    assert "iostat_write_await" not in reading.metrics
+    assert Sample(1795219201.0, "loop0", "iostat_read_iops", 9.0) in reading.samples
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "@ 1\n[]", '@ 1\n{"timestamp": 7}', '@ 1\n{"timestamp": "00:00:01", "disk": 1}']
+)
+def test_what_is_not_sysstats(tmp_path: Path, text: str) -> None:
+    (tmp_path / "i").write_text(text)
+    assert samples.read(tmp_path, "iostat", "i").problems
+
+
+# --- the kernel's other tables
+
+
+def test_pressure_is_of_the_measurement(tmp_path: Path) -> None:
+    line = "/proc/pressure/io:{} avg10=9.00 avg60=9.00 avg300=9.00 total={}\n"
+    (tmp_path / "p").write_text(
+        "".join(f"@ {t}\n{line.format('some', some)}" for t, some in ((10, 0), (11, 5), (12, 250_005), (13, 10**9)))
+    )
+    reading = samples.read(tmp_path, "pressure", "p", (11.0, 12.0))
+    assert reading.metrics == {"psi_io_some_ratio": 25}
+    assert reading.samples == (Sample(12.0, "", "psi_io_some_ratio", 25),)
+    (tmp_path / "p").write_text("@ 1\ngrep: /proc/pressure/*: No such file or directory\n")
+    assert samples.read(tmp_path, "pressure", "p").problems == ("p has no sample of the measurement",)
+
+
 # --- shell
 
 OUTPUT = """[INFO] start
@@ -141,8 +219,8 @@ def test_shell_takes_the_last_match_and_the_path(tmp_path: Path) -> None:
     ],
 )
 def test_shell_says_what_is_not_there(tmp_path: Path, metric: list[str], problem: str) -> None:
-    metrics, problems = _shell(tmp_path, metric)
-    assert metrics == {}
+    found, problems = _shell(tmp_path, metric)
+    assert found == {}
     assert problem in str(problems)
 
 
@@ -153,10 +231,10 @@ def test_shell_time(tmp_path: Path) -> None:
         command = [shell, "sh", "-c"] if shell == "busybox" else [shell, "-c"]
         busy = "i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done"
         subprocess.run([*command, f"sh -c '{busy}'; times > times.txt"], cwd=tmp_path, check=True)
-        metrics, problems = _shell(tmp_path, ["time"], window=window)
+        found, problems = _shell(tmp_path, ["time"], window=window)
         assert problems == ""
-        assert isinstance(metrics, dict)
-        assert 0.01 < metrics["user_s"] + metrics["sys_s"] < 5
+        assert isinstance(found, dict)
+        assert 0.01 < found["user_s"] + found["sys_s"] < 5
     (tmp_path / "times.txt").write_text("0m0.00s 0m0.01s\n1m2.50s 0m0.25s\n")
     assert _shell(tmp_path, ["time"], window=window)[0] == {"elapsed": 2.5, "user_s": 62.5, "sys_s": 0.25}
     (tmp_path / "times.txt").write_text("")

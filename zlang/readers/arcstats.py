@@ -1,24 +1,30 @@
 """Snapshots of the statistics of the ARC, as what it did during the measurement.
 
 In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
-`NAME TYPE VALUE`, as /proc/spl/kstat/zfs/arcstats has them. Out: metrics, from first to last snapshot: how often each
-list and each kind of access was hit, of the L2ARC what went in and out, `arc_hit_ratio` (percent of all accesses;
-those that joined an I/O in flight are no hits), `arc_data_hit_ratio` (of what was asked for, not read ahead), and the
-size at the end; samples of `arc_access_iops`, `arc_miss_iops`, `arc_hit_ratio` and `arc_size_bytes`.
+`NAME TYPE VALUE`, as /proc/spl/kstat/zfs/arcstats has them, or those of `sysctl kstat.zfs.misc.arcstats` (FreeBSD) or
+`kstat -p zfs:0:arcstats` (illumos). Out: metrics, over the window: how often each list and each kind of access was hit,
+of the L2ARC what went in and out, `arc_hit_ratio` (percent of all accesses; those that joined an I/O in flight are no
+hits), `arc_data_hit_ratio` (of what was asked for, not read ahead), and the size at the end; samples of
+`arc_access_iops`, `arc_miss_iops`, `arc_hit_ratio` and `arc_size_bytes`.
 Rule: what a release does not count (`iohits` up to 2.1) is absent; without any access there is no ratio.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from zlang import metrics
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
+from zlang.readers import series
+from zlang.readers.reading import Reading, Sample, Window, text_of
 
-_FIELDS = 3
+_FORMS = (
+    re.compile(r"(\w+)\s+\d+\s+(\d+)"),  # the kernel's table on Linux: NAME TYPE VALUE
+    re.compile(r"kstat\.zfs\.misc\.arcstats\.(\w+)[:=] ?(\d+)"),  # sysctl of FreeBSD
+    re.compile(r"zfs:\d+:arcstats:(\w+)\s+(\d+)"),  # kstat -p of illumos
+)
 _Snapshot = tuple[float, dict[str, int]]
 
 
@@ -27,39 +33,32 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
-    snapshots = list(_snapshots(text))
+    snapshots = [(t, counters) for t, lines in series.snapshots(text) if (counters := dict(_counters(lines)))]
     if len(snapshots) < 2:  # noqa: PLR2004 - a difference needs two
         return Reading(problems=(f"{reader.artefact} has fewer than two snapshots",))
-    samples = tuple(sample for old, new in pairwise(snapshots) for sample in _samples(old, new))
-    return Reading(_metrics(snapshots[0][1], snapshots[-1][1]), samples=samples)
+    changes = list(series.changes(snapshots, window))
+    if not changes:
+        return Reading(problems=(f"{reader.artefact} has no snapshots of the measurement",))
+    added: dict[str, float] = {}
+    for (_, old), (_, new), part in changes:
+        for name, amount in _added(old, new).items():
+            added[name] = added.get(name, 0.0) + part * amount
+    samples = tuple(
+        sample for old, new, _ in changes if series.is_within(window, old[0], new[0]) for sample in _samples(old, new)
+    )
+    return Reading(_metrics(added, changes[-1][1][1]), samples=samples)
 
 
-def _snapshots(text: str) -> Iterator[_Snapshot]:
-    current: _Snapshot | None = None
-    for line in whole_lines(text):
-        words = line.split()
-        try:
-            if words[:1] == ["@"]:
-                if current is not None and current[1]:
-                    yield current
-                current = (float(words[1]), {})
-            elif current is not None and len(words) == _FIELDS:
-                current[1][words[0]] = int(words[2])
-        except (ValueError, IndexError):
-            continue
-    if current is not None and current[1]:
-        yield current
+def _counters(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for line in lines:
+        for form in _FORMS:
+            if found := form.fullmatch(line.strip()):
+                yield found[1], int(found[2])
 
 
-def _metrics(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, float]:
-    added = _added(old, new)
-    found: dict[str, float] = {}
-    for metric, name in metrics.ARC_COUNTERS.items():
-        if name in added:
-            found[metric] = float(added[name])
-    for metric, name in metrics.ARC_GAUGES.items():
-        if name in new:
-            found[metric] = float(new[name])
+def _metrics(added: Mapping[str, float], last: Mapping[str, int]) -> dict[str, float]:
+    found = {metric: added[name] for metric, name in metrics.ARC_COUNTERS.items() if name in added}
+    found |= {metric: float(last[name]) for metric, name in metrics.ARC_GAUGES.items() if name in last}
     for metric, prefix in metrics.ARC_RATIOS.items():
         accesses = _accesses(added, prefix)
         if accesses:
@@ -86,5 +85,5 @@ def _added(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
     return {name: value - old[name] for name, value in new.items() if name in old and value >= old[name]}
 
 
-def _accesses(added: Mapping[str, int], prefix: str) -> int:
+def _accesses(added: Mapping[str, float], prefix: str) -> float:
     return sum(added.get(f"{prefix}{how}", 0) for how in ("hits", "iohits", "misses"))

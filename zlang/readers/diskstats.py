@@ -4,7 +4,7 @@ In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with
 (Documentation/admin-guide/iostats.rst). Out: between successive snapshots samples `read_iops`, `write_iops`, `read_bw`,
 `write_bw` (a sector is 512 bytes whatever the disk's own), `read_await`, `write_await` (ns, where there was I/O),
 `in_flight`, `queue` (mean number in flight) and `util` (percent of the time) for every device that ever did I/O;
-metrics `device_reads`, `device_writes`, `device_read_bytes`, `device_write_bytes`, from first to last snapshot.
+metrics `device_reads`, `device_writes`, `device_read_bytes`, `device_write_bytes`, over the window.
 Rule: the metrics count each byte once. Only whole disks are added up, by their names: not loop, ram, zram, dm-, md, zd,
 bcache, drbd, optical and floppy devices, which stand on others or on memory; and not partitions, which are named like
 another device in the table with a number (`sda1`) or with p and a number (`nvme0n1p1`) behind.
@@ -13,14 +13,15 @@ another device in the table with a number (`sda1`) or with p and a number (`nvme
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from zlang.metrics import TOTALS
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
+from zlang.readers import series
+from zlang.readers.reading import Reading, Sample, Window, text_of
 
 SECTOR = 512
 _NOT_A_DISK = re.compile(r"(loop|ram|zram|dm-|md\d|md_|zd\d|bcache|drbd|sr\d|fd\d|nvme\d+c\d+n)")
@@ -41,7 +42,6 @@ class _Counters(NamedTuple):
 
 
 _COLUMNS = (3, 5, 6, 7, 9, 10, 11, 12, 13)
-_Snapshot = tuple[float, dict[str, _Counters]]
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
@@ -49,23 +49,23 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
-    snapshots = list(_snapshots(text))
+    snapshots = [(t, dict(_counters(lines))) for t, lines in series.snapshots(text)]
     if len(snapshots) < 2:  # noqa: PLR2004 - a rate needs two
         return Reading(problems=(f"{reader.artefact} has fewer than two snapshots",))
     samples: list[Sample] = []
-    totals = [0, 0, 0, 0]
+    totals = [0.0, 0.0, 0.0, 0.0]
     disks = whole_disks({name for _, devices in snapshots for name in devices})
-    for (before, old), (after, new) in pairwise(snapshots):
+    for (before, old), (after, new), part in series.changes(snapshots, window):
         for name, now in new.items():
             change = _change(old[name], now) if name in old else None
             if change is None or not any(now):
                 continue
-            if after > before:
+            if after > before and series.is_within(window, before, after):
                 samples.extend(_rates(name, after, after - before, change))
             if name in disks:
                 amounts = (change.reads, change.writes, change.sectors_read * SECTOR, change.sectors_written * SECTOR)
-                totals = [total + amount for total, amount in zip(totals, amounts, strict=True)]
-    metrics = dict(zip(TOTALS, map(float, totals), strict=True)) if disks else {}
+                totals = [total + part * amount for total, amount in zip(totals, amounts, strict=True)]
+    metrics = dict(zip(TOTALS, totals, strict=True)) if disks else {}
     return Reading(metrics, samples=tuple(samples))
 
 
@@ -81,21 +81,12 @@ def _is_partition(name: str, names: set[str]) -> bool:
     return base in names or (base.endswith("p") and base[:-1] in names and base[-2:-1].isdigit())
 
 
-def _snapshots(text: str) -> Iterator[_Snapshot]:
-    current: _Snapshot | None = None
-    for line in whole_lines(text):
+def _counters(lines: Iterable[str]) -> Iterator[tuple[str, _Counters]]:
+    for line in lines:
         words = line.split()
-        try:
-            if words[:1] == ["@"]:
-                if current is not None:
-                    yield current
-                current = (float(words[1]), {})
-            elif current is not None and len(words) >= _FIELDS:
-                current[1][words[2]] = _Counters._make(int(words[column]) for column in _COLUMNS)
-        except (ValueError, IndexError):
-            continue
-    if current is not None and current[1]:
-        yield current
+        with suppress(ValueError):
+            if len(words) >= _FIELDS:
+                yield words[2], _Counters._make(int(words[column]) for column in _COLUMNS)
 
 
 def _change(old: _Counters, new: _Counters) -> _Counters | None:

@@ -77,7 +77,7 @@ def parse(data: bytes, args: Mapping[str, object], said: str = "", name: str = "
         problems = list(_problems(jobs, args, said))
         if problems:
             return _failed(problems, said)
-        return _reading(jobs)
+        return _reading(jobs, report.get("timestamp_ms"))
     # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], said)
@@ -254,7 +254,8 @@ def _waiting(jobs: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
 # --- metrics
 
 
-def _reading(jobs: list[_Part]) -> Reading:
+def _reading(jobs: list[_Part], written: object) -> Reading:
+    """`written` is when fio made its report, in ms: right after the last job (measured: 6 ms before fio ended)."""
     metrics: dict[str, float] = {}
     latency: list[Histogram] = []
     longest = 0
@@ -264,7 +265,8 @@ def _reading(jobs: list[_Part]) -> Reading:
             longest = max(longest, _direction(direction, parts, metrics, latency))
     metrics["fio_runtime"] = longest / 1000
     _processor(jobs, metrics)
-    return Reading(metrics, (), tuple(latency))
+    end = written / 1000 if isinstance(written, int) else 0.0
+    return Reading(metrics, (), tuple(latency), window=(end - longest / 1000, end) if end and longest else None)
 
 
 def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> int:

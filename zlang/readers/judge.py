@@ -2,7 +2,8 @@
 
 In: the trial, the directory of its attempt, and when it was measured. Out: a `Verdict`.
 Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
-was asked for. A collector that failed loses its samples, not the measurement; that is a note.
+was asked for. A collector that failed loses its samples, not the measurement; that is a note. What collectors saw
+counts for the time in which the load was measured, which fio knows better than the journal: without its start and ramp.
 
 A `VERIFY` step is a check of the caches, unless its name begins with `property`, or the protocol says nothing of their
 state. A cache check prints the number of bytes that are resident, and expects 0 or the whole size; one that prints
@@ -30,16 +31,23 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Verdict:
     latency: list[Histogram] = []
     samples: list[Sample] = []
     notes: list[str] = []
-    for step in trial.steps:
+    measured: list[Window] = []
+    of_load = window
+    # Collectors last: what they saw counts for the time in which the load was measured.
+    for step in sorted(trial.steps, key=lambda step: step.action is Action.COLLECT):
         if step.reader is None:
             continue
-        reading = _read(step, out, window)
+        watches = step.action is Action.COLLECT
+        reading = _read(step, out, of_load if watches else window)
         for name, value in reading.metrics.items():
             metrics[name if name not in metrics else f"{step.name}_{name}"] = value
         latency += reading.latency
         samples += reading.samples
-        found = notes if step.action is Action.COLLECT else why_not
+        found = notes if watches else why_not
         found += [f"{step.reader.name}: {problem}" for problem in reading.problems]
+        if reading.window is not None:
+            measured.append(reading.window)
+            of_load = _within(window, measured)
     return Verdict(
         valid=not why_not,
         why_not="; ".join(why_not),
@@ -49,7 +57,17 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Verdict:
         latency=tuple(latency),
         samples=tuple(samples),
         notes=tuple(notes),
+        window=of_load,
     )
+
+
+def _within(window: Window | None, measured: Sequence[Window]) -> Window | None:
+    """From the first to the last moment that was measured; what a tool says of another time is not believed."""
+    begin, end = min(a for a, _ in measured), max(b for _, b in measured)
+    if window is None:
+        return begin, end
+    begin, end = max(begin, window[0]), min(end, window[1])
+    return (begin, end) if begin < end else window
 
 
 def _read(step: Step, out: Path, window: Window | None) -> Reading:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from zlang.plan.plan import Reader, Step
 
 Window = tuple[float, float]
-"""Start and end of the measurement in seconds since 1970, by the journal."""
+"""Start and end of the measurement in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,16 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one step's artefacts say. `problems` are the reasons why it is no measurement; without any it counts."""
+    """What one step's artefacts say. `problems` are the reasons why it is no measurement; without any it counts.
+
+    `window` is when the load was measured, where the tool knows better than the journal: without start and ramp.
+    """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     latency: tuple[Histogram, ...] = ()
     samples: tuple[Sample, ...] = ()
+    window: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class Verdict:
     """Whether a trial counts, and what was measured.
 
     `why_not` is empty where it counts. `notes` are what went wrong beside the measurement, in the collectors.
+    `window` is the time that samples and the metrics of collectors are of.
     `cache_state` is `cold`, `not cold`, `hot`, `not hot` (or another state that a protocol verifies) or `as_is`.
     """
 
@@ -65,6 +70,7 @@ class Verdict:
     latency: tuple[Histogram, ...]
     samples: tuple[Sample, ...]
     notes: tuple[str, ...] = ()
+    window: Window | None = None
 
 
 Read = Callable[[Path, Reader, Step, Window | None], Reading]

@@ -8,13 +8,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from zlang.readers import arcstats, diskstats, fio, shell, vmstat, zfs_capacity, zpool_iostat
+from zlang.readers import (
+    arcstats,
+    diskstats,
+    fio,
+    meminfo,
+    pressure,
+    shell,
+    sysstat,
+    vmstat,
+    zfs_capacity,
+    zpool_iostat,
+)
 from zlang.readers.reading import Read
 
 READERS: Final[Mapping[str, Read]] = {
     "arcstats": arcstats.read,
     "diskstats": diskstats.read,
     "fio": fio.read,
+    "iostat": sysstat.read_iostat,
+    "meminfo": meminfo.read,
+    "mpstat": sysstat.read_mpstat,
+    "pressure": pressure.read,
     "shell": shell.read,
     "vmstat": vmstat.read,
     "zfs_capacity": zfs_capacity.read,

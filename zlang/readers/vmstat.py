@@ -1,6 +1,7 @@
 """The table that `TZ=UTC LANG=C vmstat -n -t INTERVAL` prints, as samples.
 
-In: the artefact, from procps. Out: samples `vmstat_<column>` at the time printed in the row, which ends the interval.
+In: the artefact, from procps, with a line `@ SECONDS` (when it was begun) before it or without. Args: `interval`, in
+seconds. Out: samples `vmstat_<column>` at the time that the row ends; metrics of the same names, their means.
 Rule: the first row tells of the time since the machine was started and is left out. procps counts memory, swapping and
 blocks in KiB; here they are bytes (per second).
 """
@@ -14,7 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
+from zlang.readers import series
+from zlang.readers.reading import Reading, Window, text_of, whole_lines
 
 _KIB = {"swpd", "free", "buff", "cache", "inact", "active", "si", "so", "bi", "bo"}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -22,36 +24,41 @@ _STAMP = 2  # words of a time: the date and the hour
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The samples of every row but the first."""
+    """The samples of every row but the first, and their means."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
     try:
-        samples = tuple(_samples(text))
+        rows = list(_rows(text, series.interval(reader.args)))
     except ValueError as error:
         return Reading(problems=(f"{reader.artefact}: {error}",))
-    return Reading(samples=samples, problems=() if samples else (f"{reader.artefact} has no sample",))
+    return series.reading(reader.artefact, rows, window)
 
 
-def _samples(text: str) -> Iterator[Sample]:
+def _rows(text: str, interval: float) -> Iterator[series.Row]:
     names: list[str] = []
     zone = ""
+    start: float | None = None
     rows = 0
     for line in whole_lines(text):
         words = line.split()
-        if words[:2] == ["r", "b"]:
+        if start is None and (begun := series.moment(line)) is not None:
+            start = begun
+        elif words[:2] == ["r", "b"]:
             zone, names = words[-1], words[:-1]
         elif names and len(words) == len(names) + _STAMP and _DATE.fullmatch(words[-_STAMP]):
+            if rows:
+                t = _seconds(" ".join(words[-_STAMP:]), zone)
+                near = t if start is None else start + rows * interval
+                values = {f"vmstat_{name}": _amount(name, word) for name, word in zip(names, words, strict=False)}
+                yield series.Row(series.within_second(t, near), interval, values)
             rows += 1
-            if rows > 1:
-                yield from _row(names, words, _seconds(" ".join(words[-_STAMP:]), zone))
         elif names and words and words[0].isdigit() and len(words) == len(names) + 1:
             raise ValueError("its rows have no time (vmstat needs -t)")
 
 
-def _row(names: list[str], words: list[str], t: float) -> Iterator[Sample]:
-    for name, word in zip(names, words, strict=False):
-        yield Sample(t, "", f"vmstat_{name}", float(word) * 1024 if name in _KIB else float(word))
+def _amount(name: str, word: str) -> float:
+    return float(word) * 1024 if name in _KIB else float(word)
 
 
 def _seconds(stamp: str, zone: str) -> float:

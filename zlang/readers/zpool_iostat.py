@@ -1,25 +1,25 @@
 """What `zpool iostat -T u [-H -p] SECONDS` prints, as samples of each pool.
 
-In: the artefact: a line with the seconds since 1970, then a row for each pool, again and again; with -p exact and
-between tabs, without it (zfs-fuse) rounded to three digits with K, M, G, T (of 1024) and headings. Out: samples
-`pool_alloc_bytes`, `pool_free_bytes`, `pool_read_iops`, `pool_write_iops`, `pool_read_bw`, `pool_write_bw`, whose
-source is the pool.
+In: the artefact: a line `@ SECONDS` (when it was begun) or none, then a line with the seconds since 1970 and a row for
+each pool, again and again; with -p exact and between tabs, without it (zfs-fuse) rounded to three digits with K, M, G,
+T (of 1024) and headings. Args: `interval`. Out: samples `pool_alloc_bytes`, `pool_free_bytes`, `pool_read_iops`,
+`pool_write_iops`, `pool_read_bw`, `pool_write_bw`, whose source is the pool; metrics of the last four, the means of all
+pools together.
 Rule: the first report tells of the time since the pool was imported and is left out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from zlang import metrics
 from zlang.plan.plan import Reader, Step
+from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
 
-_METRICS = (
-    *("pool_alloc_bytes", "pool_free_bytes"),
-    *("pool_read_iops", "pool_write_iops", "pool_read_bw", "pool_write_bw"),
-)
+_METRICS = ("pool_alloc_bytes", "pool_free_bytes", *metrics.POOL_RATES)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 
 
@@ -28,8 +28,21 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
-    samples = tuple(_samples(text))
-    return Reading(samples=samples, problems=() if samples else (f"{reader.artefact} has no sample",))
+    wait = series.interval(reader.args)
+    samples = tuple(_samples(text, wait))
+    found = series.means(_sums(samples, wait), window)
+    within = tuple(s for s in samples if series.is_within(window, s.t - wait, s.t))
+    return Reading(found, series.lacking(reader.artefact, found), samples=within)
+
+
+def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.Row]:
+    """What all pools together read and write."""
+    rows: dict[float, dict[str, float]] = {}
+    for sample in samples:
+        values = rows.setdefault(sample.t, {})
+        if sample.metric in metrics.POOL_RATES:
+            values[sample.metric] = values.get(sample.metric, 0.0) + sample.value
+    return (series.Row(t, wait, values) for t, values in rows.items())
 
 
 def amount(word: str) -> float | None:
@@ -38,13 +51,17 @@ def amount(word: str) -> float | None:
     return float(found[1]) * 1024 ** " KMGTPE".index(found[2] or " ") if found else None
 
 
-def _samples(text: str) -> Iterator[Sample]:
-    reports, t = 0, 0.0
+def _samples(text: str, wait: float) -> Iterator[Sample]:
+    reports, t = -1, 0.0
+    start: float | None = None
     for line in whole_lines(text):
         words = line.split("\t") if "\t" in line else line.split()
-        if len(words) == 1 and words[0].isdigit():
-            reports, t = reports + 1, float(words[0])
-        elif reports > 1 and len(words) > len(_METRICS):
+        if start is None and (begun := series.moment(line)) is not None:
+            start = begun
+        elif len(words) == 1 and words[0].isdigit():
+            reports, stamp = reports + 1, float(words[0])
+            t = stamp if start is None else series.within_second(stamp, start + reports * wait)
+        elif reports > 0 and len(words) > len(_METRICS):
             values = [amount(word) for word in words[1 : len(_METRICS) + 1]]
             for metric, value in zip(_METRICS, values, strict=True):
                 if value is not None:

@@ -263,6 +263,7 @@ class _Run:
             ns, counts = [b for b, _ in bins], [c for _, c in bins]
             line = {**own, "valid": verdict.valid, "direction": h.direction, "kind": h.kind}
             self.staging.add("histograms", {**line, "total": sum(counts), "ns": ns, "counts": counts})
+        own["began"] = verdict.window[0] if verdict.window else None
         series: dict[tuple[str, str], tuple[list[float], list[float | str]]] = {}
         for s in verdict.samples:
             times, values = series.setdefault((s.source, s.metric), ([], []))

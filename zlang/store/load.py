@@ -85,8 +85,8 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
     staging.load(
         connection,
         "samples",
-        {**_OWN, "source": "VARCHAR", "metric": "VARCHAR", "t": "DOUBLE[]", "value": "DOUBLE[]"},
-        f"{', '.join(_OWN)}, {_time('unnest(t)')}, source, metric, unnest(value)",
+        {**_OWN, "source": "VARCHAR", "metric": "VARCHAR", "began": "DOUBLE", "t": "DOUBLE[]", "value": "DOUBLE[]"},
+        f"{', '.join(_OWN)}, {_time('unnest(t)')}, unnest(t) - began, source, metric, unnest(value)",
     )
     staging.load(
         connection,

@@ -50,7 +50,7 @@ CREATE VIEW latency AS
 -- Time series of collectors.
 CREATE TABLE samples (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT,
-    t TIMESTAMP, source VARCHAR, metric VARCHAR, value DOUBLE
+    t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE
 );
 
 -- Every command that was carried out, attempts that do not count included.

@@ -1,0 +1,34 @@
+"""Snapshots of /proc/meminfo, as samples and means.
+
+In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
+`NAME: NUMBER kB`. Out: samples `mem_NAME_bytes` and metrics of the same names, their means, for those of
+`metrics.MEMINFO`.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+from zlang import metrics
+from zlang.plan.plan import Reader, Step
+from zlang.readers import series
+from zlang.readers.reading import Reading, Window, text_of
+
+_LINE = re.compile(r"(\w+):\s+(\d+) kB")
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """Each snapshot stands for the time since the one before it."""
+    text = text_of(directory / reader.artefact)
+    if text is None:
+        return Reading(problems=(f"{reader.artefact} was not written",))
+    found = [(t, {name: kib * 1024.0 for name, kib in _amounts(lines).items()}) for t, lines in series.snapshots(text)]
+    rows = [series.Row(after, after - before, values) for (before, _), (after, values) in pairwise(found)]
+    return series.reading(reader.artefact, rows, window)
+
+
+def _amounts(lines: list[str]) -> dict[str, int]:
+    said = {line[1]: int(line[2]) for line in map(_LINE.fullmatch, lines) if line}
+    return {name: said[word] for name, word in metrics.MEMINFO.items() if word in said}

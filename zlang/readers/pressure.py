@@ -1,0 +1,39 @@
+"""Snapshots of /proc/pressure, as the share of the time in which something waited.
+
+In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
+`…/RESOURCE:some avg10=… total=MICROSECONDS`, as `grep -H . /proc/pressure/*` prints them. Out: samples and metrics
+`psi_RESOURCE_some_ratio` (some of the tasks waited) and `psi_RESOURCE_full_ratio` (all did), in percent of the time.
+Rule: they are differences of the totals; the kernel's averages reach back beyond the measurement.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from zlang.plan.plan import Reader, Step
+from zlang.readers import series
+from zlang.readers.reading import Reading, Window, text_of
+
+_LINE = re.compile(r"(?:.*/)?(cpu|io|irq|memory):(some|full) .*total=(\d+)")
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """The shares between snapshots, and over the window."""
+    text = text_of(directory / reader.artefact)
+    if text is None:
+        return Reading(problems=(f"{reader.artefact} was not written",))
+    rows = [
+        series.Row(after, after - before, shares)
+        for (before, old), (after, new), _ in series.changes(_totals(text), window)
+        if after > before
+        and (shares := {name: (new[name] - old[name]) / (after - before) / 1e4 for name in old.keys() & new.keys()})
+    ]
+    return series.reading(reader.artefact, rows, window)
+
+
+def _totals(text: str) -> list[tuple[float, dict[str, int]]]:
+    return [
+        (t, {f"psi_{found[1]}_{found[2]}_ratio": int(found[3]) for line in lines if (found := _LINE.fullmatch(line))})
+        for t, lines in series.snapshots(text)
+    ]

@@ -1,0 +1,129 @@
+"""What collectors leave over time, cut to the window of the measurement.
+
+In: texts of snapshots or reports, and the window. Out: shares of intervals, means, the samples that count.
+Rule: of what was counted over an interval that lies partly outside the window only its share is taken, as if it had
+been even; of a measurement without a window all is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+from zlang.readers.reading import Reading, Sample, Window, whole_lines
+
+_DAY = 86_400
+_WHOLE = 0.9
+"""Of an interval: collectors are begun just before what is measured and ended just after it."""
+T = TypeVar("T")
+
+
+class Row(NamedTuple):
+    """What a tool says of the `seconds` that ended at `t`."""
+
+    t: float
+    seconds: float
+    values: Mapping[str, float]
+
+
+def moment(line: str) -> float | None:
+    """The time in a line `@ SECONDS` (since 1970, with a fraction); None for any other line."""
+    if not line.startswith("@ "):
+        return None
+    try:
+        t = float(line[2:])
+    except ValueError:
+        return None
+    return t if math.isfinite(t) else None
+
+
+def snapshots(text: str) -> Iterator[tuple[float, list[str]]]:
+    """Each snapshot that has lines: its time, from the line `@ SECONDS` before it, and its lines."""
+    t: float | None = None
+    lines: list[str] = []
+    for line in whole_lines(text):
+        if line.startswith("@"):
+            if t is not None and lines:
+                yield t, lines
+            t, lines = moment(line), []
+        elif line:
+            lines.append(line)
+    if t is not None and lines:
+        yield t, lines
+
+
+def share(window: Window | None, before: float, after: float) -> float:
+    """Which part of an interval lies in the window, 0 to 1."""
+    if window is None:
+        return 1.0
+    begin, end = window
+    if after <= before:
+        return 1.0 if begin <= after <= end else 0.0
+    return max(0.0, min(after, end) - max(before, begin)) / (after - before)
+
+
+def changes(
+    found: Iterable[tuple[float, T]], window: Window | None
+) -> Iterator[tuple[tuple[float, T], tuple[float, T], float]]:
+    """Successive snapshots between which there was some of the measurement, and the share of it."""
+    for old, new in pairwise(found):
+        part = share(window, old[0], new[0])
+        if part > 0:
+            yield old, new, part
+
+
+def is_within(window: Window | None, before: float, after: float) -> bool:
+    """Whether a sample of this interval is one of the measurement: all but the edges of the interval lie in it."""
+    return share(window, before, after) >= _WHOLE
+
+
+def means(rows: Iterable[Row], window: Window | None) -> dict[str, float]:
+    """The mean of each metric over the window."""
+    sums: dict[str, float] = {}
+    weights: dict[str, float] = {}
+    for row in rows:
+        weight = row.seconds * share(window, row.t - row.seconds, row.t)
+        for metric, value in row.values.items():
+            sums[metric] = sums.get(metric, 0.0) + weight * value
+            weights[metric] = weights.get(metric, 0.0) + weight
+    return {metric: total / weights[metric] for metric, total in sums.items() if weights[metric] > 0}
+
+
+def reading(artefact: str, rows: Sequence[Row], window: Window | None) -> Reading:
+    """Rows without a source as samples, and their means as metrics of the same names."""
+    samples = tuple(
+        Sample(row.t, "", metric, value)
+        for row in rows
+        if is_within(window, row.t - row.seconds, row.t)
+        for metric, value in row.values.items()
+    )
+    found = means(rows, window)
+    return Reading(found, lacking(artefact, found), samples=samples)
+
+
+def lacking(artefact: str, found: Sized) -> tuple[str, ...]:
+    """What is wrong where nothing was found."""
+    return () if found else (f"{artefact} has no sample of the measurement",)
+
+
+def interval(args: Mapping[str, object]) -> float:
+    """How many seconds lie between two reports of a tool."""
+    asked = args.get("interval")
+    return float(asked) if isinstance(asked, int | float) and asked > 0 else 1.0
+
+
+def within_second(stamp: float, near: float) -> float:
+    """When a report was made that bears a whole second, and was due about `near`.
+
+    Tools that print every so many seconds keep the fraction of the second in which they began, but do not print it.
+    """
+    return min(max(near, stamp), stamp + 1.0)
+
+
+def of_day(stamp: str, near: float) -> float:
+    """The second since 1970 of `HH:MM:SS` (UTC), on the day on which it is nearest to another one."""
+    hours, minutes, seconds = map(int, stamp.split(":"))
+    second = hours * 3600 + minutes * 60 + seconds
+    return second + _DAY * round((near - second) / _DAY)

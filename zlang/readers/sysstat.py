@@ -1,0 +1,107 @@
+"""What `iostat -o JSON -x -d -t` and `mpstat -o JSON` of sysstat print, as samples and means.
+
+In: the artefact: a line `@ SECONDS` (since 1970, when the tool was begun, with a fraction), then the document, whose
+reports bear a whole second of UTC. Args: `interval`, in seconds. Out: of iostat, samples `iostat_…` of each device, and
+metrics of the same names: rates of all whole disks together (of all devices, where there are only others), waiting
+times weighted by the I/O that waited, the busiest device's use. Of mpstat, samples `mpstat_…_cpu` of each processor
+(the source `all`: of all together), metrics of the same names for all together.
+Rule: the document of a tool that was ended by a signal has no end; every whole report counts (measured: 12.6.1 writes
+each report at once, SIGTERM leaves the brackets open, SIGINT closes them).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from zlang import metrics
+from zlang.plan.plan import Reader, Step
+from zlang.readers import series
+from zlang.readers.diskstats import whole_disks
+from zlang.readers.reading import Reading, Sample, Window, text_of
+
+_REPORT = re.compile(r"\{(?=\s*\"timestamp\")")
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+_AWAITED = {"iostat_read_await": "iostat_read_iops", "iostat_write_await": "iostat_write_iops"}
+_Report = Any  # an object of the document: _read says what it must hold
+_Named = Callable[[Mapping[str, Any]], tuple[str, dict[str, float]]]
+
+
+def read_iostat(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """The samples of every device, and what the disks did together."""
+    return _read(directory, reader, window, "disk", _device)
+
+
+def read_mpstat(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """The samples of every processor, and their mean."""
+    return _read(directory, reader, window, "cpu-load", _processor)
+
+
+def _read(directory: Path, reader: Reader, window: Window | None, part: str, named: _Named) -> Reading:
+    text = text_of(directory / reader.artefact)
+    if text is None:
+        return Reading(problems=(f"{reader.artefact} was not written",))
+    start = series.moment(text.partition("\n")[0])
+    if start is None:
+        return Reading(problems=(f"{reader.artefact} does not begin with `@ SECONDS`",))
+    seconds = series.interval(reader.args)
+    samples: list[Sample] = []
+    rows: list[series.Row] = []
+    try:
+        for t, report in _reports(text, start, seconds):
+            parts = dict(named(entry) for entry in report[part])
+            if series.is_within(window, t - seconds, t):
+                samples += (
+                    Sample(t, source, name, value) for source, of in parts.items() for name, value in of.items()
+                )
+            rows.append(series.Row(t, seconds, parts["all"] if "all" in parts else _together(parts)))
+    # A document of another program; one place says that it is not of sysstat's shape.
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Reading(problems=(f"{reader.artefact} is not of sysstat's shape ({type(error).__name__}: {error})",))
+    found = series.means(rows, window)
+    return Reading(found, series.lacking(reader.artefact, found), samples=tuple(samples))
+
+
+def _reports(text: str, start: float, seconds: float) -> Iterator[tuple[float, _Report]]:
+    decoder = json.JSONDecoder()
+    for number, place in enumerate(_REPORT.finditer(text), 1):
+        try:
+            report, _ = decoder.raw_decode(text, place.start())
+        except (ValueError, RecursionError):
+            return
+        near = start + number * seconds
+        clock = _CLOCK.search(report["timestamp"])
+        if clock is None:
+            raise ValueError(f"`{report['timestamp']}` is no time")
+        yield series.within_second(series.of_day(clock[0], near), near), report
+
+
+def _device(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    said = {name: float(entry[column]) * factor for name, (column, factor) in metrics.IOSTAT.items() if column in entry}
+    # Without I/O nothing waited: sysstat prints 0.
+    return entry["disk_device"], {name: v for name, v in said.items() if name not in _AWAITED or said[_AWAITED[name]]}
+
+
+def _processor(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    return str(entry["cpu"]), {name: float(entry[word]) for name, word in metrics.MPSTAT.items() if word in entry}
+
+
+def _together(devices: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    disks = whole_disks(set(devices)) or set(devices)
+    of = [values for name, values in devices.items() if name in disks]
+    found: dict[str, float] = {}
+    for name in metrics.IOSTAT:
+        having = [values for values in of if name in values]
+        if name in _AWAITED and having:
+            weights = [values[_AWAITED[name]] for values in having]
+            found[name] = sum(v[name] * w for v, w in zip(having, weights, strict=True)) / sum(weights)
+        elif having:
+            found[name] = _all(name, (values[name] for values in having))
+    return found
+
+
+def _all(name: str, values: Iterable[float]) -> float:
+    return max(values) if name == "iostat_busy_ratio" else sum(values)
