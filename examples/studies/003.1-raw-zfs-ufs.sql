@@ -1,0 +1,9 @@
+-- 
+select store, round(median(t.read_iops)) as ours_read_iops, any_value(r.value) as theirs_read_iops,
+  round(median(t.write_iops)) as ours_write_iops, any_value(w.value) as theirs_write_iops
+from raw_zfs_ufs.trials as t
+join imported.asm_zfs_ufs as r
+  on lower(r.storage) = t.store and r.metric = 'read_iops' and r.source like 'table%'
+join imported.asm_zfs_ufs as w
+  on lower(w.storage) = t.store and w.metric = 'write_iops' and w.source like 'table%'
+group by all order by ours_read_iops desc
