@@ -10,7 +10,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute bench clean
+.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute bench studies clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -21,6 +21,7 @@ help:
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
 	@echo 'make bench    the programs in bench/'
+	@echo 'make studies  the published studies that can run here (root), and docs/studies.md of what was measured'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
 # -- what is installed
@@ -117,6 +118,12 @@ $(VENV)/atheris.done: $(VENV)/dev.done
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+
+# What was measured stays in STUDIES; it has to be on a disk.
+STUDIES ?= /var/tmp/zlang-studies
+studies: tools $(VENV)/dev.done
+	$(BIN)/python tools/studies.py run $(STUDIES)
+	$(BIN)/python tools/studies.py page $(STUDIES)
 
 clean:
 	rm -rf $(VENV) dist .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
