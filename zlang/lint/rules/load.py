@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import NOTE, WARNING, Found, Rules, size, times
-from zlang.lint.trial import Trial
+from fractions import Fraction
+
+from zlang.check.answers import Clause, Expectation, Term
+from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share, size, times
+from zlang.lint.trial import Thing, Trial
 
 RULES = Rules()
 _SMALL = 65536
+_FULL = Fraction(8, 10)
 
 
 @RULES.add("ZL039", "iodepth-without-async", WARNING)
@@ -132,3 +136,147 @@ def small_transfers(trial: Trial) -> Found | None:
         return None
     message = f"{size(block)} over the network are {times(block / transfer)} requests of {size(transfer)}"
     return Found(behind, ("transfer",), message, "take larger requests, or make their size a factor")
+
+
+@RULES.add("ZL042", "over-capacity", ERROR)
+def over_capacity(trial: Trial) -> Found | None:
+    """Data for which there is no room.
+
+    The layout would end in the middle, and so would the run. Of what a file system keeps for itself nothing is
+    known here, so a file that fits by a little may not fit either.
+
+    ```zexp wrong
+    import fio
+    import filesystems
+
+    dir here { path = "." }
+    loop disk on here { size = 1GiB }
+    ext4 volume on disk
+    file data on volume { size = 2GiB }
+    fio reads { rw = randread }
+    experiment full { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+    import filesystems
+
+    dir here { path = "." }
+    loop disk on here { size = 4GiB }
+    ext4 volume on disk
+    file data on volume { size = 2GiB }
+    fio reads { rw = randread }
+    experiment room { on = data  run = reads  cache = cold }
+    ```
+    """
+    fitting = _held_and_room(trial)
+    if fitting is None or fitting[1] <= fitting[3]:
+        return None
+    holding, held, room, most = fitting
+    message = f"{size(held)} do not fit into `{room.name}`, which has room for {size(most)}"
+    return Found(holding, ("holds",), message, "scale one of the two")
+
+
+@RULES.add("ZL058", "pool-too-full", WARNING)
+def too_full(trial: Trial) -> Found | None:
+    """What is nearly full works in another way.
+
+    The last blocks are looked for longer, and lie apart: Oracle's own advice for ZFS was to stay below 80 %, and
+    OpenZFS looks for the best place instead of the first where less than 4 % are free. If levels differ in how full
+    they are, that is measured too: make it a factor.
+
+    ```zexp wrong
+    import fio
+    import filesystems
+
+    dir here { path = "." }
+    loop disk on here { size = 1GiB }
+    xfs volume on disk
+    file data on volume { size = 900MiB }
+    fio reads { rw = randread }
+    experiment full { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+    import filesystems
+
+    dir here { path = "." }
+    loop disk on here { size = 1GiB }
+    xfs volume on disk
+    file data on volume { size = 512MiB }
+    fio reads { rw = randread }
+    experiment half { on = data  run = reads  cache = cold }
+    ```
+    """
+    fitting = _held_and_room(trial)
+    if fitting is None or not _FULL < fitting[1] / fitting[3] <= 1:
+        return None
+    holding, held, room, most = fitting
+    message = f"{size(held)} fill `{room.name}` to {share(round(held / most, 2))}: near its end it works in another way"
+    return Found(holding, ("holds",), message, f"hold {size(Fraction(_FULL * most // 1))} at most, or make it a factor")
+
+
+def _held_and_room(trial: Trial) -> tuple[Thing, Fraction, Thing, Fraction] | None:
+    """What holds data, how much, and where how much room is; None where some of it vanishes or is not known."""
+    holding, room = trial.having("holds"), trial.having("capacity")
+    if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
+        return None
+    held, most = holding.number("holds"), room.number("capacity")
+    return None if held is None or not most else (holding, held, room, most)
+
+
+@RULES.add("ZL041", "closed-loop-latency", NOTE)
+def closed_loop(trial: Trial) -> Found | None:
+    """A load that waits for slow answers does not see how slow they are.
+
+    Each worker asks for the next operation when one is done. While the device stands still nothing is asked for,
+    and what would have had to wait is missing from the percentiles: this is called coordinated omission. Users who
+    do not wait are served worse than the percentiles say.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment closed {
+      on    = data
+      run   = reads
+      cache = cold
+      table p99(read_clat)
+    }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  rate_iops = 500/s  rate_process = poisson  io_submit_mode = offload }
+    experiment open {
+      on    = data
+      run   = reads
+      cache = cold
+      table p99(read_clat)
+    }
+    ```
+    """
+    run = trial.run
+    if not run.is_not("paced") or run.is_("unclocked") or not any(map(_has_percentile, trial.experiment.clauses)):
+        return None
+    message = (
+        "each operation waits for the one before: what would have come while the device stood still is not counted"
+    )
+    return Found(
+        run, (), message, "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
+    )
+
+
+def _has_percentile(clause: Clause) -> bool:
+    terms = (clause.term,) if isinstance(clause, Expectation) else tuple(one.term for one in clause.measures)
+    return any(_is_percentile(term) for term in terms)
+
+
+def _is_percentile(term: Term) -> bool:
+    return term.op == "percentile" or any(_is_percentile(part) for part in term.terms)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import WARNING, Found, Rules
+from fractions import Fraction
+
+from zlang.lint.rule import WARNING, Found, Rules, size
 from zlang.lint.trial import Thing, Trial
 
 RULES = Rules()
+_ENTRY = 320
+_OF_MEMORY = Fraction(1, 8)
+"""A quarter of the half that the cache takes."""
 
 
 def _second(trial: Trial) -> Thing | None:
@@ -91,3 +96,51 @@ def direct_means_two_things(trial: Trial) -> Found | None:
         return None
     message = f"`{own.name}` has a cache of its own, which going past the page cache may not go past"
     return Found(run, ("uncached",), message, "leave it away, and say `cache = cold`")
+
+
+@RULES.add("ZL034", "ddt-exceeds-ram", WARNING)
+def dedup_table_exceeds_memory(trial: Trial) -> Found | None:
+    """A table of deduplication that does not fit into memory.
+
+    Each block that is written is looked for in a table with an entry for every other, some 320 bytes each. Where it
+    does not fit into the part of the cache that metadata get, each write reads the table from the disks: a study of
+    2011 had 197 IOPS with deduplication and 4,851 without.
+
+    ```zexp wrong
+    import fio
+    import zfs
+
+    host box { ram = 8GiB }
+    dir here on box { path = "." }
+    pool tank on here { size = 2048GiB }
+    dataset work on tank { dedup = on  recordsize = 8KiB }
+    file data on work { size = 1024GiB }
+    fio reads { rw = randread  bs = 8KiB }
+    experiment table_on_disk { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+    import zfs
+
+    host box { ram = 8GiB }
+    dir here on box { path = "." }
+    pool tank on here { size = 2048GiB }
+    dataset work on tank { dedup = on  recordsize = 1MiB }
+    file data on work { size = 512GiB }
+    fio reads { rw = randread  bs = 1MiB }
+    experiment table_in_memory { on = data  run = reads  cache = cold }
+    ```
+    """
+    finding, holding, ram = trial.having("dedups"), trial.having("holds"), trial.fact("ram")
+    if finding is None or holding is None or not finding.is_("dedups") or not isinstance(ram, Fraction):
+        return None
+    held, record = holding.number("holds"), finding.number("record")
+    if held is None or not record or held / record * _ENTRY <= ram * _OF_MEMORY:
+        return None
+    entries = held // record
+    message = (
+        f"{size(held)} in records of {size(record)} are {entries:,} entries of the table that finds equal blocks, some "
+        f"{float(entries * _ENTRY / 2**30):.1f} GiB, and there are {size(ram)} of memory"
+    )
+    return Found(finding, ("dedups",), message, "take larger records")

@@ -46,6 +46,7 @@ def latency_is_not_measured(trial: Trial) -> Found | None:
 
     dir here { path = "." }
     file data on here { size = 1GiB }
+    # allow closed-loop-latency: how long an answer takes while nothing else waits
     fio reads { rw = randread }
     experiment seeing {
       on    = data
@@ -91,6 +92,7 @@ def averages_of_percentiles(trial: Trial) -> Found | None:
 
     dir here { path = "." }
     file data on here { size = 1GiB }
+    # allow closed-loop-latency: how long an answer takes while nothing else waits
     fio reads { rw = randread }
     experiment tails {
       on     = data
