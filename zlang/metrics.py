@@ -82,6 +82,7 @@ OF_READERS: Mapping[str, tuple[str, ...]] = {
     "meminfo": tuple(MEMINFO),
     "mpstat": tuple(MPSTAT),
     "pressure": _PRESSURE,
+    "rounds": ("rounds",),
     "shell": (),
     "vmstat": _VMSTAT,
     "zfs_capacity": _ZFS_CAPACITY,

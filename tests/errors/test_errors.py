@@ -175,7 +175,7 @@ RENDERED = {
     "missing_import": "fio reads { rw = randread }\n",
     "wrong_unit": "import fio\nfio reads { rw = randread  runtime = 4KiB }\n",
     "two_readings": "let size = 4KB\n",
-    "not_allowed": 'import "./lab.zexp"\nexperiment e { on = data  run = reads  cache = warm }\n',
+    "not_allowed": "import fio\nfio reads { rw = sideways }\n",
     "never_closed": 'dir here { path = "."\nlet a = 1\nfile f on here { size = 1MiB }\n',
     "unknown_name": 'import "./lab.zexp"\n\nexperiment e {\n  on  = dta\n  run = reads\n}\n',
     "defined_twice": "let size = 4KiB\nlet other = 5\nlet size = 8KiB\n",

@@ -226,7 +226,9 @@ class _KindBuilder:
         return parts
 
     def _draws(self) -> bool:
-        """Whether it is a workload that draws by a seed, which then is a property of it."""
+        """Whether it draws by a seed, which then is a property of a workload, or is a protocol that has one drawn."""
+        if self.node.role.text == "protocol":
+            return self.draws
         if self.node.role.text != "workload":
             return False
         if "from" not in self.nodes:
@@ -478,6 +480,9 @@ class _KindScope:
             return Expr(span, STRING, lambda frame: frame.instance.key)
         if name == "options":
             return Expr(span, Type(element=STRING), self._options)
+        if name == "workload" and builder.node.role.text == "protocol":
+            builder.draws = True
+            return Expr(span, UNKNOWN, lambda _: ABSENT, member=_rehearsed)
         if name in builder.lists:
             return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
         if name in _CONTEXT:
@@ -593,6 +598,14 @@ def _parent(frame: Any) -> Instance | None:
 def _target(frame: Any) -> Instance | None:
     found: Instance | None = frame.target
     return found
+
+
+def _rehearsed(what: str, where: Span) -> Expr | None:
+    """What a protocol can ask of the workload that will be measured: its commands, each as one text, and its time."""
+    types_of = {"run": STRING, "round": STRING, "timeout": DURATION}
+    if what not in types_of:
+        return None
+    return Expr(where, types_of[what], lambda frame: frame.context.get(f"workload.{what}", ABSENT))
 
 
 def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:

@@ -16,7 +16,7 @@ from zlang.syntax import tree
 _ACTIONS = {
     "machine": (),
     "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify"),
-    "workload": ("run",),
+    "workload": ("run", "round"),
     "collector": ("watch",),
     "treatment": ("apply",),
 }

@@ -31,7 +31,7 @@ from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
 from zlang.plan.plan import Action, Factor, Header, Plan, Scalar, Setup, Step, Trial
-from zlang.plan.setups import Setups, drawn_frame, filled, steps_of
+from zlang.plan.setups import Setups, drawn_frame, filled, rehearsal_frame, steps_of
 from zlang.space import faults, points
 
 _AS_IS = "as_is"
@@ -192,7 +192,7 @@ class _Builder:
         self.setups = Setups(schedule.seed, self.here)
         used = (host for _, host in hosts.used_by(experiment) if host and self.here in {None, host.label})
         self.platform = hosts.platform_of(next(used, None))
-        self.needs: dict[tuple[str, str, str, str], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
+        self.needs: dict[tuple[str, ...], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
         experiment, schedule = self.experiment, self.schedule
@@ -288,7 +288,7 @@ class _Builder:
         carrier = hosts.carrier(cast.workload, cast.on)
         for thing in (cast.workload, *cast.collectors):
             _must_have(thing, carrier)
-        setups, protocol = self.prepared(cast)
+        setups, protocol = self.prepared(cast, slot.replicate)
         frame = cast.frame(self.schedule.seed, slot.replicate)
         steps = (*protocol, *self._watch(cast), *self._measure(frame))
         writes = cast.workload.kind.writes
@@ -322,7 +322,7 @@ class _Builder:
             hint = "treat what the run makes itself"
             raise ProgramError(Code.NOT_SHOWN.at(self.experiment.before.span, message=message, hint=hint))
 
-    def prepared(self, cast: _Cast) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
+    def prepared(self, cast: _Cast, replicate: int = 1) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
         on, protocol = cast.on, cast.protocol
         if on is None:
@@ -333,7 +333,8 @@ class _Builder:
             chain.insert(0, one)
             one = one.parent
         keys = "/".join(instance.key for instance in chain)
-        key = (on.digest, keys, cast.before.digest if cast.before else "", protocol.digest)
+        drawn_for = [cast.identity, str(replicate)] if protocol.kind.draws else []
+        key = (on.digest, keys, cast.before.digest if cast.before else "", protocol.digest, *drawn_for)
         known = self.needs.get(key)
         if known is not None:
             return known
@@ -346,7 +347,10 @@ class _Builder:
             self._may_change(cast.before, on)
         setups = self.setups.of(resources, cast.before)
         self._join(protocol, on)
-        steps = [step for phase in protocol.kind.phases for step in self._phase(phase, protocol, on, resources)]
+        frame = Frame(protocol, on)
+        if protocol.kind.draws:
+            frame = rehearsal_frame(protocol, cast.workload, on, values.digest(str(self.schedule.seed), *drawn_for))
+        steps = [step for phase in protocol.kind.phases for step in self._phase(phase, frame, on, resources)]
         for instance in resources:
             action = hosts.action_of(instance, "verify", "property")
             if action is not None:
@@ -356,13 +360,16 @@ class _Builder:
         self.needs[key] = setups, tuple(steps)
         return self.needs[key]
 
-    def _phase(self, phase: str, protocol: Instance, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
+    def _phase(self, phase: str, frame: Frame, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
         """What a phase of a protocol does: an action of its own, or what each resource knows to do."""
+        protocol = frame.instance
+        assert protocol is not None, "BUG: a phase without a protocol"
+        verb, _, state = phase.partition("_")
         own = hosts.action_of(protocol, phase, at=on)
         if own is not None:
-            yield from self._steps(own, Action.FLUSH, f"{phase}-{protocol.key}", Frame(protocol, on))
+            what = Action.VERIFY if verb == Action.VERIFY else Action.FLUSH
+            yield from self._steps(own, what, f"{phase}-{protocol.key}", frame)
             return
-        verb, _, state = phase.partition("_")
         # To look at a file is to read its inode, so what is beneath is looked at first.
         found = []
         for instance in resources if state else reversed(resources):

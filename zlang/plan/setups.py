@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from zlang import units
 from zlang.check import hosts, values
 from zlang.check.instances import Frame, ground
-from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value
+from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value, Variable
 from zlang.check.texts import shell_text
 from zlang.plan.plan import LOCAL, Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
@@ -185,6 +186,19 @@ def _watched(instance: Instance, asked: set[str]) -> Instance:
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
     """A frame whose seed is drawn from a hash, of 31 bits as fio takes it."""
     return Frame(workload, on, {"seed": Quantity(Fraction(int(drawn[:8], 16) & 0x7FFFFFFF))})
+
+
+def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn: str) -> Frame:
+    """A frame of a protocol that rehearses the workload: its commands, in which `$SEED` stands for the seed."""
+    frame = Frame(workload, on, {"seed": Variable("SEED")})
+    texts: dict[str, Value] = {}
+    for name in ("run", "round"):
+        action = hosts.action_of(workload, name, at=on)
+        steps = _commands(action, Action.MEASURE, name, frame, LOCAL) if action else []
+        texts[f"workload.{name}"] = " && ".join(f"{{\n{step.command}\n}}" for step in steps) or ":"
+        if name == "run":
+            texts["workload.timeout"] = Quantity(Fraction(sum(step.timeout for step in steps)), units.DURATION)
+    return Frame(protocol, on, {**drawn_frame(protocol, on, drawn).context, **texts})
 
 
 def steps_of(action: ActionDef, verb: Action, name: str, frame: Frame, here: str | None) -> list[Step]:

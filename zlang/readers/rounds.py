@@ -1,0 +1,39 @@
+"""The rounds in which a workload was rehearsed until it was steady.
+
+In: the artefact, a line `SECONDS ROUND METRIC VALUE VERDICT…` for each round: when it ended (since 1970, with a
+fraction), its number, what was looked at, and whether that is steady, in words that begin with `steady` or not.
+Out: samples of the metric and of `steady` (1 or 0), whose source is `round N`; the metric `rounds`, how many there
+were.
+Rule: whether the trial counts is said by the protocol's own verification, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from zlang.plan.plan import Reader, Step
+from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
+
+_FIELDS = 5
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """What each round was found to be."""
+    text = text_of(directory / reader.artefact)
+    samples = tuple(_samples(text or ""))
+    if not samples:
+        return Reading(problems=(f"{reader.artefact} has no round",))
+    return Reading({"rounds": float(len({sample.source for sample in samples}))}, samples=samples)
+
+
+def _samples(text: str) -> Iterator[Sample]:
+    for line in whole_lines(text):
+        words = line.split()
+        try:
+            t, source, value = float(words[0]), f"round {int(words[1])}", float(words[3])
+        except (ValueError, IndexError):
+            continue
+        if len(words) >= _FIELDS:
+            yield Sample(t, source, words[2], value)
+            yield Sample(t, source, "steady", float(words[4] == "steady"))
