@@ -7,7 +7,8 @@ below them.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from zlang.run.journal import Standing
     from zlang.run.runner import Selection
     from zlang.store.ingest import Ingested, Progress
-    from zlang.store.query import Result
+    from zlang.store.query import Parameters, Result, Session
+    from zlang.store.saved import Saved
     from zlang.syntax.format import Formatted
 
 DEFAULT_SEED = 1
@@ -318,11 +320,40 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
     return build_database(runs, db, progress)
 
 
-def query(db: Path, sql: str) -> Result:
+def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
     """The answer to a question in SQL. Raises RunError."""
     from zlang.store.query import run_query
 
-    return run_query(db, sql)
+    return run_query(db, sql, parameters)
+
+
+def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[Session]:
+    """A database open for several questions. Raises RunError."""
+    from zlang.store.query import session as opened
+    from zlang.store.store import Access
+
+    return opened(db, Access(write, unsafe))
+
+
+def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
+    """Write an answer as Parquet, and give the number of its rows. Raises RunError."""
+    from zlang.store.query import write_parquet as written
+
+    return written(db, sql, parameters, out, partition)
+
+
+def saved_query(name: str) -> Saved:
+    """The saved query of that name. Raises RunError."""
+    from zlang.store import saved
+
+    return saved.named(name)
+
+
+def saved_queries() -> list[Saved]:
+    """All saved queries, by name."""
+    from zlang.store import saved
+
+    return saved.listed()
 
 
 def summarise(db: Path) -> Summary:

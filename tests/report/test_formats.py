@@ -61,8 +61,23 @@ def test_markdown() -> None:
     )
 
 
+def test_latex() -> None:
+    assert FORMATS["latex"](["bs_%", "x"], [(4096, "a&b\\~\n{1}"), (None, "<^>$#")]) == (
+        "\\begin{tabular}{rl}\n\\toprule\nbs\\_\\% & x \\\\\n\\midrule\n"
+        "4096 & a\\&b\\textbackslash{}\\textasciitilde{} \\{1\\} \\\\\n"
+        " & \\textless{}\\textasciicircum{}\\textgreater{}\\$\\# \\\\\n\\bottomrule\n\\end{tabular}\n"
+    )
+
+
+def test_a_line_of_json_for_each_row() -> None:
+    written = FORMATS["ndjson"](["v"], [(value,) for value, *_ in ODD])
+    assert [json.loads(line)["v"] for line in written.splitlines()][1:] == [expected for *_, expected in ODD[1:]]
+
+
 def test_nothing() -> None:
-    assert [write(["a"], []) for write in FORMATS.values()] == ["a\n", "[]\n", "| a |\n| --- |\n"]
+    written = {name: write(["a"], []) for name, write in FORMATS.items()}
+    assert written["latex"].count("\\\\") == 1
+    assert written == {**written, "csv": "a\n", "json": "[]\n", "ndjson": "", "markdown": "| a |\n| --- |\n"}
 
 
 def test_a_mixed_column_keeps_to_the_left() -> None:

@@ -228,14 +228,48 @@ def ingest(
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="SQL of DuckDB; `-` reads it from standard input", show_default=False)],
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUERY]",
+            help="SQL of DuckDB; `-` reads it from standard input, `@name` is a saved one, `@` lists those",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", metavar="FILE", help="ask what is in a file", show_default=False)
+    ] = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="the value of `$NAME`, such as bs=4KiB; can be repeated"),
+    ] = None,
     db: Database = DATABASE,
-    form: Form = "table",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORMAT", help="table, csv, json, ndjson, markdown, latex or parquet", show_default=True
+        ),
+    ] = "table",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="write the answer there", show_default=False)
+    ] = None,
+    partition: Annotated[
+        list[str] | None,
+        typer.Option("--partition", metavar="COLUMN", help="of Parquet: a directory for each level; can be repeated"),
+    ] = None,
+    *,
+    raw: Annotated[bool, typer.Option("--raw", help="plain numbers instead of `4KiB` and `1.2 ms`")] = False,
+    write: Annotated[bool, typer.Option("--write", help="let statements change the database")] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="let statements use files, the network, settings")] = False,
 ) -> None:
-    """Ask the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`."""
-    from zlang.cli import asking
+    """Ask the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`.
 
-    raise typer.Exit(asking.sql(query, db, form))
+    Without a query, on a terminal: many questions, with completion and history.
+    """
+    from zlang.cli import querying
+
+    asked = querying.Asked(form, out, tuple(partition or ()), raw, write, unsafe)
+    raise typer.Exit(querying.sql(query, file, params or (), db, asked))
 
 
 def expect(

@@ -1,4 +1,4 @@
-"""`zlang sql`, `zlang ingest`, and the table that a run ends with."""
+"""`zlang ingest`, and the table that a run ends with."""
 
 from __future__ import annotations
 
@@ -13,35 +13,6 @@ from zlang.report import wording
 
 if TYPE_CHECKING:
     from zlang.report.summary import Column, Estimate, Summary
-    from zlang.store.query import Result
-
-
-def sql(query: str, db: Path, form: str) -> int:
-    """Answer one question."""
-    words.one_of("--format", form, ("table", "csv", "json", "markdown"))
-    result = pipeline.query(db, sys.stdin.read() if query == "-" else query)
-    if form == "table":
-        _table(result)
-    else:
-        from zlang.report.formats import FORMATS
-
-        sys.stdout.write(FORMATS[form](result.columns, result.rows))
-    return 0
-
-
-def _table(result: Result) -> None:
-    from zlang.report.formats import cell
-
-    rows = [[_short(value, cell(value)) for value in row] for row in result.rows]
-    numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
-    draw(result.columns, rows, numeric)
-    print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
-
-
-def _short(value: object, text: str) -> str:
-    if not isinstance(value, float):
-        return text
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:.1f}"  # noqa: PLR2004
 
 
 def draw(columns: tuple[str, ...], rows: list[list[str]], numeric: list[bool]) -> None:

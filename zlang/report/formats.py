@@ -1,4 +1,4 @@
-"""Rows in, text out: CSV, JSON and Markdown.
+"""Rows in, text out: CSV, JSON (also a line for each row), Markdown and LaTeX.
 
 Rule: no value that DuckDB can give stops the output or is silently changed: what a format has no word for is written
 as text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Markdown and null in JSON.
@@ -44,6 +44,23 @@ def as_json(columns: Sequence[str], rows: Rows) -> str:
     return "[" + ",\n ".join(lines) + "]\n"
 
 
+def as_ndjson(columns: Sequence[str], rows: Rows) -> str:
+    """One object a row, each on a line of its own."""
+    objects = ({c: _json(v) for c, v in zip(columns, row, strict=True)} for row in rows)
+    return "".join(orjson.dumps(one).decode() + "\n" for one in objects)
+
+
+def as_latex(columns: Sequence[str], rows: Rows) -> str:
+    """A `tabular` with the rules of booktabs; columns of numbers stand to the right."""
+    kept = [list(row) for row in rows]
+    sides = "".join("r" if _is_numeric([row[n] for row in kept]) else "l" for n in range(len(columns)))
+    lines = [" & ".join(_cell_of_latex(cell(value)) for value in row) + " \\\\\n" for row in kept]
+    head = " & ".join(map(_cell_of_latex, columns)) + " \\\\\n"
+    return (
+        f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{head}\\midrule\n{''.join(lines)}\\bottomrule\n\\end{{tabular}}\n"
+    )
+
+
 def as_markdown(columns: Sequence[str], rows: Rows) -> str:
     """A table of GitHub's Markdown; columns of numbers stand to the right."""
     kept = [list(row) for row in rows]
@@ -56,6 +73,8 @@ def as_markdown(columns: Sequence[str], rows: Rows) -> str:
 FORMATS: Mapping[str, Callable[[Sequence[str], Rows], str]] = {
     "csv": as_csv,
     "json": as_json,
+    "ndjson": as_ndjson,
+    "latex": as_latex,
     "markdown": as_markdown,
 }
 
@@ -126,3 +145,21 @@ def _is_numeric(values: Sequence[object]) -> bool:
 def _cell_of_markdown(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("|", "\\|")
     return escaped.replace("\r\n", "<br>").replace("\n", "<br>").replace("\r", "<br>")
+
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "\n": " ",
+        "\r": " ",
+        **{char: f"\\{char}" for char in "&%$#_{}"},
+    }
+)
+
+
+def _cell_of_latex(text: str) -> str:
+    return text.translate(_LATEX)

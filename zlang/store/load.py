@@ -58,7 +58,17 @@ def everything(
                 f"CREATE VIEW main.{view} AS SELECT * FROM {source} WHERE run IN (SELECT run FROM main.runs "
                 f"WHERE plan IS NOT DISTINCT FROM (SELECT plan FROM main.runs WHERE run = {literal(newest.newest[1])}))"
             )
+        _factors(connection, [c for c in newest.columns.listed() if c.role is Role.FACTOR])
     connection.execute("CHECKPOINT")
+
+
+def _factors(connection: duckdb.DuckDBPyConnection, factors: Sequence[Column]) -> None:
+    for position, one in enumerate(factors, 1):
+        connection.execute(
+            f"INSERT INTO main.factors SELECT {position}, ?, ?, ?, count(DISTINCT {quoted(one.name)}) "
+            f"FROM main.all_trials HAVING count({quoted(one.name)}) > 0",
+            [one.name, one.type, one.unit],
+        )
 
 
 def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +21,11 @@ from zlang.store import store
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     import duckdb
+
+
+Parameters = Sequence[object] | Mapping[str, object]
+"""Values of `?`, or by name of `$name`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +49,112 @@ _UNKNOWN_SCHEMA = (re.compile(r'schema "(?P<name>[^"]*)" does not exist'),)
 _UNKNOWN_FUNCTION = re.compile(r"(?:Scalar|Aggregate|Table|Macro)? ?Function with name (?P<name>\S+) does not exist")
 
 
-def run_query(db: Path, sql: str, parameters: Sequence[object] = ()) -> Result:
-    """The answer to one question (of several statements, to the last)."""
-    import duckdb
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A column that can be asked for: the schema and table it is in, what it is, in which unit."""
 
-    with store.reading(db) as connection:
+    schema: str
+    table: str
+    name: str
+    role: str
+    type: str
+    unit: str
+
+
+class Session:
+    """A database that is open for questions."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def ask(self, sql: str, parameters: Parameters = ()) -> Result:
+        """The answer to one question (of several statements, to the last); Ctrl-C ends it. Raises RunError."""
+        import duckdb
+
+        answers: list[Result | duckdb.Error | None] = []
+        # A query that a signal ends in the thread that waits for it can leave DuckDB 1.5 hanging at the next one.
+        thread = threading.Thread(target=lambda: answers.append(self._answer(sql, parameters)), daemon=True)
+        thread.start()
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            self._connection.interrupt()
+            thread.join()
+            raise
+        answer = answers[0]
+        if answer is None:
+            raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
+        if isinstance(answer, duckdb.Error):
+            raise RunError(store.first_line(answer), _hint(self._connection, str(answer))) from answer
+        return answer
+
+    def _answer(self, sql: str, parameters: Parameters) -> Result | duckdb.Error | None:
+        import duckdb
+
         try:
             # DuckDB's stubs do not say that a query without a statement has no answer.
-            answer: duckdb.DuckDBPyConnection | None = connection.execute(sql, list(parameters))
+            answer: duckdb.DuckDBPyConnection | None = self._connection.execute(sql, parameters or None)
             if answer is None:
-                raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
+                return None
             described = answer.description or []
             rows = tuple(answer.fetchall())
         except duckdb.Error as error:
-            raise RunError(store.first_line(error), _hint(connection, str(error))) from error
+            return error
         return Result(_distinct(d[0] for d in described), tuple(str(d[1]) for d in described), rows)
+
+    def columns(self) -> list[Named]:
+        """Every column of every table, with what the catalogue says of it."""
+        rows = self.ask(
+            "WITH newest AS (SELECT experiment FROM main.runs ORDER BY last_session DESC, run DESC LIMIT 1), "
+            'known AS (SELECT "schema" AS place, name, role, type, unit FROM main.columns UNION ALL '
+            "SELECT 'main', name, role, type, unit FROM main.columns JOIN newest USING (experiment)) "
+            "SELECT i.table_schema, i.table_name, i.column_name, coalesce(k.role, ''), coalesce(k.type, ''), "
+            "coalesce(k.unit, '') FROM information_schema.columns i LEFT JOIN known k ON k.place = i.table_schema "
+            "AND k.name = i.column_name AND i.table_name IN ('trials', 'all_trials') "
+            "WHERE i.table_catalog = current_database() ORDER BY i.table_schema, i.table_name, i.ordinal_position"
+        ).rows
+        return [Named(*map(str, row)) for row in rows]
+
+    def levels(self, factor: str) -> list[str]:
+        """The levels of a factor of `trials`, as they are compared with."""
+        name = store.quoted(factor)
+        found = self.ask(f"SELECT DISTINCT {name} FROM all_trials WHERE {name} IS NOT NULL ORDER BY 1 LIMIT 100").rows
+        return [store.literal(level) if isinstance(level, str) else str(level) for (level,) in found]
+
+
+@contextmanager
+def session(db: Path, access: store.Access = store.LOCKED) -> Iterator[Session]:
+    """A database open for several questions. Raises RunError."""
+    with store.reading(db, access) as connection:
+        yield Session(connection)
+
+
+def run_query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
+    """The answer to one question (of several statements, to the last)."""
+    with session(db) as one:
+        return one.ask(sql, parameters)
+
+
+def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
+    """Write an answer as Parquet: a file, or a directory of them by the levels of some columns. Gives its rows.
+
+    Raises RunError, also where `out` is there already.
+    """
+    if out.exists():
+        raise RunError(f"{out} is there already", "remove it, or name another with --out")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".zlang-", dir=out.absolute().parent) as scratch:
+            made = Path(scratch) / "data"
+            by = f", PARTITION_BY ({', '.join(map(store.quoted, partition))})" if partition else ""
+            with session(db, store.Access(directory=Path(scratch))) as one:
+                query = sql.strip().rstrip(";")
+                copy = f"COPY ({query}\n) TO {store.literal(str(made))} (FORMAT parquet{by})"
+                written = one.ask(copy, parameters).rows
+            made.rename(out)
+    except OSError as error:
+        raise RunError(f"cannot write {out}: {error.strerror}", "name another with --out") from None
+    count = written[0][0]
+    return count if isinstance(count, int) else 0
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
@@ -82,7 +179,7 @@ def _hint(connection: duckdb.DuckDBPyConnection, message: str) -> str:
     if "pytz" in message:
         return "times with a time zone cannot be shown: write ::TIMESTAMP behind it"
     if "disabled by configuration" in message or "locked" in message or "read-only" in message:
-        return "a query can only read the results"
+        return "a query can only read the results; --write and --unsafe let it do more"
     return ""
 
 

@@ -32,6 +32,9 @@ CREATE TABLE columns (
     type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR
 );
 
+-- The factors of `main.trials` that have a level there.
+CREATE TABLE factors (position BIGINT, name VARCHAR, type VARCHAR, unit VARCHAR, levels BIGINT);
+
 -- One row a trial, replicate and metric, also of trials that do not count; `metrics` holds those that do.
 CREATE TABLE all_metrics (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, metric VARCHAR, value DOUBLE

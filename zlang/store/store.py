@@ -7,6 +7,7 @@ alike on DuckDB 1.5 and 2; what 2 does otherwise is evened out here.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ VERSION = "3"
 
 ALIAS = "zlang_results"
 """The database's catalog name while we have it open; not the file's, which could be that of an experiment."""
+
+_FACTORS = "SET VARIABLE factors = (SELECT coalesce(list(name ORDER BY position), []) FROM main.factors)"
+"""`COLUMNS` takes no subquery, but a variable."""
 
 _MAGIC = (8, b"DUCK")  # https://duckdb.org/docs/stable/internals/storage: magic bytes after the checksum of the header
 
@@ -49,16 +53,35 @@ def create(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What statements may do: `write` to the database, leave it (`unsafe`), or only write below one directory."""
+
+    write: bool = False
+    unsafe: bool = False
+    directory: Path | None = None
+
+
+LOCKED = Access()
+
+
 @contextmanager
-def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The database, read-only and locked: no statement reaches a file, the network or a setting."""
-    connection = _opened(path)
+def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database: read-only and locked, so that no statement reaches a file, the network or a setting.
+
+    The variable `factors` lists the names of all factors: `columns(getvariable('factors'))`.
+    """
+    connection = _opened(path, write=access.write)
     try:
         found = format_of(connection)
         if found != VERSION:
             raise _not_ours(path) if found is None else _other_version(path, found)
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        connection.execute(_FACTORS)
+        if not access.unsafe:
+            if access.directory is not None:
+                connection.execute(f"SET allowed_directories = [{literal(f'{access.directory.absolute()}/')}]")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
         yield connection
     finally:
         connection.close()
@@ -98,7 +121,7 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__).strip()
 
 
-def _opened(path: Path) -> duckdb.DuckDBPyConnection:
+def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     if not path.is_file():
@@ -107,7 +130,8 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
         raise _not_ours(path)
     connection = _connection(path.absolute().with_name(path.name + ".tmp"))
     try:
-        connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {ALIAS} (READ_ONLY, TYPE duckdb)")
+        mode = "READ_WRITE" if write else "READ_ONLY"
+        connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {ALIAS} ({mode}, TYPE duckdb)")
         connection.execute(f"USE {ALIAS}")
     except duckdb.Error as error:
         connection.close()

@@ -1,0 +1,126 @@
+"""The conversation with the results: what is typed, what is said, and what is completed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.input.defaults import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from run_folders import MakeRun, factor
+
+from zlang import pipeline
+from zlang.cli import repl
+from zlang.cli.querying import Asked
+from zlang.errors import RunError
+from zlang.store.ingest import ingest
+from zlang.store.query import session
+
+pytestmark = pytest.mark.usefixtures("told")
+
+FACTORS = (factor("bs", "size"), factor("rw", "word"))
+
+
+@pytest.fixture
+def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
+    run = make_run(factors=FACTORS)
+    for n, rw in enumerate(("read", "randread")):
+        run.measured(f"p{n}", 1, {"bs": 4096, "rw": rw}, '{"metrics": {"read_iops": 1234.5, "read_clat_p99": 1500000}}')
+    run.done()
+    ingest(runs, db)
+    return db
+
+
+Say = Callable[[str], tuple[str, str]]
+
+
+@pytest.fixture
+def say(built: Path, capsys: pytest.CaptureFixture[str]) -> Say:
+    """Type something, then Ctrl-D; what comes on standard output and error."""
+
+    def typed(text: str) -> tuple[str, str]:
+        asked = Asked("table", None, (), raw=False, write=False, unsafe=False)
+        with create_pipe_input() as source:
+            source.send_text(text + "\x04")
+            assert repl.converse(built, asked, source, DummyOutput()) == 0
+        said = capsys.readouterr()
+        return said.out, said.err
+
+    return typed
+
+
+def test_a_statement_of_several_lines_is_answered_with_units(say: Say) -> None:
+    out, err = say("select bs, read_clat_p99\rfrom trials\r where rw = 'read';\r")
+    assert out.split()[-3:] == ["4KiB", "1.5", "ms"]
+    assert "1 row" in err
+
+
+def test_an_empty_line_ends_a_statement_and_raw_shows_numbers(say: Say) -> None:
+    assert "1500000" in say(".raw\rselect read_clat_p99 from trials\r\r")[0].replace(",", "")
+
+
+def test_a_mistake_is_answered_and_the_conversation_goes_on(say: Say) -> None:
+    out, err = say("select red_iops from trials;\r.tabels\rselect 7 as seven;\r@runs\r")
+    assert "`read_iops`" in err
+    assert "`.tables`" in err
+    assert "seven" in out
+    assert "quickstart" in out
+
+
+def test_ctrl_c_drops_what_was_typed(say: Say) -> None:
+    out, _ = say("select 'dropped'\x03select 'kept';\r")
+    assert "kept" in out
+    assert "dropped" not in out
+
+
+def test_commands(say: Say) -> None:
+    out, err = say(".tables\r.describe trials\r.help\r.queries\r.quit\rselect 'never';\r")
+    assert "quickstart.trials" in out
+    assert "read_clat_p99  metric  number  ns" in out
+    assert "@medians" in out
+    assert "never" not in out
+    assert ".describe" in out
+    assert "error" not in err
+
+
+def test_nothing_can_be_written(say: Say, built: Path) -> None:
+    before = built.read_bytes()
+    _, err = say("drop view trials;\rset lock_configuration = false;\rcopy trials to 'x.csv';\r")
+    assert err.count("error:") == 3
+    assert built.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "offered"),
+    [
+        ("select read_cl", {"read_clat_p99"}),
+        ("from quickstart.tr", {"trials"}),
+        ("from tri", {"trials", "trial"}),
+        ("select * from trials where rw = ", {"'read'", "'randread'"}),
+        ("where rw in ('read', 'ran", {"'randread'"}),
+        ("where bs = 4", {"4096"}),
+        (".de", {".describe"}),
+        ("@mea", set()),
+        ("@med", {"@medians"}),
+    ],
+)
+def test_completion(built: Path, before: str, offered: set[str]) -> None:
+    with session(built) as one:
+        found = repl.Names(one).get_completions(Document(before), CompleteEvent())
+        assert {completion.text for completion in found} >= offered
+
+
+def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built: Path) -> None:
+    with pipeline.session(built, write=False, unsafe=False) as one:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            one.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
+        assert one.ask("select 1").rows == ((1,),)
+        with pytest.raises(RunError):
+            one.ask("from nowhere")

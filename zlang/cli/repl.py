@@ -1,0 +1,224 @@
+"""A conversation with the results: `zlang sql` on a terminal.
+
+A statement ends with `;` or an empty line; one that begins with `.` or `@` is a line. Ctrl-C ends what is being
+asked, Ctrl-D the conversation. prompt_toolkit is imported here only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from zlang import pipeline
+from zlang.cli import answering, querying, render
+from zlang.errors import RunError
+from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
+
+    from zlang.cli.querying import Asked
+    from zlang.store.query import Named, Session
+
+_COMMANDS = {
+    ".tables": "the tables, with how many columns they have",
+    ".describe": "the columns of a table (`.describe trials`), with their units",
+    ".plot": "draw medians: `.plot read_iops over bs by rw`",
+    ".queries": "the saved queries; ask one by `@name`",
+    ".raw": "show plain numbers, or numbers with their units again",
+    ".help": "this",
+    ".quit": "end",
+}
+_KEYWORDS = (
+    *("select", "from", "where", "group by", "order by", "all", "having", "join", "using", "limit", "distinct", "as"),
+    *("and", "or", "not", "in", "between", "is null", "filter", "over", "partition by", "desc", "with", "union all"),
+    *("count(", "median(", "avg(", "min(", "max(", "sum(", "stddev(", "quantile_cont(", "ln(", "corr("),
+)
+_AFTER_FACTOR = re.compile(
+    r"(?P<factor>\w+)\s*(?:=|<>|!=|[<>]=?|in\s*\((?:[^()]*,)?)\s*(?P<begun>'?[^\s',()=<>]*)$", re.IGNORECASE
+)
+_WORD = re.compile(r"(?:^\s*[@.])?\w*$")
+
+
+class Names(Completer):
+    """Completes tables, columns, functions and commands; behind a factor, its levels."""
+
+    def __init__(self, session: Session) -> None:
+        columns = session.columns()
+        self._session = session
+        self._factors = {one.name for one in columns if one.role == "factor"}
+        self._levels: dict[str, list[str]] = {}
+        schemas = {one.schema for one in columns}
+        tables = {one.table if one.schema == "main" else f"{one.schema}.{one.table}" for one in columns}
+        self._names = [*sorted({one.name for one in columns}), *sorted(tables), *sorted(schemas - {"main"}), *_KEYWORDS]
+        self._saved = [f"@{one.name}" for one in pipeline.saved_queries()]
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
+        """What can stand where the cursor is."""
+        before = document.text_before_cursor
+        behind = _AFTER_FACTOR.search(before)
+        if behind is not None and behind["factor"] in self._factors:
+            yield from _beginning(behind["begun"], self._of(behind["factor"]))
+            return
+        found = _WORD.search(before)
+        begun = found[0].lstrip() if found else ""
+        if begun[:1] in {".", "@"}:
+            yield from _beginning(begun, _COMMANDS if begun[0] == "." else self._saved)
+        elif begun:
+            yield from _beginning(begun, self._names)
+
+    def _of(self, factor: str) -> list[str]:
+        if factor not in self._levels:
+            self._levels[factor] = self._session.levels(factor)
+        return self._levels[factor]
+
+
+def _beginning(begun: str, words: Iterable[str]) -> Iterator[Completion]:
+    bare = begun.lstrip("'").lower()
+    for word in words:
+        if word.lstrip("'").lower().startswith(bare):
+            yield Completion(word, -len(begun))
+
+
+def converse(db: Path, asked: Asked, source: Input | None = None, target: Output | None = None) -> int:
+    """Answer until the end of input. `source` and `target` stand for the terminal in tests."""
+    with pipeline.session(db, write=asked.write, unsafe=asked.unsafe) as session:
+        names = Names(session)
+        prompt: PromptSession[str] = PromptSession(
+            "zlang> ",
+            completer=names,
+            complete_while_typing=False,
+            history=_history() if source is None else InMemoryHistory(),
+            multiline=True,
+            prompt_continuation="   ..> ",
+            key_bindings=_keys(),
+            input=source,
+            output=target,
+        )
+        print(f"{db}: a statement ends with `;`, .help says more, Ctrl-D ends", file=sys.stderr)
+        talk = _Talk(db, session, raw=asked.raw)
+        while not talk.is_over:
+            try:
+                line = prompt.prompt()
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                break
+            _answer(talk, line.strip())
+    return 0
+
+
+def _answer(talk: _Talk, line: str) -> None:
+    from zlang.diagnostics import ProgramError
+
+    colour = render.is_coloured(sys.stderr)
+    try:
+        talk.answer(line)
+    except RunError as error:
+        print(render.run_error(error, colour=colour), file=sys.stderr)
+    except ProgramError as error:
+        print(render.diagnostic(error.diagnostic, colour=colour), file=sys.stderr)
+    except KeyboardInterrupt:
+        print("cancelled", file=sys.stderr)
+
+
+class _Talk:
+    """What has been agreed on so far, and what each line does."""
+
+    def __init__(self, db: Path, session: Session, *, raw: bool) -> None:
+        self._db = db
+        self._session = session
+        self._raw = raw
+        self.is_over = False
+
+    def answer(self, line: str) -> None:
+        if not line:
+            return
+        if not line.startswith("."):
+            text, given = querying.question(line.rstrip("; \n") if line.startswith("@") else line)
+            known = {} if self._raw else querying.meanings(self._session.columns())
+            querying.print_table(self._session.ask(text, given), known)
+            return
+        command, _, rest = line.rstrip(";").partition(" ")
+        rest = rest.strip()
+        match command:
+            case ".tables":
+                self._tables()
+            case ".describe":
+                self._describe(rest or "trials")
+            case ".plot":
+                answering.plot(rest or None, None, self._db, None)
+            case ".queries":
+                querying.list_saved()
+            case ".raw":
+                self._raw = not self._raw
+                print("numbers are shown as they are" if self._raw else "numbers are shown with their units")
+            case ".help":
+                for name, about in _COMMANDS.items():
+                    print(f"{name:10} {about}")
+            case ".quit" | ".exit":
+                self.is_over = True
+            case _:
+                raise RunError(f"there is no command `{command}`", did_you_mean(command, _COMMANDS) or ".help")
+
+    def _tables(self) -> None:
+        counts: dict[str, int] = {}
+        for one in self._session.columns():
+            name = _full(one)
+            counts[name] = counts.get(name, 0) + 1
+        for name, count in counts.items():
+            print(f"{render.visible(name)}  {count} columns")
+
+    def _describe(self, table: str) -> None:
+        columns = [one for one in self._session.columns() if _full(one) == table]
+        if not columns:
+            known = {_full(one) for one in self._session.columns()}
+            raise RunError(f"there is no table `{table}`", did_you_mean(table, known) or ".tables lists them")
+        for one in columns:
+            print(render.visible("  ".join(part for part in (one.name, one.role, one.type, one.unit) if part)))
+
+
+def _full(one: Named) -> str:
+    return one.table if one.schema == "main" else f"{one.schema}.{one.table}"
+
+
+def _keys() -> KeyBindings:
+    """Enter asks where a statement has ended, and begins a line where it has not."""
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def enter(event: KeyPressEvent) -> None:
+        if has_ended(event.current_buffer.document):
+            event.current_buffer.validate_and_handle()
+        else:
+            event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+def has_ended(document: Document) -> bool:
+    """Whether Enter asks what has been typed."""
+    text = document.text.strip()
+    is_line = text[:1] in {"", ".", "@"}
+    return is_line or text.endswith(";") or not document.current_line.strip()
+
+
+def _history() -> History:
+    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    try:
+        (home / "zlang").mkdir(parents=True, exist_ok=True)
+        (home / "zlang" / "sql_history").touch(mode=0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(home / "zlang" / "sql_history"))

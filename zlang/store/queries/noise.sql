@@ -1,0 +1,6 @@
+-- How much the replicates of each combination differ, the noisiest first
+-- param metric = read_iops
+select columns(getvariable('factors')), count(*) as n, 100 * stddev_samp(value) / avg(value) as "cv %"
+from trials join metrics using (run, trial, replicate)
+where metric = $metric
+group by all order by "cv %" desc nulls last

@@ -1,0 +1,85 @@
+"""Queries that have a name: those of zlang, and the user's own.
+
+In: `@name`. Out: its SQL, with the values of its parameters where none are given. A query is a file `name.sql` in
+`queries/` of the working directory, in the user's configuration, or here; the first one counts. Lines at its head that
+begin with `--` say what it answers; `-- param metric = read_iops` gives a parameter its value.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from zlang import units
+from zlang.errors import RunError
+from zlang.suggest import did_you_mean
+from zlang.units import UnitError
+
+_PARAM = re.compile(r"--\s*param\s+(\w+)\s*=\s*(.*?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A query with a name: what it answers, its SQL, and its parameters' values as they are written."""
+
+    name: str
+    about: str
+    sql: str
+    params: dict[str, str]
+    place: str
+
+
+def listed() -> list[Saved]:
+    """All saved queries, by name."""
+    found: dict[str, Saved] = {}
+    for place, file in _files():
+        name = file.name.removesuffix(".sql")
+        if name not in found:
+            found[name] = _read(name, place, file)
+    return [found[name] for name in sorted(found)]
+
+
+def named(name: str) -> Saved:
+    """The query of that name. Raises RunError."""
+    for place, file in _files():
+        if file.name == f"{name}.sql":
+            return _read(name, place, file)
+    known = sorted({file.name.removesuffix(".sql") for _, file in _files()})
+    raise RunError(f"there is no saved query `@{name}`", did_you_mean(name, known) or "zlang sql @ lists them")
+
+
+def value(text: str) -> object:
+    """What a parameter's value means: `4KiB` is 4096, `90s` 90.0, `70%` 70.0, `'16'` a text."""
+    if len(text) > 1 and text[0] == text[-1] == "'":
+        return text[1:-1]
+    try:
+        quantity = units.parse(text)
+    except UnitError:
+        return {"true": True, "false": False}.get(text, text)
+    amount = quantity.amount * (100 if quantity.dimension == units.SHARE else 1)
+    return int(amount) if amount.denominator == 1 else float(amount)
+
+
+def _files() -> Iterator[tuple[str, Traversable]]:
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    places: list[tuple[str, Traversable]] = [("here", Path("queries")), ("yours", home / "zlang" / "queries")]
+    places.append(("zlang", resources.files(__package__).joinpath("queries")))
+    for said, place in places:
+        if place.is_dir():
+            yield from ((said, file) for file in place.iterdir() if file.name.endswith(".sql"))
+
+
+def _read(name: str, place: str, file: Traversable) -> Saved:
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"the saved query {file} cannot be read: {error}") from None
+    lines = [line.strip() for line in text.splitlines()]
+    about = next((line.removeprefix("--").strip() for line in lines if line.startswith("--")), "")
+    params = {found[1]: found[2] for line in lines if (found := _PARAM.fullmatch(line))}
+    return Saved(name, about, text, params, place)
