@@ -83,3 +83,26 @@ def test_a_pool_of_many_parts_hot_and_a_volume_cold(guest: Guest, carried_out: Z
     carry_out(guest, carried_out, LAYERS, "--experiment", "volume")
     volume = carried_out.rows("select valid, why_not, cache_state from all_trials")
     assert [True, "", "cold"] in [list(row.values()) for row in volume]
+
+
+ON_DEVICES = """
+import filesystems
+import fio
+import zfs
+
+dir here { path = "/var/tmp/here" }
+loop disks on here { size = 96MiB  count = 4  allocation = sparse }
+pool tank on disks { layout = mirror  log = stripe(1)  cache = 1  ashift = 12 }
+dataset volume on tank { recordsize = 8KiB }
+file data on volume { size = 2MiB }
+fio reads { rw = randread  bs = 8KiB  io_size = 64KiB }
+experiment cold { on = data  run = reads  cache = cold }
+"""
+
+
+def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
+    """What zfs-fuse cannot: each part on a device of its own, exported and imported by its nodes."""
+    carry_out(guest, carried_out, ON_DEVICES)
+    rows = carried_out.rows("select valid, why_not, cache_state, cache_evidence from all_trials")
+    evidence = "0 bytes resident, 0 bytes of data in the ARC"
+    assert [list(row.values()) for row in rows] == [[True, "", "cold", evidence]]
