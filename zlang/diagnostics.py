@@ -101,6 +101,7 @@ class Code(Enum):
 
     TOO_OLD = ("E330", "`{name}` exists since {tool} {since}, and {host} has {has}")
     NO_PLATFORM = ("E331", "`{kind}` has no `{action}` for {platform}")
+    SET_TWICE = ("E332", "`{one}` and `{other}` both set {what}")
 
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")

@@ -141,3 +141,16 @@ def test_the_rules_hold_along_any_way(way: list[tuple[tuple[Setup, ...], set[str
     for unmake in state.teardown():
         state = state.after(unmake)
     assert state == State()
+
+
+def test_what_is_ambient_stands_only_for_those_that_need_it() -> None:
+    def tuned(signature: str, key: str) -> Setup:
+        return Setup(signature, key, None, key, (), (), is_ambient=True)
+
+    quiet, loud = tuned("q1", "quiet"), tuned("l1", "loud")
+    state, words = bring(State(), quiet, POOL, DATA)
+    assert words == ["+q1", "+p1", "+d1"]
+    assert bring(state, quiet, POOL, DATA)[1] == []
+    state, words = bring(state, loud, POOL, DATA)
+    assert words == ["-q1", "+l1"]
+    assert bring(state, POOL, DATA)[1] == ["-l1"]

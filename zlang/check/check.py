@@ -151,7 +151,7 @@ class _Checker:
 
     def _hosts(self, experiment: Experiment) -> None:
         """What is used must be there on its host. To look costs time where things have many forms."""
-        every = (experiment.on, experiment.before, experiment.run, experiment.collect)
+        every = (experiment.on, experiment.with_, experiment.before, experiment.run, experiment.collect)
         reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
         found = [self.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]
         if any(kind and (kind.role == "machine" or hosts.unsupported(kind, PLATFORMS[0])) for kind in found):

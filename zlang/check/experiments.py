@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
-FIELDS = ("on", "before", "run", "cache", "repeat", "design", "collect")
-_ROLES = {"on": ("resource",), "before": ("treatment", "workload"), "run": ("workload",), "collect": ("collector",)}
+FIELDS = ("on", "with", "before", "run", "cache", "repeat", "design", "collect")
+_ROLES = {
+    "on": ("resource",),
+    "with": ("resource",),
+    "before": ("treatment", "workload"),
+    "run": ("workload",),
+    "collect": ("collector",),
+}
 _UNSAID = (("cache", "as_is"), ("design", "full"))
 """What an experiment means that does not say it: nothing is done about caches, all points are measured."""
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
@@ -103,7 +109,9 @@ class Experiments:
             for name, usual in _UNSAID
         )
         self._design(design)
-        choosing = [fields[name] for name in ("on", "before", "run", "collect", "cache") if name in fields]
+        if "with" in fields:
+            self.checker.risks.add(fields["with"].reads)
+        choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
         return Experiment(
@@ -111,6 +119,7 @@ class Experiments:
             node.title,
             node.span,
             fields.get("on"),
+            fields.get("with"),
             fields.get("before"),
             fields["run"],
             cache,
@@ -150,7 +159,7 @@ class Experiments:
         name = item.name.text
         resolved = resolver.typed(item.value, (node.name.text, name), name, wanted)
         if name in _ROLES and not resolved.type.unknown:
-            kinds = (resolved.type.element or NOTHING).kinds if name == "collect" else resolved.type.kinds
+            kinds = resolved.type.kinds | (resolved.type.element or NOTHING).kinds
             for kind_name in sorted(kinds):
                 kind = self.checker.kind_by_name(kind_name)
                 if kind is not None and kind.role not in _ROLES[name]:
@@ -252,6 +261,8 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
         return Type(words=DESIGNS)
     if name == "collect":
         return Type(element=types.ANYTHING_DECLARED)
+    if name == "with":
+        return _OR_NONE | Type(element=types.ANYTHING_DECLARED)
     return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
 

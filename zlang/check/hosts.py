@@ -147,6 +147,27 @@ def known(label: str, facts: Mapping[str, Value]) -> Instance:
     return Instance(library.load().kind(_KIND), label, label, facts, None, is_given=True, digest="")
 
 
+def things_of(value: Value) -> tuple[Instance, ...]:
+    """The declared things that a field of an experiment is at a point: one, a list of them, or none."""
+    return tuple(one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))
+
+
+def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Diagnostic]:
+    """What two of the things that an experiment is carried out with would both set."""
+    known: dict[tuple[str, str], Instance] = {}
+    for thing in things:
+        host = host_of(thing)
+        for offer in thing.kind.offers.values():
+            place = offer.value(Frame(thing))
+            other = known.setdefault((host.key if host else "", values.show(place)), thing)
+            if other is not thing and experiment.with_ is not None:
+                what = place if isinstance(place, str) else values.show(place)
+                finding = Code.SET_TWICE.at(experiment.with_.span, what=what, one=other.label, other=thing.label)
+                for label in (other, thing):
+                    finding = finding.also(label.span, "set here") if label.span else finding
+                yield finding
+
+
 def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:
     """Each thing that an experiment uses, with its host, at the points of `each_choice`."""
     seen: set[tuple[str, ...]] = set()
@@ -185,7 +206,7 @@ def _used_at(experiment: Experiment, point: Anywhere) -> Iterator[tuple[Instance
     workload = experiment.run.value(point)
     origin = workload.origin if isinstance(workload, Instance) else None
     for expr in (experiment.before, experiment.run, experiment.collect):
-        value = expr.value(point) if expr else None
-        for thing in value if isinstance(value, tuple) else (value,):
-            if isinstance(thing, Instance):
-                yield thing, thing.origin or (origin if thing.kind.role == "collector" else None) or host
+        for thing in things_of(expr.value(point) if expr else None):
+            yield thing, thing.origin or (origin if thing.kind.role == "collector" else None) or host
+    for thing in things_of(experiment.with_.value(point) if experiment.with_ else None):
+        yield thing, host_of(thing)

@@ -283,15 +283,17 @@ class FactorDef(Record):
 class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
-    `before` is the treatment that the target gets, `cache` the protocol of its caches: one that was declared, or one
-    of `protocols` by its name. `clauses` are what it asks of its results; `design` says which of the points are
-    measured. `risks` are the factors that decide together whether something can be worked out at a point.
+    `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `cache` the protocol
+    of its caches: one that was declared, or one of `protocols` by its name. `clauses` are what it asks of its
+    results; `design` says which of the points are measured. `risks` are the factors that decide together whether
+    something can be worked out at a point.
     """
 
     name: str
     title: str
     span: Span
     on: Expr | None
+    with_: Expr | None
     before: Expr | None
     run: Expr
     cache: Expr

@@ -569,9 +569,9 @@ settle() {
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
 # NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parent; bases by number, 0 = none;
-# settings by number, with an r if what stands on it has to be laid out again.
+# settings by number, with an r if what stands on it has to be laid out again; a word more, if it holds for the machine.
 setup() {
-  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8"
+  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8 z_ambient_$1=\${9:-}"
   eval "z_place_$1='' z_tries_$1=0"
   case " $z_left " in
     *" $2 "*) z_found="$z_found$2=$1 " ;;
@@ -623,6 +623,19 @@ z_setup_attempt() {
 
 # Make what setups $@ (parents first) stand for, and nothing that is there as it is needed.
 z_bring() {
+  z_keys=' '
+  for z_needed in "$@"; do
+    eval "z_keys=\"\$z_keys\$z_key_$z_needed \""
+  done
+  # shellcheck disable=SC2086
+  z_reverse $z_standing
+  for z_unmaking in $z_reversed; do
+    eval "z_key=\$z_key_$z_unmaking"
+    case $z_keys in
+      *" $z_key "*) continue ;;
+    esac
+    eval "[ -z \"\$z_ambient_$z_unmaking\" ]" || z_unmake "$z_unmaking" || return 1
+  done
   for z_needed in "$@"; do
     eval "z_key=\$z_key_$z_needed"
     case " $z_standing " in

@@ -157,7 +157,7 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
     known = len(numbers.settings)
     settings = [(numbers.setting(setting), setting) for setting in setup.settings]
     words = " ".join(f"{each}{'r' if setting.rewrites else ''}" for each, setting in settings)
-    state = f"{numbers.base(setup.base)} {_quote(words)}"
+    state = f"{numbers.base(setup.base)} {_quote(words)}" + (" ambient" if setup.is_ambient else "")
     lines = [
         f"\n# {what}",
         f"setup {number} {_word(setup.signature)} {numbers.key(setup.key)} {parent} {key} {_quote(what)} {state}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from zlang.check import hosts, values
@@ -135,7 +135,7 @@ def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:
     """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
     builder = _Builder(program, schedule.experiment, schedule)
     experiment = schedule.experiment
-    axes = [axis for expr in (experiment.on, experiment.before) if expr for axis in expr.axes]
+    axes = [axis for expr in (experiment.on, experiment.with_, experiment.before) if expr for axis in expr.axes]
     for point in hosts.each_choice(experiment, axes):
         with suppress(ProgramError):  # said at the point itself, if it is one
             yield from builder.prepared(_cast(experiment, point))[0]
@@ -143,13 +143,14 @@ def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:
 
 @dataclass(frozen=True, slots=True)
 class _Cast:
-    """What a point reaches: what is measured, on what, under which protocol, watched by whom.
+    """What a point reaches: what is measured, on what, with what set meanwhile, under which protocol, watched by whom.
 
     `identity` is the hash of everything that determines the measurement.
     """
 
     workload: Instance
     on: Instance | None
+    with_: tuple[Instance, ...]
     before: Instance | None
     protocol: Instance
     collectors: tuple[Instance, ...]
@@ -172,8 +173,12 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     before = experiment.before.value(point) if experiment.before else None
     target, state = (one if isinstance(one, Instance) else None for one in (on, before))
     decisive = (one.digest if one else "" for one in (workload, target, state))
-    identity = values.digest(*decisive, protocol.digest, *(one.digest for one in collectors))[:12]
-    return _Cast(workload, target, state, protocol, tuple(collectors), identity)
+    with_ = hosts.things_of(experiment.with_.value(point) if experiment.with_ else None)
+    watching = (one.digest for one in collectors)
+    # Without its own word, what is set could be taken for a collector of the same hash.
+    meanwhile = ("with", *sorted(one.digest for one in with_)) if with_ else ()
+    identity = values.digest(*decisive, protocol.digest, *watching, *meanwhile)[:12]
+    return _Cast(workload, target, with_, state, protocol, tuple(collectors), identity)
 
 
 def _called(experiment: Experiment, word: Value) -> Instance:
@@ -236,7 +241,10 @@ class _Builder:
         """The kinds that the experiment can reach, and the machine's."""
         names: set[str] = {"host"}
         experiment = self.experiment
-        every = (experiment.on, experiment.before, experiment.run, experiment.collect, experiment.cache)
+        every = (
+            *(experiment.on, experiment.with_, experiment.before),
+            *(experiment.run, experiment.collect, experiment.cache),
+        )
         exprs = [expr for expr in every if expr is not None]
         for expr in exprs:
             element = expr.type.element
@@ -325,40 +333,48 @@ class _Builder:
     def prepared(self, cast: _Cast, replicate: int = 1) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
         on, protocol = cast.on, cast.protocol
-        if on is None:
+        if on is None and not cast.with_:
             return (), ()
-        chain: list[Instance] = []
-        one: Instance | None = on
-        while one is not None:
-            chain.insert(0, one)
-            one = one.parent
-        keys = "/".join(instance.key for instance in chain)
+        chains = [_chain(one) for one in (*cast.with_, on) if one is not None]
+        keys = " ".join("/".join(instance.key for instance in chain) for chain in chains)
+        digests = "/".join(chain[-1].digest for chain in chains)
         drawn_for = [cast.identity, str(replicate)] if protocol.kind.draws else []
-        key = (on.digest, keys, cast.before.digest if cast.before else "", protocol.digest, *drawn_for)
+        key = (digests, keys, cast.before.digest if cast.before else "", protocol.digest, *drawn_for)
         known = self.needs.get(key)
         if known is not None:
             return known
-        resources = [instance for instance in chain if instance.kind.role == "resource"]
-        for instance in resources:
+        for finding in hosts.set_twice(self.experiment, cast.with_):
+            raise ProgramError(finding)
+        resources = [[one for one in chain if one.kind.role == "resource"] for chain in chains]
+        every = [instance for chain in resources for instance in chain]
+        for instance in every:
             _must_have(instance, hosts.host_of(instance))
-        if cast.before is not None:
-            self._join(cast.before, on)
-            _must_have(cast.before, cast.before.origin or hosts.host_of(on))
-            self._may_change(cast.before, on)
-        setups = self.setups.of(resources, cast.before)
-        self._join(protocol, on)
-        frame = Frame(protocol, on)
-        if protocol.kind.draws:
-            frame = rehearsal_frame(protocol, cast.workload, on, values.digest(str(self.schedule.seed), *drawn_for))
-        steps = [step for phase in protocol.kind.phases for step in self._phase(phase, frame, on, resources)]
-        for instance in resources:
-            action = hosts.action_of(instance, "verify", "property")
-            if action is not None:
-                steps += self._steps(action, Action.VERIFY, f"property-{instance.key}", Frame(instance))
+        meanwhile = resources[: len(cast.with_)]
+        setups = [replace(setup, is_ambient=True) for chain in meanwhile for setup in self.setups.of(chain, None)]
+        steps: list[Step] = []
+        if on is not None:
+            if cast.before is not None:
+                self._join(cast.before, on)
+                _must_have(cast.before, cast.before.origin or hosts.host_of(on))
+                self._may_change(cast.before, on)
+            setups += self.setups.of(resources[-1], cast.before)
+            self._join(protocol, on)
+            frame = Frame(protocol, on)
+            if protocol.kind.draws:
+                drawn = values.digest(str(self.schedule.seed), *drawn_for)
+                frame = rehearsal_frame(protocol, cast.workload, on, drawn)
+            for phase in protocol.kind.phases:
+                steps += self._phase(phase, frame, on, resources[-1])
+        steps += [step for instance in every for step in self._read_back(instance)]
         if len(self.needs) >= _KEPT:
             self.needs.clear()
-        self.needs[key] = setups, tuple(steps)
+        self.needs[key] = tuple(setups), tuple(steps)
         return self.needs[key]
+
+    def _read_back(self, thing: Instance) -> Sequence[Step]:
+        """What compares the properties of a thing that are in force with those that were asked for."""
+        action = hosts.action_of(thing, "verify", "property")
+        return self._steps(action, Action.VERIFY, f"property-{thing.key}", Frame(thing)) if action else ()
 
     def _phase(self, phase: str, frame: Frame, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
         """What a phase of a protocol does: an action of its own, or what each resource knows to do."""
@@ -398,6 +414,11 @@ class _Builder:
 
     def _steps(self, action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
         return steps_of(action, verb, name, frame, self.here)
+
+
+def _chain(thing: Instance) -> list[Instance]:
+    """What a thing stands on, the machine first, and itself."""
+    return [*(_chain(thing.parent) if thing.parent else []), thing]
 
 
 def _must_have(thing: Instance, host: Instance | None) -> None:

@@ -1,8 +1,8 @@
 """Which setups stand, and what has to change before a trial can be measured: `State` + setups needed -> `Change`s.
 
-Rules: two setups of one key never stand at once; nothing is unmade while something stands on it; nothing that stands
-as it is needed, and is not stale, is touched; what can be altered is not made anew. What is shown, what is emitted and
-what is run follow this one algorithm.
+Rules: two setups of one key never stand at once; what is ambient stands only where it is needed; nothing is unmade
+while something stands on it; nothing that stands as it is needed, and is not stale, is touched; what can be altered
+is not made anew. What is shown, what is emitted and what is run follow this one algorithm.
 """
 
 from __future__ import annotations
@@ -67,6 +67,10 @@ class State:
 
     def changes(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
         """Give what has to be done, in order, so that every setup of `needed` (parents first) stands and is fresh."""
+        keys = {setup.key for setup in needed}
+        for unmake in self.teardown():
+            if unmake.setup.is_ambient and unmake.setup.key not in keys:
+                return unmake, *self.after(unmake).changes(needed)
         state = self
         changes: list[Change] = []
         for setup in needed:

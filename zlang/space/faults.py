@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 
+from zlang.check import hosts
 from zlang.check.instances import ground
-from zlang.check.program import Axis, Experiment, FactorDef, Instance, Point, Probe, Symbol
+from zlang.check.program import Axis, Experiment, Expr, FactorDef, Instance, Point, Probe, Symbol
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import points, space
@@ -158,15 +159,21 @@ def _levels(point: Point, needed: Sequence[str]) -> Levels:
     return tuple(point.get(path) for path in needed)
 
 
+def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
+    made_of = (experiment.on, experiment.with_, experiment.before)
+    return (*made_of, experiment.run, experiment.cache, experiment.collect)
+
+
 def _faults(experiment: Experiment, point: Point) -> tuple[Diagnostic, ...]:
     """All that is wrong at a point."""
     probe = Probe(point)
     reached = {}
-    for expr in (experiment.on, experiment.before, experiment.run, experiment.cache, experiment.collect):
+    for expr in _read(experiment):
         try:
             reached[expr] = expr.value(probe) if expr is not None else None
         except ProgramError as error:
             probe.faults.append(error.diagnostic)
+    probe.faults += hosts.set_twice(experiment, hosts.things_of(reached.get(experiment.with_)))
     on, run = reached.get(experiment.on), reached.get(experiment.run)
     if isinstance(run, Instance):
         lacking = unjoined(experiment, run, on if isinstance(on, Instance) else None)

@@ -584,9 +584,9 @@ settle() {
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
 # NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parent; bases by number, 0 = none;
-# settings by number, with an r if what stands on it has to be laid out again.
+# settings by number, with an r if what stands on it has to be laid out again; a word more, if it holds for the machine.
 setup() {
-  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8"
+  eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8 z_ambient_$1=\${9:-}"
   eval "z_place_$1='' z_tries_$1=0"
   case " $z_left " in
     *" $2 "*) z_found="$z_found$2=$1 " ;;
@@ -638,6 +638,19 @@ z_setup_attempt() {
 
 # Make what setups $@ (parents first) stand for, and nothing that is there as it is needed.
 z_bring() {
+  z_keys=' '
+  for z_needed in "$@"; do
+    eval "z_keys=\"\$z_keys\$z_key_$z_needed \""
+  done
+  # shellcheck disable=SC2086
+  z_reverse $z_standing
+  for z_unmaking in $z_reversed; do
+    eval "z_key=\$z_key_$z_unmaking"
+    case $z_keys in
+      *" $z_key "*) continue ;;
+    esac
+    eval "[ -z \"\$z_ambient_$z_unmaking\" ]" || z_unmake "$z_unmaking" || return 1
+  done
   for z_needed in "$@"; do
     eval "z_key=\$z_key_$z_needed"
     case " $z_standing " in
@@ -857,14 +870,14 @@ source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
 {"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":""}}
-{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[]}}
-{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[]}}
+{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false}}
+{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false}}
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":""}}
 {"trial":{"number":2,"identity":"t2","replicate":1,"block":1,"factors":{"bs":8192},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":["data"],"steps":[{"name":"breaks","action":"measure","command":"echo oops >&2; exit 3","why":"a test","timeout":30,"host":"local","expect":null,"reader":null},{"name":"never","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":""}}
 {"trial":{"number":3,"identity":"t3","replicate":1,"block":1,"factors":{"engine":"libaio","direct":true,"ramp":null},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":""}}
-{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}]}}
+{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false}}
 {"trial":{"number":4,"identity":"t4","replicate":1,"block":1,"factors":{"bs":16384},"cache":"as_is","cache_state":"as_is","setups":["p2"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":""}}
-{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}]}}
+{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false}}
 {"trial":{"number":5,"identity":"t5","replicate":1,"block":1,"factors":{"bs":20480},"cache":"as_is","cache_state":"as_is","setups":["p3"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":""}}
 END_OF_PLAN
 

@@ -1,0 +1,148 @@
+"""What an experiment sets is in force in the trials that need it, and restored in any case. Needs root."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+
+from zlang.run.events import Made
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the values of the kernel are root's")
+
+EXPIRE = Path("/proc/sys/vm/dirty_expire_centisecs")
+
+FACTOR = """
+import linux
+dir here { path = "." }
+tunable swept { knob = sysctl("vm.dirty_expire_centisecs")  value = 3100 | 3200 }
+tunable other { knob = file("/proc/sys/vm/dirty_expire_centisecs")  value = 2900 }
+let set = [] | swept | [other]
+shell look {
+  command = "cat /proc/sys/vm/dirty_expire_centisecs"  writes = off
+}
+experiment tuned { on = here  with = set  run = look  repeat = 3 }
+"""
+
+ONE = """
+import linux
+dir here {{ path = "." }}
+tunable one {{ knob = {knob}  value = {value} }}
+shell look {{ command = "{command}"  writes = off }}
+experiment tuned {{ on = here  with = one  run = look }}
+"""
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[str]:
+    """What was in force; it is again once the test is over, and nothing is saved any more."""
+    before = EXPIRE.read_text()
+    yield before
+    assert EXPIRE.read_text() == before
+    assert list(Path("/run").glob("zlang-tunable,*")) == []
+    assert list(Path("/run").glob("zlang-new-*")) == []
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Path]:
+    """The settings of a block device of the test's own."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(1 << 20))
+    made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=True)
+    yield Path("/sys/block") / Path(made.stdout.strip()).name / "queue"
+    subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+
+
+def seen(zlang: Zlang) -> list[tuple[object, str]]:
+    """What each trial asked for and found."""
+    trials = [(trial, zlang.folder() / trial.place / "a1" / "measure.out") for trial in zlang.trials()]
+    return [(trial.factors["value"] or trial.factors["set"], out.read_text().strip()) for trial, out in trials]
+
+
+def expected(before: str) -> set[tuple[object, str]]:
+    return {("[]", before.strip()), (3100, "3100"), (3200, "3200"), ("[other]", "2900")}
+
+
+def test_each_trial_finds_what_it_asks_for(zlang: Zlang, as_before: str) -> None:
+    zlang.run(FACTOR)
+    assert len(seen(zlang)) == 12
+    assert set(seen(zlang)) == expected(as_before)
+    made = [event.key for event in zlang.events() if isinstance(event, Made)]
+    assert made.count("here") == 1, "what is set is live"
+
+
+def test_the_script_does_the_same(zlang: Zlang, as_before: str) -> None:
+    name = zlang.program(FACTOR)
+    (zlang.at / "plan.sh").write_text(zlang("plan", name, "--emit", "sh").out)
+    done = subprocess.run(["sh", "plan.sh"], cwd=zlang.at, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(seen(zlang)) == expected(as_before)
+
+
+def test_it_is_restored_after_a_failure(zlang: Zlang) -> None:
+    knob = 'sysctl("vm.dirty_expire_centisecs")'
+    said = zlang.run(
+        ONE.format(knob=knob, value=3100, command="cat /proc/sys/vm/dirty_expire_centisecs >&2; exit 3"), code=1
+    )
+    assert "3100" in said.err
+
+
+def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, as_before: str) -> None:
+    command = "test -e ../again || { touch ../again; sleep 60; }"
+    knob = 'sysctl("vm.dirty_expire_centisecs")'
+    text = ONE.format(knob=knob, value=3100, command=command.replace("{", "{{").replace("}", "}}"))
+    run = zlang.start("run", zlang.program(text), "--yes")
+    deadline = time.monotonic() + 60
+    while not (zlang.at / "again").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    assert EXPIRE.read_text() == "3100\n"
+    other = Zlang(zlang.at / "other")
+    other.at.mkdir()
+    refused = other.run(ONE.format(knob=knob, value=3300, command="true"), code=1)
+    assert f"is set by the run {zlang.folder().name}; what it was before is in" in refused.err.replace("\n", " ")
+    assert EXPIRE.read_text() == "3100\n"
+    (saved,) = Path("/run").glob("zlang-tunable,*")
+    assert (saved / "value").read_text() == as_before
+    zlang("resume", zlang.folder().name)
+
+
+def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, queue: Path) -> None:
+    file = queue / "read_ahead_kb"
+    before = file.read_text()
+    said = zlang.run(ONE.format(knob=f'file("{file}")', value=5, command="true"), code=1)
+    assert "property-one: `4`, not `5`" in said.err
+    assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("knob", "value", "why"),
+    [
+        ('sysctl("vm.dirty_expire_centisecs")', '"x"', "cannot be set to x, it is "),
+        ('sysctl("vm.no_such_thing")', "1", "/proc/sys/vm/no_such_thing is not there"),
+        ('file("/etc/hostname")', '"x"', "/etc/hostname is not below /proc/sys or /sys"),
+        ('file("/proc/sys/../../etc/hostname")', '"x"', "/etc/hostname is not below /proc/sys or /sys"),
+    ],
+)
+def test_what_cannot_be_set(zlang: Zlang, knob: str, value: str, why: str) -> None:
+    assert why in zlang.run(ONE.format(knob=knob, value=value, command="true"), code=1).err
+
+
+def test_one_of_several_words_and_a_pair(zlang: Zlang, queue: Path) -> None:
+    """A scheduler stands in brackets; of `dirty_bytes` and `dirty_ratio` the kernel takes one."""
+    scheduler = queue / "scheduler"
+    before = scheduler.read_text()
+    zlang.run(ONE.format(knob=f'file("{scheduler}")', value='"none"', command="true"))
+    assert scheduler.read_text() == before
+    pair = [Path("/proc/sys/vm/dirty_background_bytes"), Path("/proc/sys/vm/dirty_background_ratio")]
+    were = [path.read_text() for path in pair]
+    zlang.run(ONE.format(knob='sysctl("vm.dirty_background_bytes")', value="512MiB", command="true"))
+    assert [path.read_text() for path in pair] == were
