@@ -78,6 +78,7 @@ OF_READERS: Mapping[str, tuple[str, ...]] = {
     "arcstats": (*ARC_COUNTERS, *ARC_GAUGES, *ARC_RATIOS),
     "diskstats": TOTALS,
     "fio": _FIO,
+    "outside": (),
     "iostat": tuple(IOSTAT),
     "meminfo": tuple(MEMINFO),
     "mpstat": tuple(MPSTAT),
@@ -117,7 +118,7 @@ def of(reader: str, arguments: Mapping[str, object]) -> Iterator[str]:
     yield from OF_READERS.get(reader, ())
     wanted = arguments.get("metrics")
     for item in wanted if isinstance(wanted, list | tuple) else ():
-        yield from _asked_for(*words(item))
+        yield from words(item) if reader == "outside" else _asked_for(*words(item))
 
 
 def distributions(reader: str) -> Iterator[str]:

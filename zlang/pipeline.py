@@ -6,6 +6,7 @@ below them.
 
 from __future__ import annotations
 
+import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -230,16 +231,21 @@ def _require(tools: Mapping[str, str]) -> None:
 
 def begin(planned: Planned, runs: Path) -> Folder:
     """A new run folder that holds the plan. Raises RunError."""
-    from zlang.run import folder as folders
-
     require_one_host(planned)
     _require(planned.plan.header.tools)
+    return _new_folder(planned, runs)
+
+
+def _new_folder(planned: Planned, runs: Path) -> Folder:
+    from zlang.run import folder as folders
+
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
         for name, text in planned.plan.header.sources.items():
             (folder.sources / Path(name).name).write_text(text, "utf-8")
-        with folder.script.open("w", encoding="utf-8") as file:
-            file.writelines(emit(planned, "sh"))
+        if planned.schedule.part is not None or len(planned.schedule.hosts) == 1:
+            with folder.script.open("w", encoding="utf-8") as file:
+                file.writelines(emit(planned, "sh"))
     except OSError as error:
         raise RunError(f"cannot write {folder.path}: {error.strerror}", "give another directory with --runs") from None
     folder.write_plan(planned.plan)
@@ -311,6 +317,48 @@ def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     plan = folder.read_plan()
     _require(plan.header.tools)
     return runner.run(plan, folder, executor, judge, selection=selection)
+
+
+def begin_outside(planned: Planned, runs: Path) -> Folder:
+    """A new run folder for a plan that somebody else carries out. Raises RunError."""
+    from zlang.plan.plan import Trial
+    from zlang.readers import outside
+
+    for item in planned.plan.items():
+        if isinstance(item, Trial) and outside.reader_of(item) is None:
+            hint = "run it with `zlang run`, then bring in the results of the others with --run"
+            raise RunError(f"trial {item.number} is one that zlang measures itself", hint)
+    return _new_folder(planned, runs)
+
+
+def discard(folder: Folder) -> None:
+    """Remove a run folder in which nothing was carried out."""
+    shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def bring_in(folder: Folder, file: str) -> int:
+    """Take the results of a run's outside trials from a CSV file; how many they are. Raises RunError."""
+    from zlang.plan.plan import Trial
+    from zlang.readers import outside
+    from zlang.run import outside as recording
+
+    plan = folder.read_plan()
+    trials = [item for item in plan.items() if isinstance(item, Trial) and outside.reader_of(item)]
+    if not trials:
+        raise RunError(f"no trial of {folder.name} takes its results from outside", "`zlang kinds external`")
+    found = outside.match(_text(file, None), file, plan.header, trials)
+
+    def artefact(trial: Trial) -> str:
+        reader = outside.reader_of(trial)
+        assert reader is not None, "BUG: results for a trial that measures itself"
+        return reader.artefact
+
+    try:
+        recording.record(folder, trials, found, artefact)
+        shutil.copyfile(file, folder.path / f"outside-{len(list(folder.path.glob('outside-*.csv'))) + 1}.csv")
+    except OSError as error:
+        raise RunError(f"cannot write {folder.path}: {error.strerror}") from None
+    return len(trials)
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:

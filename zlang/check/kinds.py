@@ -376,18 +376,21 @@ class _KindBuilder:
                 readers.append(ReaderDef(command.reader.text, self._parts(command.artefact), arguments))
                 continue
             attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
+            known = ("why",) if command.is_asked else ("timeout", "why")
             for name, item in attributes.items():
-                if name not in {"timeout", "why"}:
-                    hint = did_you_mean(name, ("timeout", "why"))
-                    self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="sh", name=name, hint=hint))
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    word = "ask" if command.is_asked else "sh"
+                    self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
             timeout = attributes.get("timeout")
             commands.append(
                 Command(
-                    self.resolver.template(command.text),
+                    () if command.is_asked else self.resolver.template(command.text),
                     self._parts(command.expect) if command.expect else None,
                     self._timeout(timeout.value) if timeout else None,
                     self._plain(attributes["why"].value, "why") if "why" in attributes else "",
                     command.span,
+                    self._parts(command.text) if command.is_asked else None,
                 )
             )
         return ActionDef(node.name.text, *self._selected(node), tuple(commands), tuple(readers))

@@ -193,13 +193,17 @@ class PropertyDef(Record):
 
 
 class Command(Record):
-    """A command of an action: its template, what it must print, how long it may take, and why it is there."""
+    """A command of an action: its template, what it must print, how long it may take, and why it is there.
+
+    One that is `asked` for is text for a person, who does what it says.
+    """
 
     text: tuple[str | Expr, ...]
     expect: tuple[str | Expr, ...] | None
     timeout: Expr | None
     why: str
     span: Span
+    asked: tuple[str | Expr, ...] | None = None
 
 
 class ReaderDef(Record):

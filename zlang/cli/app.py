@@ -218,12 +218,29 @@ def status(
 
 
 def ingest(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="run folders, or one", show_default=False)],
+    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="run folders, or one")] = RUNS,
     db: Database = DATABASE,
+    csv: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="first bring in what another tool measured")
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="of the trials of this run, which asked for it")
+    ] = None,
+    program: Annotated[
+        str | None, typer.Option("--program", metavar="FILE", help="of a plan that somebody else carried out")
+    ] = None,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    seed: Seed = None,
 ) -> None:
     """Build the results database again from the run folders."""
     from zlang.cli import asking
 
+    if csv is not None:
+        asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed)
+    elif run_name is not None or program is not None:
+        raise typer.BadParameter("say what is brought in: --csv FILE", param_hint="--run" if run_name else "--program")
     raise typer.Exit(asking.ingest(directory, db))
 
 

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from zlang import pipeline
 from zlang.check.reserved import RESERVED
 from zlang.cli import render, words
+from zlang.errors import RunError
 from zlang.report import wording
 
 if TYPE_CHECKING:
@@ -40,6 +43,38 @@ def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
         print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
         print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
     return 0
+
+
+def bring_in(
+    runs: Path,
+    file: str,
+    run_name: str | None,
+    program: str | None,
+    settings: list[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    seed: int | None,
+) -> None:
+    """Take what another tool measured from a CSV file, for a run or for a program that somebody else carried out."""
+    from zlang.cli import checking
+
+    if (run_name is None) == (program is None):
+        raise typer.BadParameter("say for what: --run RUN, or --program FILE", param_hint="--csv")
+    if program is None:
+        folder = pipeline.find(runs, run_name)
+    else:
+        said = checking.overrides(settings, profile)
+        checked = checking.sound(program, said)
+        chosen = pipeline.choose(checked, experiment)
+        planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
+        folder = pipeline.begin_outside(planned, runs)
+    try:
+        brought = pipeline.bring_in(folder, file)
+    except RunError:
+        if program is not None:
+            pipeline.discard(folder)
+        raise
+    print(f"{render.visible(file)}: {brought:,} trials, in {render.visible(folder.name)}")
 
 
 def summary(db: Path) -> None:

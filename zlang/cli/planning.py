@@ -180,7 +180,7 @@ def _steps(planned: Planned) -> Iterator[str]:
 
 
 def _step(step: Step) -> str:
-    expect = f", must print {step.expect}" if step.expect is not None else ""
+    expect = f", must print {step.expect}" if step.expect is not None and step.action is not Action.ASK else ""
     command = f"{step.command}\n" if step.command else ""
     where = "" if step.host == LOCAL else f" on {step.host}"
     return f"# {step.action}{where}: {visible(step.why)}{visible(expect)}\n{command}"

@@ -88,11 +88,13 @@ def resume(run_name: str | None, runs: Path, db: Path, *, only: int | None, fail
 def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False) -> int:
     """Carry out what is not done, then answer."""
     header = folder.read_plan().header
-    done = pipeline.standing(folder).done if selection.only is None and not selection.failed else 0
+    standing = pipeline.standing(folder)
+    done = standing.done if selection.only is None and not selection.failed else 0
+    waits_for = standing.waits_for or ("", "") if is_confirmed else None
     total = 1 if selection.only is not None else header.trials
     print(f"run {folder.name} in {render.visible(str(folder.path))}", file=sys.stderr)
     try:
-        failures = _watch(pipeline.carry_out(folder, selection), total, done, is_confirmed=is_confirmed)
+        failures = _watch(pipeline.carry_out(folder, selection), total, done, waits_for)
     except Interrupted as stop:
         print(f"\nstopped; everything that was made is removed. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
@@ -121,15 +123,20 @@ def _db_option(db: Path) -> str:
     return "" if db == Path("results.duckdb") else f" --db {words.file(str(db))}"
 
 
-def _watch(events: Iterable[Event], total: int, done: int, *, is_confirmed: bool) -> int:
-    """Show the events as they come; how many trials failed. The first that is asked of somebody may be done already."""
+def _watch(events: Iterable[Event], total: int, done: int, waits_for: tuple[str, str] | None) -> int:
+    """Show the events as they come; how many trials failed.
+
+    What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
+    """
     failures = 0
+    asked = ("", "")
     with _shown(total, done) as shown:
         for event in events:
             match event:
                 case Made(key=key):
                     shown.say(f"made {key}")
-                case Start(step=step):
+                case Start(step=step, out=out):
+                    asked = (step, out.rpartition("/")[0])
                     shown.now(step)
                 case Begin(number=number):
                     shown.say(f"trial {number}")
@@ -138,8 +145,9 @@ def _watch(events: Iterable[Event], total: int, done: int, *, is_confirmed: bool
                     shown.trial(trial.number, why)
                 case Ask(is_told=True):
                     shown.please(event, "")
-                case Ask() if is_confirmed:
-                    event.is_done, is_confirmed = True, False
+                case Ask() if waits_for is not None:
+                    event.is_done = True
+                    waits_for = None if waits_for in {asked, ("", "")} else waits_for
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)

@@ -101,7 +101,7 @@ def _commands(steps: Sequence[tuple[str, Step]]) -> Iterator[str]:
         yield f"**{number}.** {_escape(label + step.why)} _({_escape(step.name)}, {_limits(step)})_\n\n"
         if step.command:
             yield _fenced(step.command)
-        if step.expect is not None:
+        if step.expect is not None and step.action is not Action.ASK:
             yield f"It has to print:\n\n{_fenced(step.expect)}"
 
 

@@ -74,7 +74,9 @@ class Setups:
             signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
             parent=parent.key if parent else None,
-            creates="" if instance.is_given else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
+            creates=""
+            if instance.is_given or not made
+            else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
             make=made,
             unmake=unmade,
             base=base[:12] if settings else None,
@@ -237,9 +239,16 @@ def _commands(action: ActionDef, verb: Action, name: str, frame: Frame, host: st
     reader = _reader(action.readers[0], frame) if action.readers else None
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
+        if command.asked is not None:
+            # A person who is asked to verify something stands for it.
+            expect = "" if action.name.startswith("verify") else None
+            why = filled(command.asked, frame)
+            last = reader if i == len(action.commands) else None
+            steps.append(Step(_numbered(name, action, i), Action.ASK, "", why, 0, host, expect, last))
+            continue
         steps.append(
             Step(
-                name=name if len(action.commands) == 1 else f"{name}-{i}",
+                name=_numbered(name, action, i),
                 action=verb,
                 command=shell_text(command.text, frame),
                 why=command.why,
@@ -250,6 +259,10 @@ def _commands(action: ActionDef, verb: Action, name: str, frame: Frame, host: st
             )
         )
     return steps
+
+
+def _numbered(name: str, action: ActionDef, number: int) -> str:
+    return name if len(action.commands) == 1 else f"{name}-{number}"
 
 
 def filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:

@@ -18,7 +18,21 @@ from typing import Self
 import orjson
 
 from zlang.errors import RunError
-from zlang.run.events import RECORDED, Altered, Begin, Commit, End, Fail, Finish, Made, Recorded, Session, Start, Unmade
+from zlang.run.events import (
+    RECORDED,
+    Altered,
+    Begin,
+    Commit,
+    End,
+    Fail,
+    Finish,
+    Interrupt,
+    Made,
+    Recorded,
+    Session,
+    Start,
+    Unmade,
+)
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC = b',"crc":'
@@ -109,6 +123,10 @@ class Standing:
     sessions: int = 0
     last: Recorded | None = None
     under_way: Begin | None = None
+    waits_for: tuple[str, str] | None = None
+    """The step, and the place of its attempts, of what somebody was asked for when the run stopped."""
+    unended: dict[tuple[str, str], None] = field(default_factory=dict)
+    """The commands that are under way."""
     bad: int = 0
 
     @property
@@ -124,6 +142,7 @@ class Standing:
     def apply(self, event: Recorded) -> None:
         """Take one more event into account."""
         self.last = event
+        self._follow(event)
         match event:
             case Session():
                 self.sessions += 1
@@ -151,6 +170,22 @@ class Standing:
                 self.committed.pop(place, None)
                 self.failed[place] = event
                 self.under_way = None
+            case _:
+                pass
+
+    def _follow(self, event: Recorded) -> None:
+        """A run that tidied up and has a command that never ended waited for somebody."""
+        match event:
+            case Session():
+                self.unended.clear()
+                self.waits_for = None
+            case Start(step=step, out=out):
+                self.unended[step, out] = None
+            case End(step=step, out=out):
+                self.unended.pop((step, out), None)
+            case Interrupt():
+                step, out = next(reversed(self.unended), ("", ""))
+                self.waits_for = (step, out.rpartition("/")[0]) if step else None
             case _:
                 pass
 

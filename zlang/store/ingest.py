@@ -18,6 +18,7 @@ import orjson
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Header, Setup, Step, Trial
+from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Verdict
 from zlang.run import failure
@@ -218,6 +219,7 @@ class _Run:
             "position": self.positions[key],
             "block": trial.block,
             "cache": trial.cache,
+            "outside": outside.reader_of(trial) is not None,
             "started": attempt.began,
             "elapsed": window[1] - window[0] if window else None,
         }

@@ -189,6 +189,10 @@ def _sh_is(driver: Driver, span: Span, text: Token, expect: Token, attributes: t
     return tree.Sh(span, text_of(driver, text), text_of(driver, expect), attributes)
 
 
+def _ask(driver: Driver, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
+    return tree.Sh(span, text_of(driver, text), None, attributes, is_asked=True)
+
+
 def _reads(
     driver: Driver, span: Span, reader: Token, artefact: Token, arguments: tuple[tree.Item, ...] = ()
 ) -> tree.Reads:
@@ -395,6 +399,7 @@ BUILDERS: dict[str, Builder] = {
     "type_variant": _type_variant,
     "type_list": _type_list,
     "sh": _sh,
+    "ask": _ask,
     "sh_is": _sh_is,
     "reads": _reads,
     "choice": _choice,

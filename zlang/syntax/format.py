@@ -33,7 +33,21 @@ _GLUED_BEFORE = frozenset({"RPAR", "RSQB", "COMMA", "DOT", "COLON", _DOTDOT, "OP
 _GLUED_AFTER = frozenset({"LPAR", "LSQB", "ZIP_OPEN", "DOT", _DOTDOT})
 _GLUED = frozenset({("NAME", "LPAR"), ("LBRACE", "RBRACE")})
 _BEGINS = frozenset(
-    {"ZIP_OPEN", "WHERE", "EXPECT", "TABLE", "PLOT", "SH", "READS", "PROPERTY", "OFFERS", "TRAIT", "NEEDS", "REQUIRES"}
+    {
+        "ZIP_OPEN",
+        "WHERE",
+        "EXPECT",
+        "TABLE",
+        "PLOT",
+        "SH",
+        "READS",
+        "ASK",
+        "PROPERTY",
+        "OFFERS",
+        "TRAIT",
+        "NEEDS",
+        "REQUIRES",
+    }
 )
 _OPERAND_ENDS = frozenset({"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE"})
 _LOOSEST_FIRST = (

@@ -288,12 +288,13 @@ class Requires(Record):
 
 
 class Sh(Record):
-    """`sh "command" is "expected output" { timeout = 1h }`."""
+    """`sh "command" is "expected output" { timeout = 1h }`, or `ask "what a person has to do"`."""
 
     span: Span
     text: Text
     expect: Text | None
     attributes: tuple[Item, ...]
+    is_asked: bool = False
 
 
 class Reads(Record):

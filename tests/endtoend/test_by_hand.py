@@ -1,0 +1,87 @@
+"""What a person does: states of the world, caches for which somebody stands, tools that zlang does not start."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import Zlang
+
+PROGRAM = """
+host box
+manual fan on box { state = off | on  ask = "switch the fan" }
+dir here on fan { path = "." }
+let load = "File" | "Web"
+external iometer { ask = "run the profile {load}"  metrics = ["total_iops", "lat_mean_ns"]  writes = off }
+experiment cooling {
+  on = here  run = iometer  cache = attested { ask = "restart the server" }
+  expect "cool is fast" median(total_iops where state == on) > median(total_iops where state == off)
+}
+"""
+ROWS = """\
+state,load,total_iops,lat_mean_ns
+off,File,100,5ms
+off,Web,90,5000000
+on,File,200/s,2ms
+on,Web,190,2ms
+"""
+
+
+def test_a_run_waits_for_a_person_and_takes_the_results_afterwards(zlang: Zlang) -> None:
+    asked = [zlang.run(PROGRAM, "--yes", code=1).err]
+    while "please: " in asked[-1]:
+        asked.append(zlang("resume", "--yes", code=None).err)
+    said = [line.removeprefix("please: ") for err in asked for line in err.splitlines() if line.startswith("please")]
+    # Nobody is asked twice for what was done before the run stopped; each fan state is asked for once.
+    assert sorted(said) == sorted(
+        ["switch the fan: on", "switch the fan: off"]
+        + ["restart the server"] * 4
+        + ["run the profile File", "run the profile Web"] * 2
+    )
+    zlang("ingest")
+    (not_yet,) = zlang.rows("select distinct why_not from all_trials")
+    assert "zlang ingest DIR --csv FILE --run RUN" in str(not_yet["why_not"])
+
+    (zlang.at / "results.csv").write_text(ROWS)
+    zlang("ingest", "--csv", "results.csv", "--run", zlang.folder().name)
+    assert zlang.rows("select state, load, total_iops, lat_mean_ns from trials order by all")[:2] == [
+        {"state": False, "load": "File", "total_iops": 100, "lat_mean_ns": 5e6},
+        {"state": False, "load": "Web", "total_iops": 90, "lat_mean_ns": 5e6},
+    ]
+    assert zlang.rows("select distinct cache_state, cache_evidence, outside, valid from all_trials") == [
+        {"cache_state": "cold", "cache_evidence": "attested: restart the server", "outside": True, "valid": True}
+    ]
+    assert "pass in 2 of 2" in zlang("expect").out
+
+
+def test_a_plan_that_somebody_else_carried_out(zlang: Zlang) -> None:
+    program = zlang.program(PROGRAM)
+    (zlang.at / "results.csv").write_text(ROWS)
+    assert "4 trials" in zlang("ingest", "--csv", "results.csv", "--program", program).out
+    assert zlang.rows("select count(*) as n from trials") == [{"n": 4}]
+    # The folder holds all that the database is made of.
+    (zlang.at / "results.csv").unlink()
+    (zlang.at / "results.duckdb").unlink()
+    zlang("ingest")
+    assert zlang.rows("select count(*) as n from trials where outside") == [{"n": 4}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("total_iops", "total", "`total`, which is no factor and no metric of the plan\n  = help: did you mean"),
+        ("state,", "", "results.csv, line 2, has 4 cells, and there are 3 columns"),
+        ("5ms", "5KiB", "line 2, column `lat_mean_ns`: `5KiB` is a size, and this is in ns"),
+        ("200/s", '"1,5"', "line 4, column `total_iops`: `1,5`"),
+        ("200/s", "nan", "line 4, column `total_iops`: `nan` is no number that can be measured"),
+        ("off,Web", "off,Wob", "line 3: the plan has no trial with state = off, load = Wob"),
+        ("off,Web", "off,File", "line 3: there are more rows than trials with state = off, load = File"),
+        ("on,Web,190,2ms\n", "", "has no row for 1 of 4 trials"),
+        (ROWS, "state,load,total_iops\non,Web,1\n", "has no column `lat_mean_ns`"),
+        (ROWS, "", "results.csv is empty"),
+    ],
+)  # fmt: skip
+def test_results_that_do_not_fit_the_plan_are_refused(zlang: Zlang, before: str, after: str, said: str) -> None:
+    program = zlang.program(PROGRAM)
+    (zlang.at / "results.csv").write_text(ROWS.replace(before, after))
+    refused = zlang("ingest", "--csv", "results.csv", "--program", program, code=1)
+    assert said in refused.err
+    assert not list((zlang.at / "runs").iterdir())

@@ -1,0 +1,200 @@
+"""Results that another tool or a person brings: a CSV file and a plan in, what each trial measured out.
+
+Rules: a column is a factor, `replicate` or a metric that the workload names; nothing is guessed, so a column or a row
+that the plan does not know is refused, and so is a trial without a row. A cell is a number in the unit of its column,
+or a value with a unit of its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from zlang import metrics, units
+from zlang.check.types import DIMENSION_OF
+from zlang.errors import RunError
+from zlang.plan.plan import Factor, Header, Reader, Scalar, Step, Trial
+from zlang.readers.reading import Reading, Window, text_of
+from zlang.suggest import did_you_mean
+
+NAME = "outside"
+_REPLICATE = "replicate"
+_WORDS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
+_METRIC = {
+    "bytes": (units.SIZE, 1),
+    "bytes/s": (units.RATE, 1),
+    "1/s": (units.FREQUENCY, 1),
+    "s": (units.DURATION, 1),
+    "ns": (units.DURATION, 10**9),
+    "%": (units.SHARE, 100),
+}
+"""What a metric's unit measures, and how many of it one of the language's is."""
+
+
+def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
+    """The metrics that were brought in for a trial."""
+    text = text_of(directory / reader.artefact)
+    if text is None:
+        return Reading(problems=("its results are not brought in: zlang ingest DIR --csv FILE --run RUN",))
+    found = json.loads(text)
+    wanted = wanted_of(reader)
+    return Reading({name: float(found[name]) for name in wanted if name in found})
+
+
+def wanted_of(reader: Reader) -> list[str]:
+    """The metrics that have to be brought."""
+    wanted = reader.args.get("metrics")
+    return [str(name) for name in wanted] if isinstance(wanted, list | tuple) else []
+
+
+def reader_of(trial: Trial) -> Reader | None:
+    """The reader of a trial that is measured outside."""
+    return next((step.reader for step in trial.steps if step.reader and step.reader.name == NAME), None)
+
+
+def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
+    """What was measured, by the place of its trial. Raises RunError."""
+    table = _Table(text, name)
+    wanted = list(dict.fromkeys(one for trial in trials if (r := reader_of(trial)) for one in wanted_of(r)))
+    factors = _known_columns(table, header, wanted)
+    _require_columns(table, header, factors, wanted, trials)
+    free = _by_point(factors, trials)
+    found: dict[str, dict[str, float]] = {}
+    for row in table.rows:
+        trial = _trial_of(row, factors, free)
+        reader = reader_of(trial)
+        names = wanted_of(reader) if reader else []
+        found[trial.place] = {metric: row.metric(metric) for metric in names}
+    left = [trial for waiting in free.values() for trial in waiting]
+    if left:
+        first = min(left, key=lambda trial: trial.number)
+        said = ", ".join(f"{factor.name} = {first.factors.get(factor.name)}" for factor in factors.values())
+        message = f"{name} has no row for {len(left)} of {len(trials)} trials"
+        raise RunError(message, f"the first is trial {first.number}, replicate {first.replicate}: {said}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of the file: cells by column."""
+
+    place: str
+    cells: Mapping[str, str]
+
+    def metric(self, name: str) -> float:
+        """What was measured, in the unit of the metric."""
+        unit = metrics.unit(name)
+        dimension, times = _METRIC.get(unit, (None, 1))
+        return _number(self.cells[name], f"{self.place}, column `{name}`", unit, dimension, times)
+
+    def level(self, column: str, factor: Factor) -> Scalar:
+        """The level of a factor."""
+        cell = self.cells[column].strip()
+        if cell in {"", "-"}:
+            return None
+        if factor.type == "bool" and cell.lower() in _WORDS:
+            return _WORDS[cell.lower()]
+        if factor.type in DIMENSION_OF:
+            times = 100 if factor.type == "share" else 1
+            return _number(cell, f"{self.place}, column `{column}`", factor.type, DIMENSION_OF[factor.type], times)
+        return cell
+
+
+class _Table:
+    """The file: its columns and rows."""
+
+    def __init__(self, text: str, name: str) -> None:
+        lines = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+        try:
+            filled = [(lines.line_num, row) for row in lines if any(cell.strip() for cell in row)]
+        except csv.Error as error:
+            raise RunError(f"{name}, line {lines.line_num}: {error}") from None
+        if not filled:
+            raise RunError(f"{name} is empty", "its first line names the columns: factors and metrics")
+        self.name, self.columns = name, [cell.strip() for cell in filled[0][1]]
+        twice = [column for n, column in enumerate(self.columns) if column in self.columns[:n]]
+        if twice:
+            raise RunError(f"{name} has the column `{twice[0]}` twice")
+        self.rows: list[_Row] = []
+        for number, row in filled[1:]:
+            if len(row) != len(self.columns):
+                message = f"{name}, line {number}, has {len(row)} cells, and there are {len(self.columns)} columns"
+                raise RunError(message, 'a cell with a comma in it is written in quotes: "97,845"')
+            self.rows.append(_Row(f"{name}, line {number}", dict(zip(self.columns, row, strict=True))))
+
+
+def _known_columns(table: _Table, header: Header, wanted: Sequence[str]) -> dict[str, Factor]:
+    """The columns that are factors; every other one has to be known, too."""
+    by_name = {key: factor for factor in header.factors for key in (metrics.column(factor.name), factor.name)}
+    for column in table.columns:
+        if column not in by_name and column not in wanted and column != _REPLICATE:
+            every = [*(factor.name for factor in header.factors), _REPLICATE, *wanted]
+            hint = did_you_mean(column, every) or "there can be " + ", ".join(every)
+            raise RunError(f"{table.name} has a column `{column}`, which is no factor and no metric of the plan", hint)
+    return {column: by_name[column] for column in table.columns if column in by_name}
+
+
+def _require_columns(
+    table: _Table, header: Header, factors: Mapping[str, Factor], wanted: Sequence[str], trials: Sequence[Trial]
+) -> None:
+    given = {factor.name for factor in factors.values()}
+    varying = [f.name for f in header.factors if len({trial.factors.get(f.name) for trial in trials}) > 1]
+    missing = [name for name in varying if name not in given] + [name for name in wanted if name not in table.columns]
+    if missing:
+        message = f"{table.name} has no column `{missing[0]}`"
+        raise RunError(message, "it has " + ", ".join(table.columns))
+
+
+_Point = tuple[Scalar, ...]
+
+
+def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_Point, list[Trial]]:
+    """The trials of each point that wait for a row, by replicate."""
+    found: dict[_Point, list[Trial]] = {}
+    for trial in sorted(trials, key=lambda one: one.replicate):
+        key = tuple(trial.factors.get(factor.name) for factor in factors.values())
+        found.setdefault(key, []).append(trial)
+    return found
+
+
+def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, list[Trial]]) -> Trial:
+    """The trial of a row, which then waits no longer."""
+    key = tuple(row.level(column, factor) for column, factor in factors.items())
+    said = ", ".join(f"{column} = {row.cells[column]}" for column in factors)
+    if key not in free:
+        raise RunError(f"{row.place}: the plan has no trial with {said}", "`zlang plan FILE --trials` lists them")
+    waiting = free[key]
+    if _REPLICATE in row.cells:
+        wanted = row.cells[_REPLICATE].strip()
+        waiting = [trial for trial in waiting if str(trial.replicate) == wanted]
+        said = f"{said}, replicate {wanted}".removeprefix(", ")
+    if not waiting:
+        raise RunError(f"{row.place}: there are more rows than trials with {said or 'this point'}")
+    trial = waiting[0]
+    free[key].remove(trial)
+    return trial
+
+
+def _number(cell: str, place: str, unit: str, dimension: units.Dimension | None, times: int) -> float:
+    try:
+        found = float(cell)
+    except ValueError:
+        pass
+    else:
+        if not math.isfinite(found):
+            raise RunError(f"{place}: `{cell.strip()}` is no number that can be measured")
+        return found
+    try:
+        quantity = units.parse(cell.strip())
+    except units.UnitError as error:
+        raise RunError(f"{place}: `{cell.strip()}`: {error}", str(error.hint)) from None
+    if dimension is None or quantity.dimension != dimension:
+        known = f"is in {unit}" if unit else "has no unit"
+        raise RunError(f"{place}: `{cell.strip()}` is {units.name_of(quantity.dimension)}, and this {known}")
+    return float(quantity.amount * Fraction(times))

@@ -1,0 +1,62 @@
+"""Results from outside into a run folder, as an attempt at each trial: what was measured in, journal and artefacts out.
+
+Rule: what was there stays as it is; an attempt that somebody's results complete begins as a copy of the one that was
+carried out, with what its checks found.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+import orjson
+
+from zlang.errors import RunError
+from zlang.plan.plan import Trial
+from zlang.run import journal
+from zlang.run.events import Begin, Commit, Finish, Session
+from zlang.run.folder import Folder
+
+Artefacts = Mapping[str, Mapping[str, float]]
+"""What was measured, by the place of its trial."""
+
+
+def record(
+    folder: Folder,
+    trials: Iterable[Trial],
+    found: Artefacts,
+    artefact: Callable[[Trial], str],
+    clock: Callable[[], float] = time.time,
+) -> None:
+    """Keep what was measured. Raises RunError, before anything is written, where a trial of a run was not begun."""
+    with folder.lock(), journal.Writer(folder.journal) as writer:
+        known = journal.standing(folder.journal)
+        is_new = known.sessions == 0
+        listed = list(trials)
+        for trial in () if is_new else listed:
+            if trial.place not in known.committed:
+                message = f"trial {trial.number} was not carried out in {folder.name}"
+                raise RunError(message, f"`zlang resume {folder.name}` goes on with it")
+        if is_new:
+            writer.write(Session(clock(), folder.name, ""))
+        for trial in listed:
+            out = _attempt(folder, trial, known.committed.get(trial.place))
+            writer.write(Begin(clock(), trial.identity, trial.replicate, trial.number, out))
+            (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(found[trial.place])))
+            journal.sync_directory(folder.path / out)
+            writer.write(Commit(clock(), trial.identity, trial.replicate, out))
+        if is_new or known.is_finished:
+            writer.write(Finish(clock()))
+
+
+def _attempt(folder: Folder, trial: Trial, before: str | None) -> str:
+    number = 1
+    while (folder.path / trial.place / f"a{number}").exists():
+        number += 1
+    out = f"{trial.place}/a{number}"
+    if before is None:
+        (folder.path / out).mkdir(parents=True)
+    else:
+        shutil.copytree(folder.path / before, folder.path / out)
+    return out
