@@ -1,0 +1,71 @@
+"""The studies of examples/studies: their plans, as blessed, and a handful of them carried out for real."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from private_daemon import ZfsFuse
+
+from tools import studies
+from zlang import pipeline
+from zlang.check.check import Overrides
+
+GOLDEN = Path(__file__).parent / "golden/studies.txt"
+RUNNABLE = studies.runnable()
+
+# Whether speeds are as published is a result (exit code 4), no mistake; what stands on the disk is always so.
+HANDFUL = {"000.3-size-on-disk": 0, "002.3-reads-of-deduplicated-data": None, "004.2-disk-space": 0}
+
+
+def plan_of(path: Path, profile: str | None) -> pipeline.Planned:
+    said = Overrides(profile=profile)
+    checked = pipeline.check(pipeline.read(str(path)), said)
+    assert checked.is_sound, checked.findings
+    return pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+
+
+def told(path: Path, profile: str | None) -> Iterator[str]:
+    header = plan_of(path, profile).plan.header
+    yield f"{path.stem} {profile or 'as published'}: {header.points} points × {header.repeat} = {header.trials} trials"
+    for factor in header.factors:
+        yield f"  {factor.name}: {' | '.join(map(str, factor.levels))}"
+
+
+def test_the_plans_are_those_of_the_studies() -> None:
+    lines = [line for path in sorted(studies.STUDIES.glob("[0-9]*.zexp")) for line in told(path, None)]
+    lines += [line for path in RUNNABLE for line in told(path, "small")]
+    said = "\n".join([*lines, ""])
+    if os.environ.get("BLESS"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(said, "utf-8")
+    assert said == GOLDEN.read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.stem)
+def test_shellcheck_has_nothing_to_say(path: Path) -> None:
+    script = "".join(pipeline.emit(plan_of(path, "small"), "sh"))
+    done = subprocess.run(["shellcheck", "-s", "sh", "-"], input=script.encode(), capture_output=True, check=False)
+    assert (done.returncode, done.stdout.decode()) == (0, "")
+
+
+def test_each_study_that_can_run_says_what_is_to_be_seen_of_it() -> None:
+    assert {path.stem for path in RUNNABLE} == {path.stem for path in studies.STUDIES.glob("*.sql")}
+    for path in RUNNABLE:
+        remark = path.with_suffix(".sql").read_text("utf-8").partition("\n")[0]
+        assert remark.removeprefix("-- ")
+
+
+@pytest.mark.parametrize(("name", "code"), HANDFUL.items())
+def test_a_study_is_carried_out(zfs_fuse: ZfsFuse, name: str, code: int | None) -> None:
+    path = studies.STUDIES / f"{name}.zexp"
+    zfs_fuse.zlang("run", str(path), "--profile", "small", "--yes", code=code)
+    assert zfs_fuse.answers("select done = planned and valid = planned as all_count from runs") == [[True]]
+    rows = zfs_fuse.answers(path.with_suffix(".sql").read_text("utf-8"))
+    assert rows
+    # The first columns are factors, the others ours and theirs.
+    assert all(row[-2] is not None for row in rows)
+    assert any(row[-1] is not None for row in rows)
