@@ -1,6 +1,6 @@
 -- 
-select content, compression, round(100 * t.disk_bytes / 67108864.0, 1) as ours_percent,
-  round(100 * any_value(case p.unit when 'B' then p.value when 'GB' then p.value * 2**30 else p.value * 2**30 end) / (36 * 2**30), 1) as theirs_percent
+select t.content, t.compression, round(100 * t.disk_bytes / 67108864.0, 1) as ours_percent,
+  round(100 * any_value(p.value::double * if(p.unit = 'B', 1, 2**30)) / (36 * 2**30), 1) as theirs_percent
 from size_on_disk.trials as t
 left join imported.unwritten_capacity as p
   on p.file_state = if(t.content = 'zeros', 'unwritten', 'written') and p.compression = if(t.compression = 'off', 'off', 'on')

@@ -1,5 +1,5 @@
 -- 
-select buffers, round(median(t.write_iops)) as ours_iops, any_value(p.value) as theirs_iops
+select buffers, round(median(t.write_iops)) as ours_iops, any_value(p.value::double) as theirs_iops
 from content_of_buffers.trials as t
 join imported.musings as p on p.experiment = 'ssd_compressible_buffers' and p.metric = 'iops'
   and p.level = if(buffers = 'random', 'full random', 'repeating bytes')

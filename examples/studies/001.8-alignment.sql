@@ -1,5 +1,5 @@
 -- 
-select start, round(median(t.read_bw + t.write_bw) / 1e6) as ours_mb_per_s, any_value(p.value) as theirs_mb_per_s
+select start, round(median(t.read_bw + t.write_bw) / 1e6) as ours_mb_per_s, any_value(p.value::double) as theirs_mb_per_s
 from alignment.trials as t
 join imported.musings as p on p.experiment = 'partition_alignment'
   and p.level = if(start = 1048576, 'aligned (sector 2048)', 'unaligned (sector 63)')

@@ -1,6 +1,6 @@
 -- 
-select dedup, round(median(t.read_iops)) as ours_iops, round(any_value(p.value)) as theirs_iops
+select t.dedup, round(median(t.read_iops)) as ours_iops, round(any_value(p.value::double)) as theirs_iops
 from deduplicated_reads.trials as t
-join (select dedup, avg(value) as value from imported.netapp_sysstat where metric = 'nfs' group by dedup) as p
+join (select dedup, avg(try_cast(value as double)) as value from imported.netapp_sysstat where metric = 'nfs' group by dedup) as p
   on p.dedup = if(t.dedup = 'on', 'post', 'pre')
 group by all order by all

@@ -1,6 +1,6 @@
 -- 
-select store, round(median(t.read_iops)) as ours_read_iops, any_value(r.value) as theirs_read_iops,
-  round(median(t.write_iops)) as ours_write_iops, any_value(w.value) as theirs_write_iops
+select t.store, round(median(t.read_iops)) as ours_read_iops, any_value(r.value::double) as theirs_read_iops,
+  round(median(t.write_iops)) as ours_write_iops, any_value(w.value::double) as theirs_write_iops
 from raw_zfs_ufs.trials as t
 join imported.asm_zfs_ufs as r
   on lower(r.storage) = t.store and r.metric = 'read_iops' and r.source like 'table%'

@@ -1,6 +1,6 @@
 -- 
 select coalesce(t.primarycache, 'ext4') as store, t.iodepth,
-  round(median(t.read_iops + t.write_iops)) as ours_iops, round(median(p.value)) as theirs_iops,
+  round(median(t.read_iops + t.write_iops)) as ours_iops, round(median(p.value::double)) as theirs_iops,
   round(median(t.read_clat_mean) / 1e6, 1) as ours_read_ms
 from depths_and_jobs.trials as t
 join imported.patterns_and_depths as p
