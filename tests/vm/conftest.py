@@ -41,6 +41,8 @@ def carried_out(guest: Guest, zlang: Zlang) -> Iterator[Zlang]:
 
 LEFT = """
 cat /proc/self/mounts /sys/module/zfs/parameters/zfs_arc_max
+awk '$1 == "c_max" || $1 == "c_min"' /proc/spl/kstat/zfs/arcstats
+ls /run | grep zlang
 losetup --list
 zpool list -H -o name
 ls /var/tmp

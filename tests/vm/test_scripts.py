@@ -106,3 +106,28 @@ def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
     rows = carried_out.rows("select valid, why_not, cache_state, cache_evidence from all_trials")
     evidence = "0 bytes resident, 0 bytes of data in the ARC"
     assert [list(row.values()) for row in rows] == [[True, "", "cold", evidence]]
+
+
+LIMITS = """
+import zfs
+
+dir here { path = "/var/tmp/here" }
+arc_max limit { value = 256MiB | 512MiB | 64TiB }
+shell look { command = "sed -n 's/^c_max .* //p' /proc/spl/kstat/zfs/arcstats"  writes = off }
+let set = [] | limit
+experiment limits { on = here  with = set  run = look }
+"""
+
+
+def test_the_limit_of_the_arc_is_set_and_restored(guest: Guest, carried_out: Zlang) -> None:
+    """To write 0 to the parameter would leave the limit; what the kernel ignores is an error (see `LEFT`)."""
+    was = guest("sed -n 's/^c_max .* //p' /proc/spl/kstat/zfs/arcstats").stdout.strip()
+    carry_out(guest, carried_out, LIMITS)
+    found = {
+        trial.factors["value"]: (carried_out.folder() / trial.place / "a1" / "measure.out").read_text().strip()
+        for trial in carried_out.trials()
+    }
+    assert found.items() >= {None: was, 256 << 20: str(256 << 20), 512 << 20: str(512 << 20)}.items()
+    (refused,) = carried_out.rows("select value, why_not from all_trials where not valid")
+    assert refused["value"] == 64 << 40
+    assert str(refused["why_not"]).endswith(f"not `{64 << 40}`")

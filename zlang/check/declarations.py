@@ -183,7 +183,8 @@ class Declarations(Choices):
                 known = f"./{known}"
             return Expr(resolved.span, type_, lambda _: known, is_constant=True)
         is_measured = bool(definition.type.scalars & {"size", "duration", "rate"})
-        is_any = definition.allow is None and definition.unit is None and not is_path and not is_measured
+        is_limited = definition.allow is not None or definition.type.is_limited
+        is_any = not is_limited and definition.unit is None and not is_path and not is_measured
         plain = is_any and type_ == resolved.type
         all_constant = all(leaf.is_constant for leaf in resolved.leaves) if resolved.leaves else False
         if plain or (all_constant and not is_path and type_ == resolved.type):

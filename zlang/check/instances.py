@@ -9,6 +9,7 @@ from zlang import units
 from zlang.check import values
 from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Sketch, Symbol, Value
 from zlang.check.scope import Path
+from zlang.check.types import Type
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
 from zlang.units import Quantity
@@ -180,14 +181,29 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
     if definition.allow is not None and isinstance(value, Quantity):
         limits = definition.allow.value(None)
         assert isinstance(limits, tuple)
-        low, high = limits
-        below = isinstance(low, Quantity) and value.amount < low.amount
-        above = isinstance(high, Quantity) and value.amount > high.amount
-        if below or above:
-            hint = f"it can be {definition.allow_text}"
-            raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=units.show(value), hint=hint))
+        _within(definition.name, value, limits, definition.allow_text, span)
+    _words_within(definition.type, value, span)
     if isinstance(value, str) and "version" in definition.type.scalars and not values.is_version(value):
         hint = 'a version is written `"2.1.11"`'
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(value), hint=hint))
     if isinstance(value, str) and "\0" in value:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value="a text with a NUL character"))
+
+
+def _words_within(type_: Type, value: Value, span: Span) -> None:
+    """Raise ProgramError where a word, or one in a list, carries a value that it cannot have."""
+    if isinstance(value, tuple) and type_.element is not None:
+        for one in value:
+            _words_within(type_.element, one, span)
+    if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
+        variant = type_.variant(value.name)
+        if variant is not None and variant.allow is not None:
+            _within(variant.name, value.argument, variant.allow, variant.allow_text, span)
+
+
+def _within(name: str, value: Quantity, limits: tuple[Value, ...], text: str, span: Span) -> None:
+    low, high = limits
+    below = isinstance(low, Quantity) and value.amount < low.amount
+    above = isinstance(high, Quantity) and value.amount > high.amount
+    if below or above:
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value=units.show(value), hint=f"it can be {text}"))

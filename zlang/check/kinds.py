@@ -355,12 +355,30 @@ class _KindBuilder:
                 if atom.field is not None and atom.field[1] not in types.SCALARS:
                     hint = did_you_mean(atom.field[1], types.SCALARS)
                     self.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.field[1], hint=hint))
-                whole = whole | Type(words=(Variant(atom.name, atom.field),))
+                limits = self._limits(atom) if atom.allow else None
+                text = _source(atom.allow) if atom.allow else ""
+                whole = whole | Type(words=(Variant(atom.name, atom.field, limits, text),))
         if len(node.atoms) == 1 and whole.words and whole.words[0].field is None:
             hint = did_you_mean(node.atoms[0].name, types.SCALARS)
             if hint:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=node.atoms[0].name, hint=hint))
         return whole
+
+    def _limits(self, atom: tree.TypeAtom) -> tuple[Quantity | None, Quantity | None] | None:
+        """The least and the most that the value of a word may be."""
+        allowed = self._allowed(atom.allow) if atom.allow else None
+        ends = allowed.value(None) if allowed else ()
+        if not isinstance(ends, tuple) or atom.field is None:
+            return None
+        low, high = (end if isinstance(end, Quantity) else None for end in (*ends, None, None)[:2])
+        wanted = Type(frozenset({atom.field[1]}))
+        for end in (low, high):
+            if end is not None and not wanted.accepts(types.of_quantity(end)):
+                span, found = atom.allow.span if atom.allow else atom.span, types.of_quantity(end)
+                name = f"{atom.name}({atom.field[0]})"
+                self.report(Code.WRONG_TYPE.at(span, name=name, expected=wanted, found=found))
+                return None
+        return low, high
 
     def _action(self, node: tree.ActionDef) -> ActionDef:
         commands: list[Command] = []

@@ -47,10 +47,15 @@ NUMERIC = frozenset({"size", "duration", "rate", "iops", "share", "count", "numb
 
 
 class Variant(Record):
-    """A word of an enumeration, with the name and scalar of the value it carries, if it carries one."""
+    """A word of an enumeration, with the name and scalar of the value it carries, if it carries one.
+
+    `allow` are the least and the most that this value may be, `allow_text` as they are written.
+    """
 
     name: str
     field: tuple[str, str] | None = None
+    allow: tuple[units.Quantity | None, units.Quantity | None] | None = None
+    allow_text: str = ""
 
 
 class Type(Record):
@@ -77,6 +82,11 @@ class Type(Record):
             self.unknown or other.unknown,
             self.beneath | other.beneath,
         )
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a word of it, or of what it lists, limits the value that it carries."""
+        return any(word.allow for word in self.words) or (self.element is not None and self.element.is_limited)
 
     def variant(self, name: str) -> Variant | None:
         """The word of that name."""

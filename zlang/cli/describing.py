@@ -137,7 +137,10 @@ def _property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
 
 def _type(type_: Type) -> str:
     """The type in words, with every word that there is."""
-    words = " | ".join(f"`{w.name}({w.field[0]}: {w.field[1]})`" if w.field else f"`{w.name}`" for w in type_.words)
+    words = " | ".join(
+        f"`{w.name}({' '.join([f'{w.field[0]}: {w.field[1]}', w.allow_text]).strip()})`" if w.field else f"`{w.name}`"
+        for w in type_.words
+    )
     rest = Type(type_.scalars, (), type_.kinds, type_.element)
     others = "" if rest == Type() else str(rest)
     return " or ".join(part for part in (others, words) if part)

@@ -151,6 +151,12 @@ def _type_variant(_driver: Driver, span: Span, name: Token, field: Token, type_:
     return tree.TypeAtom(span, name.text, field=(field.text, type_.text))
 
 
+def _type_limited(
+    _driver: Driver, span: Span, name: Token, field: Token, type_: Token, allow: tree.Expr
+) -> tree.TypeAtom:
+    return tree.TypeAtom(span, name.text, field=(field.text, type_.text), allow=allow)
+
+
 def _type_list(_driver: Driver, span: Span, element: tree.TypeExpr) -> tree.TypeAtom:
     return tree.TypeAtom(span, "list", element=element)
 
@@ -397,6 +403,7 @@ BUILDERS: dict[str, Builder] = {
     "type_add": _type_add,
     "type_name": _type_name,
     "type_variant": _type_variant,
+    "type_limited": _type_limited,
     "type_list": _type_list,
     "sh": _sh,
     "ask": _ask,

@@ -231,12 +231,13 @@ class Experiment(Record):
 
 
 class TypeAtom(Record):
-    """`size`, `random`, `compressible(by: share)` or `[type]`."""
+    """`size`, `random`, `compressible(by: share)`, `compressible(by: share 0%..90%)` or `[type]`."""
 
     span: Span
     name: str
     field: tuple[str, str] | None = None
     element: TypeExpr | None = None
+    allow: Expr | None = None
 
 
 class TypeExpr(Record):
