@@ -170,8 +170,9 @@ def test_a_sweep_over_three_file_systems() -> None:
     zlang("run", "sweep.zexp", "--yes")
     assert failed() == []
     found = answers("select volume, write_iops > 0, cache_state, cache_evidence from trials order by volume")
-    evidence = "0 bytes resident, no superblock in memory"
-    assert found == [[kind, True, "cold", evidence] for kind in ("btrfs", "ext4", "xfs")]
+    shown = "{}: 0 bytes resident; volume.{}: no superblock in memory; data: 0 bytes resident"
+    disks = {"btrfs": "middle", "ext4": "small", "xfs": "large"}
+    assert found == [[kind, True, "cold", shown.format(disk, kind)] for kind, disk in disks.items()]
 
 
 def test_the_script_of_the_sweep() -> None:

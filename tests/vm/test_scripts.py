@@ -36,7 +36,7 @@ def test_a_sweep_over_properties_of_a_dataset(guest: Guest, carried_out: Zlang) 
     carry_out(guest, carried_out, SWEEP.replace("VERSION", version))
     columns = "recordsize, primarycache, valid, why_not, cache_state, cache_evidence"
     rows = carried_out.rows(f"select {columns} from all_trials order by all")
-    evidence = "0 bytes of data in the ARC 0 bytes of the devices, 0 bytes resident"
+    evidence = "tank: 0 bytes of data in the ARC, no L2ARC, 0 bytes of the devices; data: 0 bytes resident"
     assert rows == [
         {
             "recordsize": size,
@@ -104,7 +104,8 @@ def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
     """What zfs-fuse cannot: each part on a device of its own, exported and imported by its nodes."""
     carry_out(guest, carried_out, ON_DEVICES)
     rows = carried_out.rows("select valid, why_not, cache_state, cache_evidence from all_trials")
-    evidence = "0 bytes resident, 0 bytes of data in the ARC"
+    zfs = "0 bytes of data in the ARC, no header of the L2ARC"
+    evidence = f"disks: 0 bytes resident; tank: {zfs}; data: 0 bytes resident"
     assert [list(row.values()) for row in rows] == [[True, "", "cold", evidence]]
 
 

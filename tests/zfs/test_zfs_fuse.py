@@ -14,7 +14,7 @@ from private_daemon import ZfsFuse
 
 from tools import generate_zfs
 
-EVIDENCE = "0 bytes of data in the ARC 0 bytes of the devices, 0 bytes resident"
+EVIDENCE = "tank: 0 bytes of data in the ARC, no L2ARC, 0 bytes of the devices; data: 0 bytes resident"
 
 SWEEP = """
 import fio
@@ -82,6 +82,18 @@ def test_a_sweep_over_properties_of_a_dataset(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.failed() == []
     sql = "select cache_state, cache_evidence, count(*) from trials where read_iops > 0 group by 1, 2"
     assert zfs_fuse.answers(sql) == [["cold", EVIDENCE, 16]]
+
+
+def test_every_layer_is_cold_or_the_arc_is_warm(zfs_fuse: ZfsFuse) -> None:
+    """The L2ARC is emptied as well; a rehearsal sees the ARC fill, whatever lies in the page cache above it."""
+    text = one(pool="cache = 1").replace("rw = read  bs = 64KiB", "rw = randread  bs = 8KiB  io_size = 512KiB")
+    zfs_fuse.run(text.replace("cache = cold", "cache = cold | warm { window = 3 }"))
+    assert zfs_fuse.failed() == []
+    cold = EVIDENCE.replace("no L2ARC", "no header of the L2ARC")
+    sql = "select cache_state, cache_evidence, rounds > 3 from trials order by 1"
+    assert zfs_fuse.answers(sql) == [["cold", cold, None], ["warm", "hit_ratio steady", True]]
+    rising = "arg_min(value, t) < arg_max(value, t)"
+    assert zfs_fuse.answers(f"select {rising} as rises from samples where metric = 'hit_ratio'") == [[True]]
 
 
 def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:

@@ -12,7 +12,7 @@ something else is quoted as it is. A state that was not checked is not believed,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zlang.plan.plan import Action, Step, Trial
@@ -86,11 +86,12 @@ def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
     checks = [step for step in trial.steps if _is_cache_check(step, trial)]
     attested = [step for step in trial.steps if step.action is Action.ASK and step.expect is not None]
     attested = [step for step in attested if not step.name.startswith("property")]
-    failed = [_mismatch(step, out) for step in checks if not _holds(step, out)]
+    failed = _by_layer(checks, {step.name: _mismatch(step, out) for step in checks if not _holds(step, out)})
     if (checks or attested) and not failed:
         said = [f"attested: {_short(step.why)}" for step in attested]
-        return state, ", ".join([*([_evidence(checks, out)] if checks else []), *said]), []
-    evidence = ", ".join(failed) or "not checked"
+        shown = _by_layer(checks, {step.name: _evidence(step, out) for step in checks})
+        return state, "; ".join([*([shown] if shown else []), *said]), []
+    evidence = failed or "not checked"
     return f"not {state}", evidence, [f"cache not {state}: {evidence}"]
 
 
@@ -145,9 +146,15 @@ def _differing(found: str, wanted: str) -> tuple[str, str]:
     return ", ".join(one for one, _ in unlike), ", ".join(other for _, other in unlike)
 
 
-def _evidence(checks: Sequence[Step], out: Path) -> str:
-    found = list(dict.fromkeys(_output(step, out) or "" for step in checks))
-    return ", ".join(f"{text} bytes resident" if text.isdecimal() else _short(text) for text in found)
+def _evidence(step: Step, out: Path) -> str:
+    text = _output(step, out) or ""
+    return f"{text} bytes resident" if text.isdecimal() else _short(", ".join(text.splitlines()))
+
+
+def _by_layer(checks: Sequence[Step], said: Mapping[str, str]) -> str:
+    """What was said of each layer, by the name of the resource whose cache it is where there are several."""
+    several = len(checks) > 1
+    return "; ".join(f"{name.partition('-')[2]}: {text}" if several else text for name, text in said.items())
 
 
 def _short(text: str) -> str:
