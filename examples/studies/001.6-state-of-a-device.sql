@@ -1,4 +1,6 @@
--- 
+-- Cannot agree: a loop device has no state that wears. Its differences are those of the file beneath it and
+-- of a shared machine (blocks that were discarded have to be allocated again), and 5 s of writes are no 8
+-- hours. It shows that the treatments are carried out and verified; a device has to be named for more.
 select state, round(median(t.write_iops)) as ours_iops, any_value(p.value::double) as theirs_iops
 from state_of_a_device.trials as t
 join imported.musings as p on p.experiment = 'ssd_fade' and p.metric = 'iops' and p.level =
