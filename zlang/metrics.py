@@ -43,10 +43,18 @@ ARC_GAUGES = {"arc_size_bytes": "size", "arc_target_bytes": "c", "l2_size_bytes"
 ARC_RATIOS = {"arc_hit_ratio": "", "arc_data_hit_ratio": "demand_data_"}
 """Shares of accesses, and how the names of what they are shares of begin."""
 CAPACITY = {
-    **{name: f"{name}_bytes" for name in ("used", "logicalused", "referenced", "allocated")},
-    **{name: name for name in ("compressratio", "dedupratio")},
+    **{
+        name: f"{name}_bytes"
+        for name in (
+            *("du", "apparent", "df_used", "df_available"),
+            *("compsize_disk", "compsize_uncompressed", "compsize_referenced"),
+            *("btrfs_used", "btrfs_allocated", "btrfs_unallocated"),
+            *("used", "logicalused", "referenced", "logicalreferenced", "usedbysnapshots", "allocated", "free"),
+        )
+    },
+    **{name: name for name in ("compressratio", "refcompressratio", "dedupratio")},
 }
-"""What datasets and pools take, as ZFS calls it, and the name of its metrics without `before_` and `after_`."""
+"""What files, datasets and pools take, as tools call it, and its metrics without `before_` and `after_`."""
 POOL_RATES = ("pool_read_iops", "pool_write_iops", "pool_read_bw", "pool_write_bw")
 """Of all pools together."""
 IOSTAT = {
@@ -73,9 +81,10 @@ _VMSTAT = (
     *(f"vmstat_{column}" for column in ("r", "b", "swpd", "free", "buff", "cache", "inact", "active")),
     *(f"vmstat_{column}" for column in ("si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st", "gu")),
 )
-_ZFS_CAPACITY = tuple(f"{when}_{name}" for when in ("before", "after") for name in CAPACITY.values())
+_CAPACITY = tuple(f"{when}_{name}" for when in ("before", "after") for name in CAPACITY.values())
 OF_READERS: Mapping[str, tuple[str, ...]] = {
     "arcstats": (*ARC_COUNTERS, *ARC_GAUGES, *ARC_RATIOS),
+    "capacity": _CAPACITY,
     "diskstats": TOTALS,
     "fio": _FIO,
     "outside": (),
@@ -86,7 +95,6 @@ OF_READERS: Mapping[str, tuple[str, ...]] = {
     "rounds": ("rounds",),
     "shell": (),
     "vmstat": _VMSTAT,
-    "zfs_capacity": _ZFS_CAPACITY,
     "zpool_iostat": POOL_RATES,
 }
 """What each reader can yield, beside what its argument `metrics` asks for; some have samples only."""

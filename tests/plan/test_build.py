@@ -294,3 +294,18 @@ def test_what_is_made_is_known_before_anything_is_made() -> None:
     planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
     made = {setup.creates.split(" ")[0] for setup in pipeline.makes(checked, planned)}
     assert made == {"dir", "loop", "ext4", "xfs", "file"}
+
+
+def test_what_looks_does_so_before_the_caches_are_treated_and_after_the_measurement() -> None:
+    text = PROGRAM.replace("RW", "read").replace("  run = reads\n", "").replace("[vmstat {},", "[capacity {},")
+    (trial, *_) = trials(plan_of(text))
+    assert [(step.name, step.action) for step in trial.steps if step.action is not Action.VERIFY] == [
+        ("e.collect.capacity-before", Action.PREPARE),
+        ("flush-data-1", Action.FLUSH),
+        ("flush-data-2", Action.FLUSH),
+        ("e.collect.diskstats", Action.COLLECT),
+        ("measure", Action.MEASURE),
+        ("e.collect.capacity-after", Action.TIDY),
+    ]
+    read = {step.name: step.reader.name for step in trial.steps if step.reader}
+    assert read == {"e.collect.diskstats": "diskstats", "e.collect.capacity-after": "capacity"}

@@ -60,9 +60,11 @@ def test_zpool_iostat_of_both(tmp_path: Path) -> None:
 
 
 def test_capacities_of_one_dataset_and_of_two(tmp_path: Path) -> None:
-    lines = "@ {}\nt\tallocated\t{}\nt/a\tused\t{}\nt/a\tcompressratio\t1.53x\n"
-    (tmp_path / "c").write_text(lines.format(1, "158K", 31744) + lines.format(2, "30.4M", 31715840))
-    reading = samples.read(tmp_path, "zfs_capacity", "c")
+    lines = "@ {}\nt\tallocated\t{}\nt/a\tused\t{}\nt/a\tcompressratio\t1.53x\n\tdu\t512\n"
+    (tmp_path / "before").write_text(lines.format(1, "158K", 31744))
+    (tmp_path / "after").write_text(lines.format(2, "30.4M", 31715840))
+    reading = samples.read(tmp_path, "capacity", "after", before="before")
+    assert reading.problems == ()
     assert reading.metrics == {
         "before_used_bytes": 31744,
         "after_used_bytes": 31715840,
@@ -70,9 +72,16 @@ def test_capacities_of_one_dataset_and_of_two(tmp_path: Path) -> None:
         "after_allocated_bytes": 30.4 * 1024**2,
         "before_compressratio": 1.53,
         "after_compressratio": 1.53,
+        "before_du_bytes": 512,
+        "after_du_bytes": 512,
     }
-    (tmp_path / "c").write_text(lines.format(1, "158K", 31744) + "t/b\tused\t1\n")
-    assert "before_used_bytes" not in samples.read(tmp_path, "zfs_capacity", "c").metrics
+    assert Sample(2.0, "t/a", "used_bytes", 31715840) in reading.samples
+    (tmp_path / "after").write_text(lines.format(2, "158K", 31744) + "t/b\tused\t1\n")
+    assert "after_used_bytes" not in samples.read(tmp_path, "capacity", "after", before="before").metrics
+    (tmp_path / "after").write_text("@ 2\n")
+    assert samples.read(tmp_path, "capacity", "after", before="none").problems == (
+        "after holds no capacity", "none was not written",
+    )  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)

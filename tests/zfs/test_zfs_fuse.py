@@ -45,6 +45,16 @@ fio reads {{ rw = read  bs = 64KiB }}
 experiment one {{ on = data  run = reads  cache = cold }}
 """
 
+SIZES = """
+import zfs
+
+dir here { path = "." }
+pool tank on here { size = 64MiB  allocation = sparse }
+dataset volume on tank { compression = gzip }
+file data on volume { size = 4MiB  content = random | zeros }
+experiment sizes { on = data  collect = [capacity {}, zfs_capacity {}] }
+"""
+
 # What is measured stands still in `sleep`, so that the run can be stopped in the midst of it.
 SLOW = """
 import zfs
@@ -111,7 +121,20 @@ def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
     sql = "select arc_hits > 0, arc_size_bytes > 0, before_used_bytes > 2**20, after_dedupratio from trials"
     assert zfs_fuse.answers(sql) == [[True, True, True, 1]]
     sql = "select count(distinct metric), min(value) >= 0 from samples where source like 'zlang-%-tank'"
-    assert zfs_fuse.answers(sql) == [[8, True]]
+    assert zfs_fuse.answers(sql) == [[9, True]]
+
+
+def test_an_experiment_about_capacity_alone(zfs_fuse: ZfsFuse) -> None:
+    zfs_fuse.run(SIZES)
+    sql = """
+        select after_du_bytes > 3.8 * 2**20 or content = 'zeros', after_du_bytes < 5 * 2**20, after_apparent_bytes,
+          after_referenced_bytes - after_du_bytes < 2**17, before_du_bytes = after_du_bytes, after_du_bytes < 2**20
+        from trials order by content
+    """
+    assert zfs_fuse.answers(sql) == [
+        [True, True, 4 * 2**20, True, True, False],
+        [True, True, 4 * 2**20, True, True, True],
+    ]
 
 
 @pytest.mark.parametrize("pool", POOLS)

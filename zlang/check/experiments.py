@@ -38,6 +38,8 @@ _ROLES = {
 }
 _UNSAID = (("cache", "as_is"), ("design", "full"))
 """What an experiment means that does not say it: nothing is done about caches, all points are measured."""
+_NO_LOAD = "nothing"
+"""The workload of an experiment that only looks at its target."""
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 
 
@@ -93,9 +95,12 @@ class Experiments:
         if "run" not in fields:
             if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
                 return None
-            hint = "say what is run: `run = …`"
-            self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
-            return None
+            if "collect" not in fields:
+                hint = "say what is run: `run = …`"
+                self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
+                return None
+            unsaid = tree.Make(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
+            fields["run"] = resolver.typed(unsaid, (node.name.text, "run"), "run", _field_type("run", protocols))
         scope = ExperimentScope(module_scope, fields)
         where_resolver = Resolver(scope, self.checker.report, self.checker.factors, self.checker.risks)
         wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
@@ -171,11 +176,16 @@ class Experiments:
         return resolved
 
     def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
-        """What the workload needs must be offered by what it runs on."""
-        run, on = fields["run"], fields.get("on")
-        if run.type.unknown or (on is not None and on.type.unknown):
+        """What the workload and the collectors need must be offered by what they are used on."""
+        on = fields.get("on")
+        if on is not None and on.type.unknown:
             return
-        for workload_name in sorted(run.type.kinds):
+        for name in ("run", "collect"):
+            if name in fields and not fields[name].type.unknown:
+                self._join_one(node, fields[name], on, wheres)
+
+    def _join_one(self, node: tree.Experiment, run: Expr, on: Expr | None, wheres: list[Expr]) -> None:
+        for workload_name in sorted((run.type.element or run.type).kinds):
             workload = self.checker.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue

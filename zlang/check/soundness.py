@@ -17,14 +17,14 @@ _ACTIONS = {
     "machine": (),
     "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify"),
     "workload": ("run", "round"),
-    "collector": ("watch",),
+    "collector": ("watch", "look"),
     "treatment": ("apply",),
 }
 """What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
 _FOR_EVERYTHING = ("fact",)
-_MUST_HAVE = {"workload": "run", "collector": "watch", "treatment": "apply"}
+_MUST_HAVE = {"workload": ("run",), "collector": ("watch", "look"), "treatment": ("apply",)}
 _PARTS_OF = {
-    "needs": ("workload", "treatment", "protocol"),
+    "needs": ("workload", "treatment", "protocol", "collector"),
     "writes": ("workload",),
     "job": ("workload",),
     "carries_one": ("resource",),
@@ -66,9 +66,9 @@ def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Di
 
 def _without_its_work(node: tree.KindDef) -> Iterator[Diagnostic]:
     needed = _MUST_HAVE.get(node.role.text)
-    if needed and not any(action.name.text == needed and action.commands for action in _actions(node)):
+    if needed and not any(action.name.text in needed and action.commands for action in _actions(node)):
         what = f"the {node.role.text} `{node.name.text}`"
-        yield Code.KIND_LACKS.at(node.name.span, what=what, lacks=needed, hint=_to_add(needed))
+        yield Code.KIND_LACKS.at(node.name.span, what=what, lacks=needed[0], hint=_to_add(needed[0]))
 
 
 def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:

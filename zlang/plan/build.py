@@ -296,9 +296,14 @@ class _Builder:
         carrier = hosts.carrier(cast.workload, cast.on)
         for thing in (cast.workload, *cast.collectors):
             _must_have(thing, carrier)
+        for collector in cast.collectors:
+            self._join(collector, cast.on)
         setups, protocol = self.prepared(cast, slot.replicate)
         frame = cast.frame(self.schedule.seed, slot.replicate)
-        steps = (*protocol, *self._watch(cast), *self._measure(frame))
+        # What looks at the target may read of it, so that the caches are treated after that.
+        before = (replace(step, reader=None) for step in self._looks(cast, "before", Action.PREPARE))
+        after = self._looks(cast, "after", Action.TIDY)
+        steps = (*before, *protocol, *self._watch(cast), *self._measure(frame), *after)
         writes = cast.workload.kind.writes
         spoils = (cast.on.key,) if cast.on is not None and writes is not None and writes.value(frame) is True else ()
         trial = Trial(
@@ -405,6 +410,13 @@ class _Builder:
             action = hosts.action_of(instance, "watch", at=at)
             if action is not None:
                 yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
+
+    def _looks(self, cast: _Cast, when: str, verb: Action) -> Iterator[Step]:
+        """What collectors look at before the protocol and after the measurement."""
+        for instance in cast.collectors:
+            action = hosts.action_of(instance, "look", at=cast.on)
+            if action is not None:
+                yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, cast.on))
 
     def _measure(self, frame: Frame) -> list[Step]:
         assert frame.instance is not None, "BUG: a measurement without a workload"

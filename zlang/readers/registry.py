@@ -10,6 +10,7 @@ from typing import Final
 
 from zlang.readers import (
     arcstats,
+    capacity,
     diskstats,
     fio,
     meminfo,
@@ -19,13 +20,13 @@ from zlang.readers import (
     shell,
     sysstat,
     vmstat,
-    zfs_capacity,
     zpool_iostat,
 )
 from zlang.readers.reading import Read
 
 READERS: Final[Mapping[str, Read]] = {
     "arcstats": arcstats.read,
+    "capacity": capacity.read,
     "diskstats": diskstats.read,
     "fio": fio.read,
     "outside": outside.read,
@@ -36,6 +37,5 @@ READERS: Final[Mapping[str, Read]] = {
     "rounds": rounds.read,
     "shell": shell.read,
     "vmstat": vmstat.read,
-    "zfs_capacity": zfs_capacity.read,
     "zpool_iostat": zpool_iostat.read,
 }

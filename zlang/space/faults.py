@@ -89,14 +89,15 @@ def answer(
 
 
 def unjoined(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
-    """What is wrong where a workload needs something that its target does not offer."""
+    """What is wrong where a workload, or a collector, needs something that its target does not offer."""
     needs, at = workload.kind.needs, ground(workload, on)
     if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
     wanted = " or ".join(f"a {need}" for need in needs[0])
     offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "nothing"
-    span = experiment.run.span
+    said = experiment.collect if workload.kind.role == "collector" else None
+    span = (said or experiment.run).span
     return Code.NOTHING_OFFERED.at(span, workload=workload.kind.name, needs=wanted, target=target, offers=offers)
 
 
@@ -175,9 +176,11 @@ def _faults(experiment: Experiment, point: Point) -> tuple[Diagnostic, ...]:
             probe.faults.append(error.diagnostic)
     probe.faults += hosts.set_twice(experiment, hosts.things_of(reached.get(experiment.with_)))
     on, run = reached.get(experiment.on), reached.get(experiment.run)
-    if isinstance(run, Instance):
-        lacking = unjoined(experiment, run, on if isinstance(on, Instance) else None)
-        probe.faults += [lacking] if lacking is not None else []
+    collect = reached.get(experiment.collect)
+    for thing in (run, *(collect if isinstance(collect, tuple) else ())):
+        if isinstance(thing, Instance):
+            lacking = unjoined(experiment, thing, on if isinstance(on, Instance) else None)
+            probe.faults += [lacking] if lacking is not None else []
     return tuple(probe.faults)
 
 
