@@ -66,10 +66,10 @@ class ZfsFuse:
 
 
 @contextmanager
-def started(place: Path, arc_mb: int) -> Iterator[ZfsFuse]:
-    """A daemon that answers, ended afterwards. Needs root."""
+def started(place: Path, arc_mb: int, *options: str) -> Iterator[ZfsFuse]:
+    """A daemon that answers, ended afterwards; `options` are of zfs-fuse. Needs root."""
     script = Path(__file__).with_name("private_zfs_fuse.sh")
-    daemon = subprocess.Popen(["unshare", "--mount", "sh", script, place, str(arc_mb)])
+    daemon = subprocess.Popen(["unshare", "--mount", "sh", script, place, str(arc_mb), *options])
     here = ZfsFuse(daemon.pid, place)
     try:
         deadline = time.monotonic() + 20

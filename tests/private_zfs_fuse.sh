@@ -1,11 +1,12 @@
 #!/bin/sh
 # A zfs-fuse of its own, which no other one on the machine takes notice of: the process becomes it.
-# usage: unshare --mount sh private_zfs_fuse.sh DIRECTORY ARC_MB      (as root)
+# usage: unshare --mount sh private_zfs_fuse.sh DIRECTORY ARC_MB [OPTION…]      (as root)
 # Its commands run in it:  nsenter --target PID --mount --root …
 # Only DIRECTORY and what is mounted beside / is shared with the machine; changes of all else are lost with it. An overlay
 # root, because zfs-fuse removes /zfs-kstat when it ends, and with it the statistics of any other on the machine.
 set -eu
 directory=$1 arc=$2
+shift 2
 mount --make-rprivate /
 # The pools of others are not held on to.
 awk '$0 ~ / - fuse/ { print $5 }' /proc/self/mountinfo | sort -r | while read -r at; do umount --lazy "$at"; done
@@ -28,4 +29,4 @@ mount -t tmpfs none "$root/run"
 mkdir -p "$root/run/zfs" "$root/run/lock/zfs" "$root/var/lib/zfs"
 mount -t tmpfs none "$root/var/lib/zfs"
 mount --bind /dev/null "$root/etc/zfs/zfsrc"
-exec chroot "$root" zfs-fuse --no-daemon --pidfile /run/zfs/pid --max-arc-size "$arc" --zfs-prefetch-disable
+exec chroot "$root" zfs-fuse --no-daemon --pidfile /run/zfs/pid --max-arc-size "$arc" --zfs-prefetch-disable "$@"
