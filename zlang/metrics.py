@@ -76,6 +76,19 @@ MEMINFO = {
     "mem_slab_bytes": "Slab", "mem_slab_reclaimable_bytes": "SReclaimable",
 }  # fmt: skip
 """What memory is used for, and what the kernel calls it."""
+ONTAP = (
+    "ontap_total_iops",
+    *("ontap_net_in_bw", "ontap_net_out_bw", "ontap_disk_read_bw", "ontap_disk_write_bw"),
+    *("ontap_tape_read_bw", "ontap_tape_write_bw", "ontap_cache_age_s", "ontap_cache_hit_ratio", "ontap_cp_ratio"),
+    *("", "ontap_disk_busy_ratio"),
+)
+"""The columns of ONTAP's sysstat from `Total` on; the empty one is no number (the type of a consistency point)."""
+_ONTAP = (
+    "ontap_cpu",
+    *filter(None, ONTAP),
+    *(f"ontap_{protocol}_iops" for protocol in ("nfs", "cifs", "http", "hdfs", "fcp", "iscsi", "other")),
+    *(f"ontap_{protocol}_{way}_bw" for protocol in ("fcp", "iscsi") for way in ("in", "out")),
+)
 _PRESSURE = tuple(f"psi_{of}_{who}_ratio" for of in ("cpu", "io", "irq", "memory") for who in ("some", "full"))
 _VMSTAT = (
     *(f"vmstat_{column}" for column in ("r", "b", "swpd", "free", "buff", "cache", "inact", "active")),
@@ -94,6 +107,7 @@ OF_READERS: Mapping[str, tuple[str, ...]] = {
     "pressure": _PRESSURE,
     "rounds": ("rounds",),
     "shell": (),
+    "sysstat_x": _ONTAP,
     "vmstat": _VMSTAT,
     "zpool_iostat": POOL_RATES,
 }

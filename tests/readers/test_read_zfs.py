@@ -49,6 +49,17 @@ def test_what_joined_an_io_in_flight_is_no_hit(tmp_path: Path) -> None:
     assert samples.read(tmp_path, "arcstats", "a").problems == ("a has fewer than two snapshots",)
 
 
+@pytest.mark.parametrize("form", ["kstat.zfs.misc.arcstats.{}: {}\n", "zfs:0:arcstats:{}\t{}\n"])
+def test_arcstats_of_freebsd_and_illumos(tmp_path: Path, form: str) -> None:
+    """The counters of OpenZFS 2.1 in the forms of `sysctl` and `kstat -p` (their manuals)."""
+    text = (samples.DATA / "arcstats-2.1.txt").read_text()
+    lines = [line.split() for line in text.splitlines()]
+    other = "".join(form.format(w[0], w[2]) if len(w) == 3 and w[2].isdigit() else " ".join(w) + "\n" for w in lines)
+    (tmp_path / "a").write_text(other.replace("\n@", "\nzfs:0:arcstats:class\tmisc\nzfs:0:arcstats:crtime\t1.5\n\n@"))
+    linux = samples.read(samples.DATA, "arcstats", "arcstats-2.1.txt")
+    assert samples.read(tmp_path, "arcstats", "a") == linux
+
+
 def test_zpool_iostat_of_both(tmp_path: Path) -> None:
     (tmp_path / "exact").write_text(FIRST + SECOND)
     exact = samples.read(tmp_path, "zpool_iostat", "exact").samples

@@ -19,6 +19,7 @@ from zlang.readers import (
     rounds,
     shell,
     sysstat,
+    sysstat_x,
     vmstat,
     zpool_iostat,
 )
@@ -36,6 +37,7 @@ READERS: Final[Mapping[str, Read]] = {
     "pressure": pressure.read,
     "rounds": rounds.read,
     "shell": shell.read,
+    "sysstat_x": sysstat_x.read,
     "vmstat": vmstat.read,
     "zpool_iostat": zpool_iostat.read,
 }
