@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from zlang.plan.build import Schedule
     from zlang.plan.plan import Plan, Setup
     from zlang.report.answers import Drawn, Judged
+    from zlang.report.checks import Doubt
+    from zlang.report.compare import Comparison
+    from zlang.report.effects import Effect
     from zlang.report.summary import Summary
     from zlang.run.events import Event
     from zlang.run.folder import Folder
@@ -434,6 +437,39 @@ def plots(db: Path, run: str | None, clause: str | None = None) -> list[Drawn]:
 
     trials = answers.trials_of(db, run)
     return answers.plots(trials) if clause is None else [answers.asked_now(trials, clause)]
+
+
+def compare(
+    db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
+) -> tuple[list[Comparison], list[Doubt]]:
+    """Two runs, or levels of one factor or of all, and what makes that doubtful. Raises RunError."""
+    from zlang.report import answers, checks, design
+    from zlang.report import compare as comparing
+
+    if pair and by is None:
+        one, other = (design.read(answers.trials_of(db, name), metric) for name in pair)
+        return [comparing.runs(one, other)], [*checks.run(one), *checks.run(other)]
+    trials = answers.trials_of(db, run)
+    read = design.read(trials, metric)
+    return comparing.factors(read, by, pair), [*checks.run(read), *checks.depths(trials)]
+
+
+def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[Doubt]]:
+    """What the variance of a metric comes from, and what makes that doubtful. Raises RunError."""
+    from zlang.report import answers, checks, design
+    from zlang.report import effects as sources
+
+    trials = answers.trials_of(db, run)
+    read = design.read(trials, metric)
+    return sources.effects(read), [*checks.run(read), *checks.depths(trials)]
+
+
+def doubts(db: Path, run: str | None) -> list[Doubt]:
+    """What makes the figures of a run doubtful. Raises RunError."""
+    from zlang.report import answers, checks, design
+
+    trials = answers.trials_of(db, run)
+    return [*checks.run(design.read(trials)), *checks.depths(trials)]
 
 
 def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:

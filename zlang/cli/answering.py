@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang import pipeline
-from zlang.cli import asking, render, words
+from zlang.cli import asking, comparing, render, words
 from zlang.errors import RunError
 from zlang.report import wording
 
@@ -184,5 +184,9 @@ def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
     if judged:
         print()
         verdicts(judged)
+    doubts = pipeline.doubts(db, run) if is_whole else []
+    if doubts:
+        print()
+        comparing.show(doubts)
     told = exit_code(judged)
     return told if told == FAILED else 1 if failures else told

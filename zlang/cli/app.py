@@ -52,6 +52,9 @@ Form = Annotated[
     str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
 ]
 OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default", show_default=False)]
+Metric = Annotated[
+    str | None, typer.Option("--metric", "-m", metavar="METRIC", help="such as read_clat_p99; else the usual one")
+]
 Json = Annotated[bool, typer.Option("--json", help="for scripts: JSON instead of text")]
 
 RUNS = Path("runs")
@@ -332,6 +335,39 @@ def plot(
     raise typer.Exit(answering.plot(clause, run_name, db, out))
 
 
+def compare(
+    pair: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[A B]", help="two levels of the factor, or two runs", show_default=False),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="FACTOR", help="compare its levels; else those of every factor")
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="the latest one by default", show_default=False)
+    ] = None,
+    metric: Metric = None,
+    db: Database = DATABASE,
+    form: Form = "table",
+) -> None:
+    """Say which levels (or runs) differ: ratios with intervals, verdicts in words, and what makes them doubtful."""
+    from zlang.cli import comparing
+
+    raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, form))
+
+
+def effects(
+    run_name: OfRun = None,
+    metric: Metric = None,
+    db: Database = DATABASE,
+    form: Form = "table",
+) -> None:
+    """Say what the variance comes from: main effects, interactions of two factors, repetitions."""
+    from zlang.cli import comparing
+
+    raise typer.Exit(comparing.effects(run_name, metric, db, form))
+
+
 def init(
     file: Annotated[Path, typer.Argument(help="the file to write")] = Path("experiment.zexp"),
 ) -> None:
@@ -367,7 +403,25 @@ def doctor(
     raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
 
 
-COMMANDS = (check, explain, fmt, plan, run, resume, status, ingest, sql, expect, table, plot, init, kinds, doctor)
+COMMANDS = (
+    check,
+    explain,
+    fmt,
+    plan,
+    run,
+    resume,
+    status,
+    ingest,
+    sql,
+    expect,
+    table,
+    plot,
+    compare,
+    effects,
+    init,
+    kinds,
+    doctor,
+)
 
 
 def application(arguments: list[str]) -> typer.Typer:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,6 +125,13 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
     if name not in known:
         raise RunError(f"there is no experiment `{name}` in {db}", did_you_mean(name, known))
     return name, known[name]
+
+
+def usual_metric(db: Path, table: str, known: Mapping[str, str]) -> str:
+    """The metric that a question means that names none: of those known, the first that the summary shows."""
+    units = {name: unit for name, unit in known.items() if unit or name == "elapsed"}
+    found = _metrics(db, table, [*(m for m in _PREFERRED if m in units), *units])
+    return found[0] if found else "elapsed"
 
 
 def _metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:

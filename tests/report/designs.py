@@ -1,0 +1,48 @@
+"""Runs that were never carried out: designs with effects, noise and faults that are known."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+
+from zlang.report.design import Design, Row, whole_plots
+from zlang.report.summary import Cell, Column
+
+Levels = tuple[Cell, ...]
+
+
+def simulated(
+    factors: Sequence[tuple[str, Sequence[Cell]]],
+    repeat: int,
+    log: Callable[[Levels, int, int], float],
+    seed: int = 1,
+    *,
+    noise: float = 0.02,
+    whole: int = 0,
+    shuffled: bool = True,
+    host: Callable[[Levels], str] = lambda _: "",
+) -> Design:
+    """Every combination, `repeat` times; `log` is given the levels, the replicate and the place in the order.
+
+    The first `whole` factors are whole plots; `shuffled` as `zlang plan` does it.
+    """
+    draw = random.Random(seed)
+    rows: list[Row] = []
+    dear = list(itertools.product(*(levels for _, levels in factors[:whole])))
+    if shuffled:
+        draw.shuffle(dear)
+    block = 0
+    for plot in dear:
+        for replicate in range(1, repeat + 1):
+            block += 1
+            points = list(itertools.product(*(levels for _, levels in factors[whole:])))
+            if shuffled:
+                draw.shuffle(points)
+            for point in points:
+                levels = (*plot, *point)
+                place = len(rows) + 1
+                value = log(levels, replicate, place) + draw.gauss(0, noise)
+                rows.append(Row(str(levels), "r", replicate, place, block, host(levels), levels, value))
+    columns = tuple(Column(name, "word" if isinstance(levels[0], str) else "count", "") for name, levels in factors)
+    return Design("read_iops", "1/s", columns, tuple(rows), whole_plots(rows))

@@ -1,0 +1,148 @@
+"""Ratios agree with scipy's tests, verdicts are said in words, and whole plots are compared over plots."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Hashable
+
+import pytest
+from designs import Levels, simulated
+from scipy import stats
+
+from zlang.errors import RunError
+from zlang.report import compare, effects, ratios
+from zlang.report.ratios import Ratio
+
+LOGS = [[0.31, 0.28, 0.35, 0.30], [0.52, 0.49, 0.47, 0.55]]
+TWO = (("bs", ("a", "b")), ("depth", (1, 32)))
+
+
+def test_a_paired_ratio_is_that_of_the_paired_t_test() -> None:
+    found = ratios.paired({(): [b - a for a, b in zip(*LOGS, strict=True)]})
+    assert found is not None
+    known = stats.ttest_rel(LOGS[1], LOGS[0]).confidence_interval(0.95)
+    assert found.interval() == pytest.approx((math.exp(known.low), math.exp(known.high)))
+    assert found.n == 4
+
+
+def test_a_ratio_of_what_is_apart_is_that_of_the_t_test() -> None:
+    found = ratios.apart({(): LOGS[0]}, {(): LOGS[1][:3]})
+    assert found is not None
+    known = stats.ttest_ind(LOGS[1][:3], LOGS[0]).confidence_interval(0.95)
+    assert found.interval() == pytest.approx((math.exp(known.low), math.exp(known.high)))
+
+
+def test_what_differs_between_combinations_is_no_error() -> None:
+    one: dict[Hashable, list[float]] = {"a": [0.10, 0.11, 0.12]}
+    two: dict[Hashable, list[float]] = {**one, "b": [0.90, 0.91, 0.92]}
+    alone, both = ratios.paired(one), ratios.paired(two)
+    assert alone is not None
+    assert both is not None
+    assert both.log == pytest.approx(0.51)
+    assert (both.n, both.df) == (6, 4)
+    assert alone.error is not None
+    assert both.error == pytest.approx(alone.error / math.sqrt(2))
+
+
+@pytest.mark.parametrize(
+    ("log", "error", "df", "unit", "words"),
+    [
+        (math.log(1.135), 0.004, 9, "1/s", "12–15 % faster"),
+        (math.log(0.865), 0.004, 9, "1/s", "13–14 % slower"),
+        (math.log(1.135), 0.004, 9, "ns", "12–15 % slower"),
+        (math.log(0.5), 0.004, 9, "s", "50 % faster"),
+        (math.log(1.135), 0.004, 9, "bytes", "12–15 % more"),
+        (math.log(4), 0.05, 9, "1/s", "3.6–4.5 times faster"),
+        (math.log(0.25), 0.05, 9, "1/s", "3.6–4.5 times slower"),
+        (0.001, 0.01, 9, "1/s", "no difference found, and a 3 % one would have been"),
+        (0.001, 0.5, 2, "1/s", "cannot tell: only 15 times as much would have been found"),
+        (0.5, None, 0, "1/s", "cannot tell: nothing was repeated"),
+    ],
+)
+def test_verdicts(log: float, error: float | None, df: int, unit: str, words: str) -> None:
+    assert compare.said(Ratio(df + 1, log, error, df), 1, unit) == words
+
+
+def test_blocks_take_out_what_changes_between_them() -> None:
+    for by in (0.0, 0.5):
+
+        def log(levels: Levels, replicate: int, _place: int, by: float = by) -> float:
+            return by * replicate + (0.1 if levels[0] == "b" else 0)
+
+        (found,) = compare.factors(simulated(TWO, 4, log, noise=0.002), "bs", ("a", "b"))
+        assert found.verdict in {"10–11 % faster", "11 % faster", "10 % faster"}
+
+
+def test_every_factor_is_compared_and_the_intervals_are_wider_for_it() -> None:
+    design = simulated((("bs", ("a", "b", "c")), ("depth", (1, 32))), 3, lambda *_: 0.0)
+    found = compare.factors(design, None, ())
+    assert [(one.factor, one.first, one.second) for one in found] == [
+        ("bs", "a", "b"),
+        ("bs", "a", "c"),
+        ("depth", "1", "32"),
+    ]
+    (alone,) = compare.factors(design, "depth", ())
+    assert alone.ratio is not None
+    one, three = alone.ratio.interval(1), alone.ratio.interval(3)
+    assert one is not None
+    assert three is not None
+    assert three[0] < one[0] < one[1] < three[1]
+
+
+def test_a_factor_of_setups_is_compared_over_setups() -> None:
+    """Setups that differ by chance are no effect, however often each is measured."""
+    draw = random.Random(2)
+    offsets: dict[object, float] = {}
+
+    def log(levels: tuple[object, ...], _replicate: int, _place: int) -> float:
+        return offsets.setdefault(levels[:2], draw.gauss(0, 0.2))
+
+    factors = (("compression", ("lz4", "zstd")), ("recordsize", ("4k", "8k", "16k", "32k")), ("rw", ("read", "write")))
+    design = simulated(factors, 10, log, noise=0.001, whole=2)
+    (found,) = compare.factors(design, "compression", ())
+    assert found.ratio is not None
+    assert (found.ratio.n, found.note) == (4, "over 4 pairs of setups")
+    assert "found" in found.verdict
+    (cheap,) = compare.factors(design, "rw", ())
+    assert cheap.ratio is not None
+    assert cheap.ratio.n == 80
+    told = {one.name: one for one in effects.effects(design)}
+    assert told["compression"].is_whole_plot
+    assert (told["compression"].p or 0) > 0.05
+
+
+def test_of_one_setup_of_each_it_is_said() -> None:
+    design = simulated((("compression", ("lz4", "zstd")), ("rw", ("read", "write"))), 3, lambda *_: 0.0, whole=1)
+    (found,) = compare.factors(design, "compression", ())
+    assert "each was set up once" in found.note
+
+
+def test_names_that_are_wrong() -> None:
+    design = simulated(TWO, 2, lambda *_: 0.0)
+    with pytest.raises(RunError) as caught:
+        compare.factors(design, "dept", ())
+    assert "`depth`" in caught.value.hint
+    with pytest.raises(RunError) as caught:
+        compare.factors(design, "bs", ("a", "x"))
+    assert "it has a, b" in caught.value.hint
+
+
+def test_effects_are_those_of_the_analysis_of_variance() -> None:
+    """Of a balanced design, by the sums of squares of the textbook (Montgomery, Design and Analysis, ch. 5)."""
+    design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels == ("b", 32)) * 0.1, noise=0.05)
+    logs = {row.levels: [r.log for r in design.rows if r.levels == row.levels] for row in design.rows}
+    cells = {levels: sum(ones) / 5 for levels, ones in logs.items()}
+    grand = sum(cells.values()) / 4
+    total = sum((row.log - grand) ** 2 for row in design.rows)
+    of_bs = 10 * sum((sum(v for k, v in cells.items() if k[0] == bs) / 2 - grand) ** 2 for bs in ("a", "b"))
+    contrast = cells["a", 1] - cells["b", 1] - cells["a", 32] + cells["b", 32]
+    told = {one.name: one for one in effects.effects(design)}
+    assert told["bs"].share == pytest.approx(of_bs / total)
+    assert told["bs × depth"].share == pytest.approx(5 * contrast**2 / 4 / total)
+    assert sum(one.share for one in told.values()) == pytest.approx(1)
+    groups = list(logs.values())
+    anova = stats.f_oneway(*groups)
+    between = [one for one in told.values() if one.name != "repetitions"]
+    error = told["repetitions"]
+    assert sum(e.share for e in between) / 3 / (error.share / error.df) == pytest.approx(anova.statistic)

@@ -1,0 +1,79 @@
+"""`zlang compare` and `zlang effects` from the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import orjson
+import pytest
+from run_folders import MakeRun, factor
+
+from zlang.cli.app import guarded
+from zlang.store.ingest import ingest
+
+pytestmark = pytest.mark.usefixtures("told")
+
+
+@pytest.fixture
+def built(make_run: MakeRun, runs: Path, db: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs of four points: reads are a fifth faster than writes, the second run is a tenth slower."""
+    draw = random.Random(3)
+    for name, by, began in (("r1", 1.0, 1_790_000_000.0), ("r2", 0.9, 1_790_009_000.0)):
+        run = make_run(name, factors=(factor("bs", "size"), factor("rw", "word")), began=began)
+        for replicate in (1, 2, 3):
+            for n, (bs, rw) in enumerate([(b, w) for b in (4096, 131072) for w in ("write", "read")]):
+                noise = draw.gauss(0, 0.01)
+                iops = 1000 * by * (1.2 if rw == "read" else 1) * math.exp(noise)
+                run.measured(f"p{n}", replicate, {"bs": bs, "rw": rw}, orjson.dumps({"metrics": {"read_iops": iops}}))
+        run.done()
+    ingest(runs, db)
+    monkeypatch.chdir(db.parent)
+    return db
+
+
+def told(capsys: pytest.CaptureFixture[str], db: Path, *words: str, code: int = 0) -> str:
+    assert guarded([*words, "--db", str(db)]) == code
+    said = capsys.readouterr()
+    return said.err if code else said.out
+
+
+def test_levels(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, built, "compare")
+    assert "slower" in next(line for line in out.splitlines() if line.startswith("rw"))
+    assert "no difference found" in next(line for line in out.splitlines() if line.startswith("bs"))
+    rows = json.loads(told(capsys, built, "compare", "write", "read", "--by", "rw", "--format", "json"))
+    assert [(row["level"], row["against"], row["n"]) for row in rows] == [("read", "write", 6)]
+    assert rows[0]["low"] < 1.2 < rows[0]["high"]
+    assert "128KiB" in told(capsys, built, "compare", "4KiB", "128KiB", "--by", "bs")
+
+
+def test_runs(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = told(capsys, built, "compare", "r1", "r2")
+    assert "10–12 % slower" in out
+    assert "each run was carried out once" in out
+
+
+def test_effects(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(told(capsys, built, "effects", "r1", "--format", "json"))
+    assert rows[0]["effect"] == "rw"
+    assert rows[0]["share %"] > 95
+    assert sum(row["share %"] for row in rows) == pytest.approx(100)
+    assert "repetitions" in told(capsys, built, "effects")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("compare", "--by", "rx"), "`rw`"),
+        (("compare", "--metric", "read_iop"), "`read_iops`"),
+        (("compare", "writ", "read", "--by", "rw"), "`write`"),
+        (("compare", "r1", "r3"), "`r1`"),
+    ],
+)
+def test_what_is_misspelt_is_answered_with_the_nearest(
+    built: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], hint: str
+) -> None:
+    assert hint in told(capsys, built, *words, code=1)

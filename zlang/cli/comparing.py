@@ -1,0 +1,91 @@
+"""`zlang compare` and `zlang effects`: what differs, by how much, and what makes that doubtful."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from zlang import pipeline
+from zlang.cli import asking, render, words
+
+if TYPE_CHECKING:
+    from zlang.report.checks import Doubt
+    from zlang.report.compare import Comparison
+
+FORMATS = ("table", "csv", "json", "markdown")
+_TINY = 0.001
+
+
+def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | None, db: Path, form: str) -> int:
+    """Print ratios with their intervals and verdicts."""
+    words.one_of("--format", form, FORMATS)
+    if len(pair) not in {0, 2}:
+        raise typer.BadParameter("name two levels with --by, or two runs, or nothing", param_hint="[A B]")
+    if pair and by is None and run is not None:
+        raise typer.BadParameter("two runs are named already", param_hint="--run")
+    found, doubts = pipeline.compare(db, tuple(pair), by, run, metric)
+    if form != "table":
+        _formatted(found, form)
+        return 0
+    rows = [[one.factor, one.second, one.first, *_numbers(one), render.visible(one.verdict)] for one in found]
+    asking.draw(("factor", "level", "against", "ratio (95 %)", "n", "verdict"), rows, [False] * 4 + [True, False])
+    if any(one.comparisons > 1 for one in found):
+        print(f"the intervals hold together, of {found[0].comparisons} comparisons (Bonferroni)")
+    for note in dict.fromkeys(f"{one.factor}: {one.note}" for one in found if one.note):
+        print(render.visible(note))
+    show(doubts)
+    return 0
+
+
+def _numbers(one: Comparison) -> list[str]:
+    if one.ratio is None:
+        return ["-", "0"]
+    told = one.ratio.estimate(one.comparisons)
+    interval = f" [{told.low:.3f} … {told.high:.3f}]" if told.low is not None and told.high is not None else ""
+    return [f"{told.median:.3f}{interval}", str(told.n)]
+
+
+def _formatted(found: Sequence[Comparison], form: str) -> None:
+    from zlang.report.formats import FORMATS as WRITERS
+
+    rows = []
+    for one in found:
+        told = one.ratio.estimate(one.comparisons) if one.ratio else None
+        numbers = (told.median, told.low, told.high, told.n) if told else (None, None, None, 0)
+        rows.append((one.factor, one.second, one.first, *numbers, one.verdict, one.note))
+    columns = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
+    sys.stdout.write(WRITERS[form](columns, rows))
+
+
+def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
+    """Print what the variance comes from."""
+    words.one_of("--format", form, FORMATS)
+    found, doubts = pipeline.effects(db, run, metric)
+    columns = ("effect", "share %", "df", "p", "over")
+    told = [
+        (e.name, 100 * e.share, e.df, e.p, "setups" if e.is_whole_plot else "repetitions" if e.p is not None else "")
+        for e in found
+    ]
+    if form != "table":
+        from zlang.report.formats import FORMATS as WRITERS
+
+        sys.stdout.write(WRITERS[form](columns, told))
+        return 0
+    rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for name, share, df, p, over in told]
+    asking.draw(columns, rows, [False, True, True, True, False])
+    show(doubts)
+    return 0
+
+
+def _chance(p: float | None) -> str:
+    return "-" if p is None else "< 0.001" if p < _TINY else f"{p:.3f}"
+
+
+def show(doubts: Sequence[Doubt]) -> None:
+    """Print what makes figures doubtful."""
+    for doubt in doubts:
+        print(f"{doubt.sign.code}: {render.visible(doubt.sentence)}")
