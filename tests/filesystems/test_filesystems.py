@@ -84,7 +84,7 @@ EVERY: dict[str, list[str]] = {
           directory_block = 8KiB  crc = on  finobt = off  rmapbt = on  reflink = off  bigtime = off
           inobtcount = off  sparse_inodes = off  nrext64 = on  allocsize = 64KiB  logbufs = 4
           logbsize = 64KiB  largeio = on  inodes = inode32  discard = on  swalloc = on  wsync = on
-          filestreams = on  atime = noatime  lazytime = on
+          filestreams = on  atime = noatime  lazytime = on  log_su = 32KiB
         """,
         """
           log_size = 64MiB  extent_hint = 16  cow_hint = 32  reflink = on  finobt = on  rmapbt = off
@@ -239,10 +239,49 @@ def test_no_property_is_left_out() -> None:
         assert set(library.load().kind(kind).properties) - given - {"dax"} == set()
 
 
+OPTIONS = {
+    "ext4": {
+        "mkfs": """-b -C -Obigalloc -I -i -m -J -T stride stripe_width lazy_itable_init lazy_journal_init discard
+            nodiscard has_journal metadata_csum inline_data fast_commit extent 64bit flex_bg""",
+        "mount": """data commit barrier nobarrier delalloc nodelalloc auto_da_alloc noauto_da_alloc discard nodiscard
+            noatime relatime strictatime lazytime stripe max_batch_time min_batch_time
+            journal_ioprio inode_readahead_blks dioread_nolock dax journal_async_commit""",
+    },
+    "xfs": {
+        "mkfs": """-b -s -m -i -n -K crc reflink rmapbt finobt bigtime inobtcount agcount su= sw= sunit swidth
+            cowextsize extszinherit logdev nrext64 sparse""",
+        "mount": """allocsize logbufs logbsize largeio nolargeio inode64 inode32 discard nodiscard swalloc noalign
+            wsync filestreams noatime lazytime dax nobarrier sunit swidth""",
+    },
+    "btrfs": {
+        "mkfs": """-n -s --csum -d -m -M no-holes free-space-tree single dup raid0 raid1 raid1c3 raid1c4 raid10 raid5
+            raid6""",
+        "mount": """compress compress-force zlib lzo zstd lz4 datacow nodatacow datasum nodatasum autodefrag discard
+            nodiscard ssd ssd_spread nossd space_cache v1 v2 nospace_cache commit flushoncommit
+            max_inline thread_pool metadata_ratio notreelog nobarrier""",
+    },
+}
+"""Options of mke2fs 1.47, mkfs.xfs 6.1, mkfs.btrfs 6.2 and Linux 6.18 that a benchmark may be about."""
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_every_option_is_a_property_or_is_left_out_for_a_reason(kind: str) -> None:
+    text = (REPOSITORY / "stdlib" / "filesystems.zexp").read_text("utf-8")
+    said = re.split(r"^kind ", text.split(f"\nkind {kind}:")[1], flags=re.MULTILINE)[0]
+    properties, _, rest = said.partition("# Options that are left out, and why:")
+    left_out = "\n".join(line for line in rest.partition("offers")[0].splitlines() if line.strip().startswith("# - "))
+    makes = "\n".join(line for line in rest.splitlines() if f"mk{'e2fs' if kind == 'ext4' else 'fs'}" in line)
+    for option in f"{OPTIONS[kind]['mkfs']} {OPTIONS[kind]['mount']}".split():
+        known = re.compile(rf"(?<![a-z0-9]){re.escape(option)}(?![a-z0-9])|-o{re.escape(option)}\b|-O\^?{option}\b")
+        reason = re.search(rf"(?<![a-z0-9-]){re.escape(option)}(?![a-z0-9])[^:]*: ", left_out)
+        assert known.search(properties) or known.search(makes) or reason, option
+
+
 @pytest.mark.parametrize(
     ("kind", "properties", "in_force", "asked"),
     [
         ("xfs", "allocsize = 100KiB", "allocsize=4k", "allocsize=100k"),
+        ("xfs", "dax = on", "dax=never", "dax=always"),
         ("ext4", "blocksize = 1025B", "Block size=1024", "Block size=1025"),
         ("btrfs", "compress = zstd(16)", "compress=zstd:15", "compress=zstd:16"),
     ],
@@ -258,6 +297,7 @@ def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, a
         ("ext4", "blocksize = 1000B", "not allowed"),
         ("ext4", "inode_size = 1000B", "invalid inode size 1000"),
         ("ext4", "dax = on", "wrong fs type, bad option"),
+        ("ext4", "blocksize = 8KiB", "blocks too big for system"),
         ("xfs", "agcount = 9999", "too small, need at least"),
         ("btrfs", "nodesize = 5000B", "nodesize"),
     ],
