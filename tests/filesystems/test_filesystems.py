@@ -316,6 +316,29 @@ def test_the_loop_device(loop: str) -> None:
     assert failed() == [], said
 
 
+PARTITIONS = """
+import disks
+import filesystems
+import fio
+
+dir here { path = "." }
+loop disk on here { size = 20MiB  sector_size = 512B | 4KiB  allocation = sparse }
+partition part on disk { size = 16MiB  (start, scheme) = (1MiB, gpt) | (1004KiB, dos) | (24KiB, gpt) }
+ext4 volume on part
+file data on volume { size = 1MiB }
+fio reads { rw = read  bs = 64KiB }
+experiment aligned { on = data  run = reads  cache = cold }
+"""
+
+
+def test_where_a_partition_begins_is_a_factor() -> None:
+    before = set(Path("/sys/block").glob("loop*/loop*p*"))
+    Path("parts.zexp").write_text(PARTITIONS, "utf-8")
+    zlang("run", "parts.zexp", "--yes", code=None)
+    assert failed() == []
+    assert set(Path("/sys/block").glob("loop*/loop*p*")) <= before
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_when_a_run_is_stopped(number: signal.Signals, place: Path) -> None:
     Path("slow.zexp").write_text(SLOW, "utf-8")

@@ -45,5 +45,8 @@ awk '$1 == "c_max" || $1 == "c_min"' /proc/spl/kstat/zfs/arcstats
 ls /run | grep zlang
 losetup --list
 zpool list -H -o name
+grep : /proc/mdstat
+dmsetup ls; vgs
+exportfs -s
 ls /var/tmp
 """

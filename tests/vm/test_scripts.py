@@ -132,3 +132,28 @@ def test_the_limit_of_the_arc_is_set_and_restored(guest: Guest, carried_out: Zla
     (refused,) = carried_out.rows("select value, why_not from all_trials where not valid")
     assert refused["value"] == 64 << 40
     assert str(refused["why_not"]).endswith(f"not `{64 << 40}`")
+
+
+ARRAYS = """
+import disks
+import filesystems
+import fio
+
+dir here { path = "/var/tmp/here" }
+loop parts on here { size = 40MiB  count = 4  allocation = sparse }
+let under = md on parts { level = raid5  chunk = 64KiB  bitmap = internal  metadata = "1.0" }
+          | lv on parts { size = 64MiB  stripes = 2  stripe_size = 16KiB  label = "striped" }
+          | lv on parts { size = 64MiB  thin = on  chunk = 128KiB  label = "thin" }
+ext4 volume on under { commit = 30s }
+file data on volume { size = 2MiB }
+fio reads { rw = randread  bs = 8KiB  io_size = 64KiB }
+experiment arrays { on = data  run = reads  cache = cold }
+"""
+
+
+def test_arrays_and_logical_volumes(guest: Guest, carried_out: Zlang) -> None:
+    """What they were made with is read back from mdadm and lvs; a file system stands on each, and is cold."""
+    carry_out(guest, carried_out, ARRAYS)
+    rows = carried_out.rows("select under, valid, why_not, cache_evidence from all_trials order by all")
+    evidence = "0 bytes resident, no superblock in memory"
+    assert [list(row.values()) for row in rows] == [[name, True, "", evidence] for name in ("md", "striped", "thin")]
