@@ -19,6 +19,7 @@ from zlang.plan.plan import Action, Reader, Setup, Step
 from zlang.run.events import Begin, Commit, Fail, Session
 from zlang.store.ingest import ingest
 from zlang.store.query import Result, run_query
+from zlang.store.staging import Staging
 
 pytestmark = pytest.mark.usefixtures("told")
 
@@ -315,6 +316,16 @@ def test_ingest_is_idempotent_and_does_not_mind_where_folders_lie(
     ingest(elsewhere, db)
     assert everything(db) == once
     assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "results.duckdb", "runs"]
+
+
+def test_rows_that_were_loaded_do_not_take_others_with_them(tmp_path: Path) -> None:
+    with Staging(tmp_path) as staging:
+        staging.add("first", {"x": 1})
+        staging.add("second", {"x": 2})
+        staging.discard("first")
+        staging.add("third", {"x": 3})
+        read = [staging.source(table, {"x": "BIGINT"}) for table in ("second", "third")]
+        assert duckdb.sql(" union all ".join(f"from {one}" for one in read)).fetchall() == [(2,), (3,)]
 
 
 def test_a_run_folder_itself_is_taken(sweep: RunBuilder, db: Path) -> None:

@@ -5,6 +5,7 @@ Measured: `read_json` of one file of JSON lines with typed columns loads ten tim
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ class Staging:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, BinaryIO] = {}
+        self._number = itertools.count()
 
     def __enter__(self) -> Self:
         return self
@@ -41,7 +43,7 @@ class Staging:
         """Stage one row."""
         file = self._files.get(table)
         if file is None:
-            file = self._files[table] = (self._folder / f"{len(self._files)}.ndjson").open("wb", buffering=_BUFFER)
+            file = self._files[table] = (self._folder / f"{next(self._number)}.ndjson").open("wb", buffering=_BUFFER)
         file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
     def source(self, table: str, columns: Mapping[str, str]) -> str:
