@@ -322,6 +322,13 @@ def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     return runner.run(plan, folder, executor, judge, selection=selection)
 
 
+def bring_in_fio(runs: Path, directory: Path) -> tuple[Folder, int]:
+    """The run made of reports that fio left behind without zlang, and how many there are. Raises RunError."""
+    from zlang.run import bare
+
+    return bare.bring_in(runs, directory)
+
+
 def begin_outside(planned: Planned, runs: Path) -> Folder:
     """A new run folder for a plan that somebody else carries out. Raises RunError."""
     from zlang.plan.plan import Trial

@@ -226,6 +226,9 @@ def ingest(
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="first bring in what another tool measured")
     ] = None,
+    fio: Annotated[
+        Path | None, typer.Option("--fio", metavar="DIR", help="first bring in reports (JSON) that fio left there")
+    ] = None,
     run_name: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="of the trials of this run, which asked for it")
     ] = None,
@@ -244,6 +247,8 @@ def ingest(
         asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed)
     elif run_name is not None or program is not None:
         raise typer.BadParameter("say what is brought in: --csv FILE", param_hint="--run" if run_name else "--program")
+    if fio is not None:
+        asking.bring_in_fio(directory, fio)
     raise typer.Exit(asking.ingest(directory, db))
 
 

@@ -77,6 +77,12 @@ def bring_in(
     print(f"{render.visible(file)}: {brought:,} trials, in {render.visible(folder.name)}")
 
 
+def bring_in_fio(runs: Path, directory: Path) -> None:
+    """Make a run of reports that fio left behind without zlang."""
+    folder, count = pipeline.bring_in_fio(runs, directory)
+    print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
+
+
 def summary(db: Path) -> None:
     """Print medians with their intervals by factor, and what does not count."""
     found = pipeline.summarise(db)

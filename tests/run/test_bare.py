@@ -1,0 +1,68 @@
+"""Reports that fio left behind without zlang become a run: options and directories that differ are its factors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from zlang.errors import RunError
+from zlang.run import bare
+from zlang.store.ingest import ingest
+from zlang.store.query import run_query
+
+REPORT = orjson.loads((Path(__file__).parents[1] / "store/fio.json").read_bytes())
+
+
+def left(place: Path, name: str, when: int, **options: str) -> None:
+    """A report of a job with these options."""
+    job = {**REPORT["jobs"][0], "job options": {**REPORT["jobs"][0].get("job options", {}), **options}}
+    path = place / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = b"fio: some warning before it\n"
+    path.write_bytes(noise + orjson.dumps({**REPORT, "timestamp_ms": when, "jobs": [job]}, option=orjson.OPT_INDENT_2))
+
+
+def test_what_differs_is_a_factor(tmp_path: Path) -> None:
+    reports, runs, db = tmp_path / "My reports", tmp_path / "runs", tmp_path / "results.duckdb"
+    when = 1_790_000_000_000
+    for system in ("ext4", "fs=xfs"):
+        for bs in ("4k", "1m"):
+            for n in (2, 1):
+                left(reports, f"{system}/{bs}-{n}.json", when + n, bs=bs, iodepth="8")
+    (reports / "notes.json").write_text('{"jobs": []}')
+    (reports / "notes.txt").write_text("{")
+    folder, count = bare.bring_in(runs, reports)
+    assert (count, folder.name[:15]) == (8, "fio-my-reports-")
+    found = ingest(runs, db)
+    assert not run_query(db, "from problems").rows
+    assert (found.runs, found.trials, found.valid, found.problems) == (1, 8, 8, 0)
+    assert run_query(db, "from factors select name, type order by name").rows == (
+        ("bs", "size"),
+        ("directory_1", "string"),
+        ("fs", "string"),
+    )
+    rows = run_query(db, "select distinct bs, count(*), max(replicate) from trials group by bs order by bs").rows
+    assert rows == ((4096, 4, 2), (1048576, 4, 2))
+    rates = run_query(db, "select count(*) from trials where read_iops > 0 or write_iops > 0").rows
+    assert rates == ((8,),)
+
+
+def test_the_same_reports_come_in_once_and_a_file_that_says_more_is_a_factor(tmp_path: Path) -> None:
+    for name in ("zfs-1.json", "zfs-2.json", "xfs-1.json"):
+        left(tmp_path / "r", name, 1_790_000_000_000)
+    runs = tmp_path / "runs"
+    one, again = bare.bring_in(runs, tmp_path / "r"), bare.bring_in(runs, tmp_path / "r")
+    assert one == again
+    assert [path.name for path in runs.iterdir()] == [one[0].name]
+    header = one[0].read_plan().header
+    assert [(factor.name, factor.type) for factor in header.factors] == [("file", "string")]
+    assert (header.points, header.repeat, header.trials) == (2, 2, 3)
+
+
+def test_a_directory_without_reports(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no reports of fio"):
+        bare.bring_in(tmp_path / "runs", tmp_path)
+    with pytest.raises(RunError, match="no directory"):
+        bare.bring_in(tmp_path / "runs", tmp_path / "none")
