@@ -94,6 +94,12 @@ _VMSTAT = (
     *(f"vmstat_{column}" for column in ("r", "b", "swpd", "free", "buff", "cache", "inact", "active")),
     *(f"vmstat_{column}" for column in ("si", "so", "bi", "bo", "in", "cs", "us", "sy", "id", "wa", "st", "gu")),
 )
+SMART = (
+    *("smart_written_bytes", "smart_read_bytes", "smart_powered_s"),
+    *("smart_used_ratio", "smart_celsius", "smart_media_errors"),
+)
+"""What a disk says of itself, without `before_` and `after_`; `used` is the share of its life."""
+_SMART = tuple(f"{when}_{name}" for when in ("before", "after") for name in SMART)
 _CAPACITY = tuple(f"{when}_{name}" for when in ("before", "after") for name in CAPACITY.values())
 OF_READERS: Mapping[str, tuple[str, ...]] = {
     "arcstats": (*ARC_COUNTERS, *ARC_GAUGES, *ARC_RATIOS),
@@ -107,6 +113,7 @@ OF_READERS: Mapping[str, tuple[str, ...]] = {
     "pressure": _PRESSURE,
     "rounds": ("rounds",),
     "shell": (),
+    "smart": _SMART,
     "sysstat_x": _ONTAP,
     "vmstat": _VMSTAT,
     "zpool_iostat": POOL_RATES,

@@ -142,7 +142,7 @@ def bytes_of_loops(out: Path, scratch: Path, window: Window | None) -> dict[str,
     for loop in {line.split()[2] for line in lines if " loop" in line}:
         only = [line.replace(f" {loop} ", " sdz ") for line in lines if line.startswith("@") or f" {loop} " in line]
         (scratch / "loop").write_text("".join(only))
-        found[loop] = reader_samples.read(scratch, "diskstats", "loop", window).metrics["device_read_bytes"]
+        found[loop] = reader_samples.read(scratch, "diskstats", "loop", window).metrics.get("device_read_bytes", 0)
     return found
 
 

@@ -198,6 +198,36 @@ def test_a_filers_sysstat_whatever_its_head(tmp_path: Path) -> None:
     assert samples.read(tmp_path, "sysstat_x", "s").problems == ("s does not begin with `@ SECONDS`",)
 
 
+# --- smartctl
+
+# In the shape of smartctl 7, what matters of two disks.
+NVME = """{{"device": {{"name": "/dev/nvme0"}}, "logical_block_size": 512, "temperature": {{"current": 36}},
+ "power_on_time": {{"hours": 2401}}, "nvme_smart_health_information_log": {{"temperature": 36, "percentage_used": 1,
+ "data_units_read": 900, "data_units_written": {}, "media_errors": 0}}}}""".replace("\n", "")
+ATA = """{"device": {"name": "/dev/sdb"}, "logical_block_size": 512, "temperature": {"current": 32},
+ "power_on_time": {"hours": 1730}, "ata_smart_attributes": {"table": [
+ {"id": 5, "name": "Reallocated_Sector_Ct", "value": 100, "raw": {"value": 8, "string": "8"}},
+ {"id": 22, "name": "Unknown_Attribute", "raw": {"value": 100}},
+ {"id": 241, "name": "Total_LBAs_Written", "value": 99, "raw": {"value": 2000, "string": "2000"}},
+ {"id": 242, "name": "Host_Reads_32MiB", "value": 99, "raw": {"value": 2, "string": "2"}}]}}""".replace("\n", "")
+
+
+def test_what_a_disk_has_written(tmp_path: Path) -> None:
+    (tmp_path / "before").write_text(f"@ 1.5\n{NVME.format(700)}\n")
+    (tmp_path / "after").write_text(f"@ 9.5\n{NVME.format(710)}\n")
+    reading = samples.read(tmp_path, "smart", "after", before="before")
+    assert reading.problems == ()
+    assert reading.metrics["after_smart_written_bytes"] - reading.metrics["before_smart_written_bytes"] == 5_120_000
+    assert set(reading.metrics) == set(metrics.of("smart", {}))
+    (tmp_path / "after").write_text(f"@ 9.5\n{ATA}\n")
+    reading = samples.read(tmp_path, "smart", "after", before="before")
+    assert reading.metrics["after_smart_written_bytes"] == 2000 * 512
+    assert reading.metrics["after_smart_read_bytes"] == 64 * 2**20
+    assert reading.metrics["after_smart_media_errors"] == 8
+    (tmp_path / "after").write_text('@ 9.5\n{"device": 7}\n[]\n{\n')
+    assert samples.read(tmp_path, "smart", "after", before="before").problems == ("after says nothing of it",)
+
+
 # --- the kernel's other tables
 
 

@@ -91,7 +91,7 @@ def test_capacities_of_one_dataset_and_of_two(tmp_path: Path) -> None:
     assert "after_used_bytes" not in samples.read(tmp_path, "capacity", "after", before="before").metrics
     (tmp_path / "after").write_text("@ 2\n")
     assert samples.read(tmp_path, "capacity", "after", before="none").problems == (
-        "after holds no capacity", "none was not written",
+        "after says nothing of it", "none was not written",
     )  # fmt: skip
 
 

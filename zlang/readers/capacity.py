@@ -9,7 +9,7 @@ Rule: a metric is there only where one thing alone has such a property, for what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from zlang import metrics
@@ -23,15 +23,23 @@ _FIELDS = 3
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Each property of both times."""
+    return twice(directory, reader, _samples, metrics.CAPACITY.values())
+
+
+def twice(
+    directory: Path, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
+) -> Reading:
+    """What was seen before and after: all samples, and the metrics of what has only one source."""
     found: dict[str, float] = {}
     samples: list[Sample] = []
     problems: list[str] = []
+    wanted = tuple(names)
     for when, artefact in (("after", reader.artefact), ("before", str(reader.args.get("before", "")))):
         text = text_of(directory / artefact)
-        seen = list(_samples(text or ""))
+        seen = list(samples_of(text or ""))
         if not seen:
-            problems.append(f"{artefact} {'was not written' if text is None else 'holds no capacity'}")
-        for name in metrics.CAPACITY.values():
+            problems.append(f"{artefact} {'was not written' if text is None else 'says nothing of it'}")
+        for name in wanted:
             of_this = [sample for sample in seen if sample.metric == name]
             if len(of_this) == 1:
                 found[f"{when}_{name}"] = of_this[0].value

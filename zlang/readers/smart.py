@@ -1,0 +1,68 @@
+"""What disks say of themselves, before and after the measurement, by `smartctl --json=c --all`.
+
+In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
+1970, with a fraction) is followed by a line of JSON for each disk. Out: samples of each disk, those of `metrics.SMART`;
+metrics `before_` and `after_` with their names, where there is one disk.
+Rule: of NVMe its health log is read, whose units are 1000 blocks of 512 bytes (NVMe base specification); of ATA only
+attributes whose names say their unit, because it is the vendor's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from zlang import metrics
+from zlang.plan.plan import Reader, Step
+from zlang.readers import series
+from zlang.readers.capacity import twice
+from zlang.readers.reading import Reading, Sample, Window
+
+_NVME_UNIT = 512_000
+_ATA = re.compile(r"(?:Total|Host)_(LBAs_Written|LBAs_Read|Writes_32MiB|Reads_32MiB|Writes_GiB|Reads_GiB)")
+_UNITS = {"32MiB": 32 * 2**20, "GiB": 2**30}
+_Said = Any  # an object of the document: _disk says what it may hold
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """What every disk said at both times."""
+    return twice(directory, reader, _samples, metrics.SMART)
+
+
+def _samples(text: str) -> Iterator[Sample]:
+    for t, lines in series.snapshots(text):
+        for line in lines:
+            try:
+                said = json.loads(line)
+                found = dict(_disk(said))
+                name = said["device"]["name"]
+            # A document of another program, or of a disk that says less than its protocol asks of it.
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                continue
+            yield from (Sample(t, name, metric, float(value)) for metric, value in found.items())
+
+
+def _disk(said: _Said) -> Iterator[tuple[str, float]]:
+    if "current" in said.get("temperature", {}):
+        yield "smart_celsius", said["temperature"]["current"]
+    if "hours" in said.get("power_on_time", {}):
+        yield "smart_powered_s", 3600 * said["power_on_time"]["hours"]
+    log = said.get("nvme_smart_health_information_log", {})
+    if log:
+        yield "smart_written_bytes", _NVME_UNIT * log["data_units_written"]
+        yield "smart_read_bytes", _NVME_UNIT * log["data_units_read"]
+        yield "smart_used_ratio", log["percentage_used"]
+        yield "smart_media_errors", log["media_errors"]
+    for attribute in said.get("ata_smart_attributes", {}).get("table", ()):
+        yield from _attribute(attribute, said)
+
+
+def _attribute(attribute: Mapping[str, Any], said: _Said) -> Iterator[tuple[str, float]]:
+    if found := _ATA.fullmatch(attribute["name"]):
+        unit = _UNITS.get(found[1].rpartition("_")[2], said["logical_block_size"])
+        yield f"smart_{'written' if 'Writ' in found[1] else 'read'}_bytes", unit * attribute["raw"]["value"]
+    elif attribute["name"] == "Reallocated_Sector_Ct":
+        yield "smart_media_errors", attribute["raw"]["value"]
