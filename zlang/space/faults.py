@@ -71,7 +71,7 @@ def answer(
     for question in questions:
         decide = question.reads | _above(experiment.axes, question.reads)
         needed = tuple(path for path in experiment.factors if path in decide)
-        everywhere = [_Tried((), built.count, question.answer({}))] if not needed else None
+        everywhere = [_Tried((), built.count, question.answer(built[0]))] if not needed else None
         listed = everywhere or _listed(experiment, question, needed, min(left, MOST))
         tried = _drawn(built, question, needed, min(left, MOST)) if listed is None else listed
         left = max(0, left - len(tried))

@@ -133,11 +133,6 @@ def combinations(
     axes: Iterable[Axis], conditions: Iterable[Condition], factors: frozenset[str]
 ) -> Iterator[tuple[dict[str, int], int]]:
     """Each combination of some factors: one of its points, and how many it has. Raises TooConnected."""
-    if not factors:
-        whole = build(axes, conditions)
-        if whole.count:
-            yield dict(whole[0]), whole.count
-        return
     tie = Condition(factors, lambda _: None)
     built = build(axes, [*conditions, tie])
     rest = Space([part for part in built.parts if not part.paths & factors])
