@@ -103,6 +103,9 @@ def main() -> int:
         cpu, wall = time.process_time() - cpu, time.perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / measure.MIB
         parsing = parsed(root / "runs")
+        again = time.process_time()
+        assert ingest(root / "runs", root / "results.duckdb").kept == runs
+        again = time.process_time() - again
     if found.valid != count:
         sys.exit(f"of {count:,} documents {found.valid:,} count")
     print(f"{count:,} documents in {wall:.2f} s: {count / cpu:,.0f} per CPU-s")
@@ -110,6 +113,7 @@ def main() -> int:
         [
             measure.Check("ingest, CPU per document", 1000 * cpu / count, "ms", "asked for", 1000 / RATE),
             measure.Check("ingest, CPU per document", 1000 * cpu / count, "ms", "json.loads alone", parsing, None),
+            measure.Check("ingest again, nothing changed, CPU", again, "s", "the first time", cpu, 0.3),
             measure.Check("ingest, memory", peak, "MiB", "asked for", MEMORY),
         ]
     )
