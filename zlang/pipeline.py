@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
+from zlang.check.values import quote
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
 from zlang.files import replace_file
@@ -26,12 +27,13 @@ from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from zlang.plan.build import Schedule
-    from zlang.plan.plan import Plan, Setup
+    from zlang.plan.plan import Guarded, Header, Plan, Setup
     from zlang.report.answers import Drawn, Judged
     from zlang.report.checks import Doubt
     from zlang.report.compare import Comparison
     from zlang.report.effects import Effect
     from zlang.report.summary import Summary
+    from zlang.run.arming import Armed
     from zlang.run.events import Event
     from zlang.run.folder import Folder
     from zlang.run.journal import Standing
@@ -232,8 +234,45 @@ def _require(tools: Mapping[str, str]) -> None:
         raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` shows all that is missing")
 
 
-def begin(planned: Planned, runs: Path) -> Folder:
-    """A new run folder that holds the plan. Raises RunError."""
+def look(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:
+    """What is not the run's own and will be written to: what is there now, and what of that stands in the way."""
+    from zlang.run import machine
+
+    for one in header.guarded:
+        said = [machine.look(step.command, Path.cwd(), " ".join(wipe)) for step in one.steps]
+        yield one, [line for found, _ in said for line in found], [line for _, against in said for line in against]
+
+
+def to_arm(header: Header) -> str:
+    """The options by which all is armed that a plan writes to, as they are typed."""
+    return " ".join(f"--arm {quote(name)}" for name in header.armed)
+
+
+def arm(header: Header, armed: Armed, line: str) -> None:
+    """Raise RunError unless all that will be written to is armed, and nothing else; `line` is what to type."""
+    wanted = header.armed
+    foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
+    if foreign:
+        hint = did_you_mean(foreign[0], wanted) or ("it writes to " + ", ".join(wanted) if wanted else "it needs none")
+        raise RunError(f"the plan does not write to {foreign[0]}", hint)
+    if set(wanted) - set(armed.names):
+        wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
+        message = "the plan writes to what the run did not make: " + ", ".join(wanted)
+        raise RunError(message, f"if all on it may be lost: {line} {to_arm(header)}{wiped}")
+
+
+def require_clear(header: Header, armed: Armed) -> None:
+    """Raise RunError where something stands in the way of writing to what the run did not make."""
+    against = [line for _, _, lines in look(header, armed.wipe) for line in lines]
+    if against:
+        raise RunError("; ".join(against), "nothing was begun and nothing was written")
+
+
+def begin(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:
+    """A new run folder that holds the plan, and what was armed for it. Raises RunError."""
+    from zlang.run import arming, machine
+    from zlang.run import folder as folders
+
     require_one_host(planned)
     _require(planned.plan.header.tools)
     return _new_folder(planned, runs)
@@ -251,8 +290,24 @@ def _new_folder(planned: Planned, runs: Path) -> Folder:
                 file.writelines(emit(planned, "sh"))
     except OSError as error:
         raise RunError(f"cannot write {folder.path}: {error.strerror}", "give another directory with --runs") from None
+    if armed and armed.names:
+        arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
     folder.write_plan(planned.plan)
     return folder
+
+
+def arm_again(folder: Folder, said: Armed, line: str) -> None:
+    """Arm what a run writes to: by what is said now, or what was said for it since the machine started.
+
+    Raises RunError.
+    """
+    from zlang.run import arming, machine
+
+    header, boot = folder.read_plan().header, machine.boot()
+    armed = said if said.names or said.wipe else arming.kept(folder.path, header.plan, boot)
+    if header.armed or armed.names or armed.wipe:
+        arm(header, armed, line)
+        arming.keep(folder.path, armed, header.plan, boot)
 
 
 def find(runs: Path, run: str | None) -> Folder:
@@ -313,11 +368,13 @@ def failures(folder: Folder) -> Iterator[tuple[int, int, str]]:
 def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted."""
     from zlang.readers.judge import judge
-    from zlang.run import runner
+    from zlang.run import arming, machine, runner
     from zlang.run.executor import LocalExecutor
 
-    executor = LocalExecutor(folder.name, folder.directory)
     plan = folder.read_plan()
+    boot = machine.boot()
+    armed = arming.kept(folder.path, plan.header.plan, boot)
+    executor = LocalExecutor(folder.name, folder.directory, armed.environment(plan.header.plan, boot))
     _require(plan.header.tools)
     return runner.run(plan, folder, executor, judge, selection=selection)
 

@@ -7,7 +7,7 @@ it takes its target, and what every frame knows: `name`, `out`, `run`, `seed`, `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from zlang import metrics
 from zlang.check import soundness, types, values
@@ -175,12 +175,12 @@ class _KindBuilder:
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self.resolver.condition(item.value)
-                case tree.Field() if item.name.text in {"carries_one", "lists", "phases"}:
+                case tree.Field() if item.name.text in {"armed", "carries_one", "lists", "phases"}:
                     self._check_names(item)
                 case tree.Field() if item.name.text in FORMS:
                     forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
-                    known = ("doc", "writes", "carries_one", "lists", "phases", *FORMS)
+                    known = ("doc", "writes", "armed", "carries_one", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case tree.Property() | tree.Trait():
@@ -205,6 +205,7 @@ class _KindBuilder:
             self.phases,
             self._draws(),
             _Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
+            next((self.resolver.single(i.value) for i in node.items if _is_field(i, "armed")), None),
         )
 
     def _trait(self, node: tree.Trait) -> Expr:
@@ -660,6 +661,10 @@ def _member(what: str, thing: Value) -> Value:
     if known is None and definition.default is not None:
         known = definition.default.value(Frame(thing))
     return values.in_unit(ABSENT if known is None else known, definition.unit)
+
+
+def _is_field(item: object, name: str) -> TypeGuard[tree.Field]:
+    return isinstance(item, tree.Field) and item.name.text == name
 
 
 def _says(node: tree.Property, attribute: str) -> bool:

@@ -231,6 +231,7 @@ class Kind:
     `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands
     on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that `draws` by a
     seed has the property `seed` from the language. `traits` are what it says of its nature.
+    A resource with what has to be `armed` is not the run's own: it is written to only after its `guard`.
     """
 
     name: str
@@ -251,6 +252,7 @@ class Kind:
     phases: tuple[str, ...] = ()
     draws: bool = False
     traits: Mapping[str, Expr] = field(default_factory=dict)
+    armed: Expr | None = None
 
     def action(self, name: str, platform: str, state: str = "") -> ActionDef | None:
         """The action of that name for a state, for this platform where there is one for it."""

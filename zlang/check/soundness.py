@@ -15,7 +15,7 @@ from zlang.syntax import tree
 
 _ACTIONS = {
     "machine": (),
-    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify"),
+    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard"),
     "workload": ("run", "round"),
     "collector": ("watch", "look"),
     "treatment": ("apply",),
@@ -28,6 +28,7 @@ _PARTS_OF = {
     "writes": ("workload",),
     "job": ("workload",),
     "carries_one": ("resource",),
+    "armed": ("resource",),
 }
 """Parts of a kind that only some roles have."""
 _SETTABLE = ("live", "rewrite")
@@ -84,6 +85,16 @@ def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
             what = " ".join((action.name.text, *words))
             lacks = " ".join((counterpart, *platforms))
             yield Code.KIND_LACKS.at(action.name.span, what=f"`{what}`", lacks=lacks, hint=_to_add(lacks))
+
+
+def _without_its_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
+    armed = next((item for item in node.items if isinstance(item, tree.Field) and item.name.text == "armed"), None)
+    guard = next((action for action in _actions(node) if action.name.text == "guard"), None)
+    if armed is not None and guard is None and node.role.text == "resource":
+        yield Code.KIND_LACKS.at(armed.name.span, what="`armed`", lacks="guard", hint=_to_add("guard"))
+    if guard is not None and armed is None:
+        hint = "say by which names it is armed: `armed = …`"
+        yield Code.KIND_LACKS.at(guard.name.span, what="`guard`", lacks="armed", hint=hint)
 
 
 def _there_twice(node: tree.KindDef) -> Iterator[Diagnostic]:
@@ -175,6 +186,7 @@ _RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
     _without_its_work,
     _without_its_counterpart,
     _without_its_tool,
+    _without_its_guard,
     _there_twice,
     _out_of_place,
     _named_as_the_language_does,

@@ -48,6 +48,16 @@ Host = Annotated[
 ]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
 Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
+Arm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arm", metavar="DEVICE", help="this device, as the program names it, may be overwritten; repeatable"
+    ),
+]
+Wipe = Annotated[
+    list[str] | None,
+    typer.Option("--wipe", metavar="DEVICE", help="even if there is something on it; repeatable"),
+]
 Form = Annotated[
     str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
 ]
@@ -180,15 +190,16 @@ def run(
     failed: Annotated[
         bool, typer.Option("--failed", help="measure again what failed in the latest run of this program")
     ] = False,
+    arm: Arm = None,
+    wipe: Wipe = None,
 ) -> None:
     """Carry out a program's plan, keep everything, and show the medians."""
     from zlang.cli import running
+    from zlang.run.arming import Armed
 
-    raise typer.Exit(
-        running.run(
-            file, settings, profile, experiment, runs, db, seed, host, only=only, limit=limit, yes=yes, failed=failed
-        )
-    )
+    armed = Armed(tuple(arm or ()), tuple(wipe or ()))
+    given = (file, settings, profile, experiment, runs, db, seed, host, armed)
+    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed))
 
 
 def resume(
@@ -197,6 +208,8 @@ def resume(
     db: Database = DATABASE,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="measure again what failed or does not count")] = False,
+    arm: Arm = None,
+    wipe: Wipe = None,
     *,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="what the run was waiting for somebody to do is done")
@@ -204,8 +217,10 @@ def resume(
 ) -> None:
     """Go on with a run where it stopped."""
     from zlang.cli import running
+    from zlang.run.arming import Armed
 
-    raise typer.Exit(running.resume(run_name, runs, db, only=only, failed=failed, yes=yes))
+    armed = Armed(tuple(arm or ()), tuple(wipe or ()))
+    raise typer.Exit(running.resume(run_name, runs, db, armed, only=only, failed=failed, yes=yes))
 
 
 def status(

@@ -14,7 +14,7 @@ from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import Planned
-from zlang.plan.plan import LOCAL, Action, Factor, Setup, Step, Trial
+from zlang.plan.plan import LOCAL, Action, Factor, Header, Setup, Step, Trial
 from zlang.report import wording
 
 FIRST = 10
@@ -77,7 +77,7 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
         print("  nothing")
     elif plots > len(setups):
         print(f"  … in {plots:,} states, one after another")
-    print("will be overwritten or destroyed: nothing that the run did not make itself")
+    _guarded(header, program)
     if len(header.hosts) > 1:
         print(f"carried out on {', '.join(header.hosts)}, each its own trials: --host {header.hosts[0]}")
     asked = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
@@ -97,6 +97,24 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
     for tool, hint in missing.items():
         print(f"\nmissing here: `{tool}` ({hint})")
     print(f"\nevery command: zlang plan {program} --steps        carry it out: zlang run {program}")
+
+
+def _guarded(header: Header, program: str) -> None:
+    """What the run did not make and will write to: what is on it now, what stands in the way, how it is armed."""
+    if not header.guarded:
+        print("will be overwritten or destroyed: nothing that the run did not make itself")
+        return
+    print("will be overwritten:")
+    is_clear = True
+    for one, found, against in pipeline.look(header):
+        print(f"  {visible(one.what)}: {visible(', '.join(one.names))}")
+        for line in found:
+            print(f"    here now: {visible(line)}")
+        for line in against:
+            print(f"    in the way: {visible(line)}")
+        is_clear = is_clear and not against
+    then = "" if is_clear else ", once nothing is in the way"
+    print(f"  it is armed by: zlang run {program} {pipeline.to_arm(header)}{then}")
 
 
 def _levels(factor: Factor) -> str:

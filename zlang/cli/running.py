@@ -15,6 +15,7 @@ import typer
 from zlang import pipeline
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
+from zlang.run.arming import Armed
 from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
@@ -39,6 +40,7 @@ def run(
     db: Path,
     seed: int | None,
     host: str | None,
+    armed: Armed,
     *,
     only: int | None,
     limit: int | None,
@@ -51,6 +53,7 @@ def run(
     chosen = pipeline.choose(checked, experiment)
     planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host)
     header = planned.plan.header
+    program = words.program(file, settings, profile, experiment, seed, host)
     pipeline.require_one_host(planned)
     if only is not None and not 1 <= only <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
@@ -61,9 +64,13 @@ def run(
             f"--limit {header.trials} raises it; or choose fewer levels",
         )
     if failed:
-        return _again(pipeline.latest_of(runs, planned), db, Selection(only, failed=True))
+        folder = pipeline.latest_of(runs, planned)
+        pipeline.arm_again(folder, armed, f"zlang run {program} --failed")
+        return _again(folder, db, Selection(only, failed=True))
+    pipeline.arm(header, armed, f"zlang run {program}")
+    pipeline.require_clear(header, armed)
     _confirm(header.trials if only is None else 1, chosen.name, yes=yes)
-    folder = pipeline.begin(planned, runs)
+    folder = pipeline.begin(planned, runs, armed)
     return _again(folder, db, Selection(only, failed=False))
 
 
@@ -76,12 +83,16 @@ def _confirm(trials: int, name: str, *, yes: bool) -> None:
         raise typer.Abort
 
 
-def resume(run_name: str | None, runs: Path, db: Path, *, only: int | None, failed: bool, yes: bool) -> int:
+def resume(
+    run_name: str | None, runs: Path, db: Path, armed: Armed, *, only: int | None, failed: bool, yes: bool
+) -> int:
     """Go on with a run; with `yes`, what it was waiting for is done."""
     folder = pipeline.find(runs, run_name)
     standing = pipeline.standing(folder)
     if standing.is_finished and not failed and only is None:
         print(f"{folder.name}: all trials are done", file=sys.stderr)
+    else:
+        pipeline.arm_again(folder, armed, _resume_line(folder, db))
     return _again(folder, db, Selection(only, failed=failed), is_confirmed=yes)
 
 

@@ -245,6 +245,19 @@ need() {
   command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2"
 }
 
+# What is not the run's own is written to only if just that is said, for this plan and until the machine starts again.
+armed() { # NAME…
+  [ "$z_mode" = run ] || return 0
+  read -r z_boot </proc/sys/kernel/random/boot_id
+  z_each="$z_plan $z_boot $*"
+  [ "${ZLANG_ARM:-}" != "$z_each" ] || return 0
+  z_say "$0: this plan writes to what the run did not make:"
+  for z_name in "$@"; do
+    z_say "  $z_name"
+  done
+  z_die "say so: ZLANG_ARM='$z_each' sh $0 (and ZLANG_WIPE=NAME to overwrite what is on it)"
+}
+
 z_enter_folder() {
   [ "$z_mode" = run ] || return 0
   case $z_runs in

@@ -56,6 +56,8 @@ def emit(plan: Plan) -> Iterator[str]:
     yield _library()
     yield '\n# ---- This plan ----\n\nz_open "$@"\n'
     yield from _tools(plan.header.tools)
+    if plan.header.armed:
+        yield f"armed {' '.join(_quote(name) for name in plan.header.armed)}\n"
     yield "z_enter_folder\n"
     yield from _sources(plan.header.sources)
     yield from _plan_and_setups(plan, numbers)

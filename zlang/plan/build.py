@@ -30,8 +30,8 @@ from zlang.check.program import (
 from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
-from zlang.plan.plan import Action, Factor, Header, Plan, Scalar, Setup, Step, Trial
-from zlang.plan.setups import Setups, drawn_frame, filled, rehearsal_frame, steps_of
+from zlang.plan.plan import Action, Factor, Guarded, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
 from zlang.space import faults, points
 
 _AS_IS = "as_is"
@@ -235,7 +235,35 @@ class _Builder:
             plots=tuple(one for one in experiment.clauses if isinstance(one, Plot)),
             hosts=tuple(name for name in schedule.hosts if name),
             part=schedule.part or "",
+            guarded=tuple(self._guarded()) if any(kind.armed for kind in kinds) else (),
         )
+
+    def _guarded(self) -> Iterator[Guarded]:
+        """What is written to and is not the run's own, as far as it is reached from the first point by one choice."""
+        found: dict[str, Guarded] = {}
+        for point in hosts.each_choice(self.experiment, self.experiment.axes):
+            with suppress(ProgramError):  # said at the point itself, if it is one
+                for thing in self._written(_cast(self.experiment, point)):
+                    steps = guards(thing, self.here)
+                    if thing.kind.armed and steps and steps[0].action is Action.GUARD:
+                        named = thing.kind.armed.value(Frame(thing))
+                        names = named if isinstance(named, tuple) else (named,)
+                        found[thing.digest] = Guarded(
+                            f"{thing.kind.name} {thing.label}", tuple(map(values.plain, names)), tuple(steps)
+                        )
+        yield from found.values()
+
+    def _written(self, cast: _Cast) -> Iterator[Instance]:
+        """What is made upon, treated or written to by what is measured."""
+        one = cast.on
+        while one is not None and one.parent is not None:
+            if not one.is_given:
+                yield one.parent
+            one = one.parent
+        treated = ground(cast.before, cast.on) if cast.before else None
+        for load, at in ((cast.before, treated), (cast.workload, cast.on)):
+            if load is not None and at is not None and leaves_changed(load, drawn_frame(load, at, cast.identity)):
+                yield at
 
     def _kinds(self) -> list[Kind]:
         """The kinds that the experiment can reach, and the machine's."""
@@ -300,12 +328,17 @@ class _Builder:
             self._join(collector, cast.on)
         setups, protocol = self.prepared(cast, slot.replicate)
         frame = cast.frame(self.schedule.seed, slot.replicate)
+        spoils: tuple[str, ...] = ()
+        guarded: list[Step] = []
+        if cast.on is not None and leaves_changed(cast.workload, frame):
+            spoils = (cast.on.key,)
+            # A protocol may rehearse the workload, so what is written to is guarded before that, too.
+            guarded = guards(cast.on, self.here, "guard-again") if protocol else []
+            protocol = (*guards(cast.on, self.here), *protocol)
         # What looks at the target may read of it, so that the caches are treated after that.
         before = (replace(step, reader=None) for step in self._looks(cast, "before", Action.PREPARE))
         after = self._looks(cast, "after", Action.TIDY)
-        steps = (*before, *protocol, *self._watch(cast), *self._measure(frame), *after)
-        writes = cast.workload.kind.writes
-        spoils = (cast.on.key,) if cast.on is not None and writes is not None and writes.value(frame) is True else ()
+        steps = (*before, *protocol, *guarded, *self._watch(cast), *self._measure(frame), *after)
         trial = Trial(
             slot.number,
             cast.identity,

@@ -31,6 +31,7 @@ class Action(StrEnum):
 
     FACT = "fact"
     ASK = "ask"
+    GUARD = "guard"
     PREPARE = "prepare"
     FLUSH = "flush"
     WARM = "warm"
@@ -144,6 +145,19 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
+class Guarded:
+    """What is not the run's own and is written to: what it is, by which names it is armed, and what guards it.
+
+    With `ZLANG_LOOK` in their environment the steps change nothing: they print what is there, and fail, saying why,
+    where something stands in the way.
+    """
+
+    what: str
+    names: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included.
 
@@ -171,6 +185,12 @@ class Header:
     plots: tuple[Plot, ...] = ()
     hosts: tuple[str, ...] = ()
     part: str = ""
+    guarded: tuple[Guarded, ...] = ()
+
+    @property
+    def armed(self) -> tuple[str, ...]:
+        """The names of all that is written to and is not the run's own, each once."""
+        return tuple(dict.fromkeys(name for one in self.guarded for name in one.names))
 
     @property
     def measured(self) -> str:

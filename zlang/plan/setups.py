@@ -65,6 +65,8 @@ class Setups:
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
         offered = [place if isinstance(place, str) else values.show(place) for place in places]
         made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
+        if parent is not None and not instance.is_given:
+            made = (*guards(parent, self._here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
         core = values.digest(_made_of(instance), keys, below, *carries, *sorted(asked))
@@ -101,10 +103,24 @@ class Setups:
         frame = drawn_frame(treatment, _watched(on, asked), values.digest(str(self._seed), core))
         steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
         said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
+        if leaves_changed(treatment, frame):
+            said = (*guards(on, self._here), *said)
         base = values.digest(core, *sorted(asked))[:12]
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *said)), base
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base
+
+
+def guards(resource: Instance, here: str | None, name: str = "guard") -> list[Step]:
+    """What is looked at just before anything is written to a resource that is not the run's own."""
+    action = hosts.action_of(resource, "guard")
+    return steps_of(action, Action.GUARD, f"{name}-{resource.key}", Frame(resource), here) if action else []
+
+
+def leaves_changed(load: Instance, frame: Frame) -> bool:
+    """Whether a treatment or a workload writes to what it is carried out on."""
+    writes = load.kind.writes
+    return load.kind.role == "treatment" or (writes is not None and writes.value(frame) is True)
 
 
 def _asked(instance: Instance, below: str, keys: str) -> Setup | None:

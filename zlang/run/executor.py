@@ -10,8 +10,10 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from zlang.errors import RunError
@@ -48,12 +50,12 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Runs steps on this machine, in `directory`, each in a session of its own."""
+    """Runs steps on this machine, in `directory`, each in a session of its own, with `more` in the environment."""
 
-    def __init__(self, run: str, directory: Path) -> None:
+    def __init__(self, run: str, directory: Path, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self._run = run
         self._directory = directory
-        self._environment = {**os.environ, "RUN": run, "ZLANG_RUN": run, "CDPATH": "", "LC_ALL": "C"}
+        self._environment = {**os.environ, "RUN": run, "ZLANG_RUN": run, "CDPATH": "", "LC_ALL": "C", **more}
 
     def run(self, step: Step, out: Path, stop: Stop, *, keep: bool = True) -> int:
         """Run a step to its end, its timeout or a wish to stop."""

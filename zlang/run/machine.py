@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from zlang.plan.plan import ROOT
 
@@ -51,6 +52,33 @@ def is_root() -> bool:
 def answer(command: str) -> str:
     """The first line that a command of the shell prints; nothing where it fails."""
     return _first_line(["sh", "-c", command])
+
+
+def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]]:
+    """What a guard says of what is there, and what of it stands in the way; it is only looked at."""
+    environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}
+    try:
+        said = subprocess.run(  # noqa: S603 - a command of the plan
+            ["sh", "-c", command],  # noqa: S607
+            cwd=directory,
+            env=environment,
+            capture_output=True,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [], [f"it cannot be looked at: {error}"]
+    found, against = (text.decode("utf-8", "replace").splitlines() for text in (said.stdout, said.stderr))
+    return found, against or ([f"looking at it failed with {said.returncode}"] if said.returncode else [])
+
+
+def boot() -> str:
+    """What the kernel calls the time since it was started; nothing where it does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
 
 
 def name() -> str:

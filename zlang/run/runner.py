@@ -19,7 +19,7 @@ from pathlib import Path
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
-from zlang.run import journal
+from zlang.run import journal, machine
 from zlang.run.events import (
     Altered,
     Ask,
@@ -145,7 +145,7 @@ class _Run:
 
     def _session(self) -> Generator[Event, None, None]:
         is_first = self._standing.sessions == 0
-        yield self._record(Session(self._now(), self._folder.name, _boot()))
+        yield self._record(Session(self._now(), self._folder.name, machine.boot()))
         if not is_first:
             self._executor.sweep()
             yield from self._unmake_leftovers()
@@ -436,13 +436,6 @@ class _Run:
             except FileExistsError:
                 continue
             return out
-
-
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except OSError:
-        return ""
 
 
 def _is_full(directory: Path) -> bool:

@@ -260,6 +260,19 @@ need() {
   command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2"
 }
 
+# What is not the run's own is written to only if just that is said, for this plan and until the machine starts again.
+armed() { # NAME…
+  [ "$z_mode" = run ] || return 0
+  read -r z_boot </proc/sys/kernel/random/boot_id
+  z_each="$z_plan $z_boot $*"
+  [ "${ZLANG_ARM:-}" != "$z_each" ] || return 0
+  z_say "$0: this plan writes to what the run did not make:"
+  for z_name in "$@"; do
+    z_say "  $z_name"
+  done
+  z_die "say so: ZLANG_ARM='$z_each' sh $0 (and ZLANG_WIPE=NAME to overwrite what is on it)"
+}
+
 z_enter_folder() {
   [ "$z_mode" = run ] || return 0
   case $z_runs in
@@ -869,7 +882,7 @@ END_OF_PLAN
 source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
-{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":""}}
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[]}}
 {"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false}}
 {"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false}}
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":""}}

@@ -1,0 +1,406 @@
+"""What the run did not make is written to only if it is what was said, in no use, empty and armed. Needs root."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from command_line import Tools, Zlang
+from private_daemon import ZfsFuse
+
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.plan.plan import Action, Plan, Trial
+
+MIB = 1 << 20
+SIZE = 32 * MIB
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="devices need root")
+
+PROGRAM = """
+import fio
+import disks
+{more}
+disk spare {{ id = "{at}/by-id/one"  serial = "{serial}"  size = {size} }}
+fio load {{ rw = {rw}  bs = 64KiB  io_size = 1MiB  end_fsync = on }}
+experiment one {{ on = {on}  run = load }}
+"""
+WRITING = ("write", "randwrite", "rw", "randrw", "trim", "randtrim", "trimwrite", "randtrimwrite")
+
+
+def say(*words: object) -> str:
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip()
+
+
+@contextmanager
+def attached(image: Path, *options: str) -> Iterator[Path]:
+    node = Path(say("losetup", "--find", "--show", *options, image))
+    try:
+        yield node
+    finally:
+        say("losetup", "--detach", node)
+
+
+def put(node: Path, content: bytes) -> None:
+    with node.open("r+b") as file:
+        file.write(content)
+
+
+def planned(program: Path) -> Plan:
+    said = Overrides({}, None)
+    checked = pipeline.check(pipeline.read(str(program)), said)
+    return pipeline.plan(checked, pipeline.choose(checked, None), 1, said).plan
+
+
+def blank(image: Path) -> Path:
+    with image.open("wb") as file:
+        file.truncate(SIZE)
+    return image
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A loop device with a directory of links to it, and the `zlang` that is to keep off it."""
+
+    at: Path
+    node: Path
+    zlang: Zlang
+
+    @property
+    def image(self) -> Path:
+        return self.at / "one.img"
+
+    @property
+    def link(self) -> str:
+        return f"{self.at}/by-id/one"
+
+    def program(self, **more: str) -> str:
+        said = {"more": "", "on": "spare", "rw": "randwrite", "size": "32MiB", "serial": str(self.image), **more}
+        return self.zlang.program(PROGRAM.format(at=self.at, **said))
+
+    def guarded(self, **more: str) -> dict[str, str]:
+        """What guards it at plan time and at each step: what each says against it, empty if nothing."""
+        (guarded,) = planned(self.at / self.program(**more)).header.guarded
+        (step,) = guarded.steps
+        found = {}
+        for when, variables in {"plan": {"ZLANG_LOOK": "1"}, "step": {"ZLANG_ARM": f"p b {self.link}"}}.items():
+            out = self.at / f"out-{when}"
+            out.mkdir(exist_ok=True)
+            environment = {**os.environ, "RUN": "run", "OUT": str(out), **variables}
+            done = subprocess.run(
+                ["sh", "-c", step.command], cwd=self.at, env=environment, capture_output=True, text=True, timeout=60
+            )
+            assert (done.returncode == 0) == (not done.stderr), done.stderr
+            found[when] = done.stderr
+        return found
+
+    def digest(self) -> str:
+        say("sync", self.node)
+        return hashlib.sha256(self.image.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def spare(disk: Path) -> Iterator[Disk]:
+    (disk / "by-id").mkdir()
+    with attached(blank(disk / "one.img")) as node:
+        (disk / "by-id" / "one").symlink_to(node)
+        yield Disk(disk, node, Zlang(disk))
+        say("blockdev", "--setrw", node)
+
+
+@contextmanager
+def mounted(disk: Disk, *, also: tuple[str, ...] = ()) -> Iterator[Path]:
+    say("mke2fs", "-q", "-t", "ext2", "-E", "lazy_itable_init=0", disk.node)
+    at = disk.at / "mounted"
+    at.mkdir()
+    say("mount", disk.node, at)
+    say("sync", "-f", at)
+    try:
+        yield at
+    finally:
+        for name in (*also, str(at)):
+            subprocess.run(["umount", name], capture_output=True, check=False)
+
+
+@contextmanager
+def bind_mounted(disk: Disk) -> Iterator[None]:
+    other = disk.at / "other"
+    other.mkdir()
+    with mounted(disk, also=(str(other),)) as at:
+        (at / "inner").mkdir()
+        say("mount", "--bind", at / "inner", other)
+        say("sync", "-f", other)
+        say("umount", at)
+        yield
+
+
+@contextmanager
+def mounted_elsewhere(disk: Disk) -> Iterator[None]:
+    """Only another mount namespace still has it."""
+    with mounted(disk) as at:
+        ready = disk.at / "ready"
+        other = subprocess.Popen(["unshare", "--mount", "sh", "-c", f"touch '{ready}'; exec sleep 60"])
+        deadline = time.monotonic() + 10
+        while not ready.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        say("umount", at)
+        try:
+            yield
+        finally:
+            other.kill()
+            other.wait()
+
+
+@contextmanager
+def with_a_swap_file(disk: Disk) -> Iterator[None]:
+    with mounted(disk) as at:
+        swap = at / "swap"
+        swap.write_bytes(bytes(4 * MIB))
+        swap.chmod(0o600)
+        say("mkswap", swap)
+        say("swapon", swap)
+        say("sync", "-f", at)
+        try:
+            yield
+        finally:
+            say("swapoff", swap)
+
+
+@contextmanager
+def as_swap(disk: Disk) -> Iterator[None]:
+    say("mkswap", disk.node)
+    say("swapon", disk.node)
+    try:
+        yield
+    finally:
+        say("swapoff", disk.node)
+
+
+@contextmanager
+def with_a_mounted_partition(disk: Disk) -> Iterator[None]:
+    table = bytearray(512)
+    table[446:462] = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (40960).to_bytes(4, "little")
+    table[510:512] = b"\x55\xaa"
+    put(disk.node, bytes(table))
+    say("partx", "--add", disk.node)
+    part = Path(f"{disk.node}p1")
+    number = Path(f"/sys/block/{disk.node.name}/{part.name}/dev").read_text().strip()
+    made = not part.exists()
+    if made:
+        say("mknod", part, "b", *number.split(":"))
+    at = disk.at / "mounted"
+    at.mkdir()
+    try:
+        say("mke2fs", "-q", "-t", "ext2", "-E", "lazy_itable_init=0", part)
+        say("mount", part, at)
+        say("sync", "-f", at)
+        yield
+    finally:
+        subprocess.run(["umount", at], capture_output=True, check=False)
+        say("partx", "--delete", disk.node)
+        if made:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def under_a_loop(disk: Disk) -> Iterator[None]:
+    with attached(disk.node):
+        yield
+
+
+@contextmanager
+def held(disk: Disk) -> Iterator[None]:
+    handle = os.open(disk.node, os.O_RDWR | os.O_EXCL)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def with_luks(disk: Disk) -> Iterator[None]:
+    put(disk.node, b"LUKS\xba\xbe\x00\x01".ljust(512, b"\0"))
+    yield
+
+
+@contextmanager
+def with_a_file_system(disk: Disk) -> Iterator[None]:
+    say("mke2fs", "-q", "-t", "ext4", disk.node)
+    yield
+
+
+IN_USE: dict[str, tuple[Callable[[Disk], object], str, str]] = {
+    "mounted": (mounted, "is mounted at", "cannot be had alone"),
+    "bind mounted": (bind_mounted, "is mounted at", "cannot be had alone"),
+    "mounted in another namespace": (mounted_elsewhere, "is mounted at", "cannot be had alone"),
+    "with a mounted partition": (with_a_mounted_partition, "is mounted at", "cannot be had alone"),
+    "with an active swap file": (with_a_swap_file, "has the swap", "cannot be had alone"),
+    "swap": (as_swap, "has the swap", "cannot be had alone"),
+    "the file of a loop device": (under_a_loop, "is the file of loop", "is the file of loop"),
+    "held by a process": (held, "is open in process", "cannot be had alone"),
+    "with a file system": (with_a_file_system, "is not empty: ext4", "is not empty: ext4"),
+    "with an encrypted volume": (with_luks, "is not empty: crypto_LUKS", "is not empty: crypto_LUKS"),
+}
+
+
+@pytest.mark.parametrize("state", IN_USE)
+def test_what_is_in_use_is_refused_and_not_changed(spare: Disk, state: str) -> None:
+    bring, at_plan, at_step = IN_USE[state]
+    with ExitStack() as stack:
+        stack.enter_context(bring(spare))  # type: ignore[arg-type]
+        before = spare.digest()
+        said = spare.guarded()
+        assert at_plan in said["plan"]
+        assert at_step in said["step"]
+        assert spare.digest() == before
+
+
+def _not_a_link(disk: Disk) -> None:
+    Path(disk.link).unlink()
+    number = disk.node.stat().st_rdev
+    os.mknod(disk.link, 0o600 | 0o060000, number)
+
+
+def _a_file(disk: Disk) -> None:
+    Path(disk.link).unlink()
+    Path(disk.link).symlink_to(disk.image)
+
+
+OTHERS: dict[str, tuple[Callable[[Disk], object], dict[str, str], str]] = {
+    "another serial": (lambda _: None, {"serial": "WD-1234"}, "is not WD-1234; it says "),
+    "another size": (lambda _: None, {"size": "64MiB"}, "has 33554432 bytes, not 67108864"),
+    "read-only": (lambda disk: say("blockdev", "--setro", disk.node), {}, ""),
+    "gone": (lambda disk: Path(disk.link).unlink(), {}, "is not here, so it cannot be looked at"),
+    "no link": (_not_a_link, {}, "is no link such as those in /dev/disk/by-id"),
+    "a file": (_a_file, {}, "leads to no block device"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_what_is_another_device_than_was_said_is_refused(spare: Disk, case: str) -> None:
+    change, properties, reason = OTHERS[case]
+    change(spare)
+    before = spare.digest()
+    said = spare.guarded(**properties)
+    assert said["plan"]
+    assert reason in said["plan"]
+    assert said["step"]
+    assert spare.digest() == before
+
+
+def test_every_mode_that_writes_is_guarded_and_no_other(spare: Disk) -> None:
+    program = spare.program(rw=" | ".join(("read", "randread", *WRITING)))
+    found = {}
+    for trial in planned(spare.at / program).items():
+        if isinstance(trial, Trial):
+            actions = [step.action for step in trial.steps]
+            found[trial.factors["rw"]] = actions[actions.index(Action.MEASURE) - 1] is Action.GUARD
+    assert found == {"read": False, "randread": False, **dict.fromkeys(WRITING, True)}
+    assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
+
+
+def test_a_device_that_changes_between_plan_and_step_is_not_written(spare: Disk) -> None:
+    """The link leads to another device of the same size when the run begins to make its own links."""
+    with attached(blank(spare.at / "two.img")) as other:
+        Tools(spare.zlang).wrap(
+            "mkdir", f'case $* in *-spare*) ln -sfn {other} {spare.link} ;; esac; exec {{real}} "$@"'
+        )
+        program = spare.program(rw=" | ".join(WRITING))
+        ended = spare.zlang("run", program, "--arm", spare.link, code=1)
+        assert f"{spare.link} is not {spare.image}; it says {spare.at}/two.img" in ended.err
+        say("sync", other)
+        assert hashlib.sha256((spare.at / "two.img").read_bytes()).hexdigest() == spare.digest()
+    assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
+
+
+def test_arming(spare: Disk) -> None:
+    zlang, program = spare.zlang, spare.program()
+    armed = f"--arm {spare.link}"
+    planned = zlang("plan", program).out
+    assert f"here now: {spare.link}: {spare.node}, {SIZE} bytes, serial {spare.image}, on it: nothing" in planned
+    assert f"it is armed by: zlang run {program} {armed}" in planned
+    assert f"if all on it may be lost: zlang run {program} {armed}\n" in zlang("run", program, code=1).err
+    assert "does not write to /dev/other" in zlang("run", program, "--arm", "/dev/other", code=1).err
+    assert not (spare.at / "runs").exists()
+    zlang.environment["ZLANG_ARM"] = f"p b {spare.link}"
+    zlang("run", program, code=1)
+    assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
+    zlang("run", program, *armed.split())
+    assert spare.digest() != hashlib.sha256(bytes(SIZE)).hexdigest()
+    kept = zlang.folder() / "armed"
+    for was, now in (
+        (Path("/proc/sys/kernel/random/boot_id").read_text().strip(), "another-boot"),
+        ('"plan": "', '"plan": "x'),
+    ):
+        text = kept.read_text()
+        kept.write_text(text.replace(was, now))
+        assert f"zlang resume {zlang.folder().name} {armed}\n" in zlang("resume", "--only", "1", code=1).err
+        kept.write_text(text)
+    kept.unlink()
+    zlang("resume", "--only", "1", *armed.split())
+
+
+def test_the_script_is_armed_for_its_plan_and_this_boot(spare: Disk) -> None:
+    spare.zlang("plan", spare.program(), "--emit", "sh", "--out", ".")
+
+    def script(**more: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["sh", "plan.sh"], cwd=spare.at, env={**os.environ, **more}, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stderr
+
+    for wrong in ({}, {"ZLANG_ARM": spare.link}, {"ZLANG_ARM": f"0123456789abcdef boot {spare.link}"}):
+        code, said = script(**wrong)
+        assert code == 1
+        assert not (spare.at / "runs").exists()
+    line = said[said.index("ZLANG_ARM='") + len("ZLANG_ARM='") :]
+    assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
+    code, said = script(ZLANG_ARM=line[: line.index("'")])
+    assert code == 0, said
+    assert spare.digest() != hashlib.sha256(bytes(SIZE)).hexdigest()
+
+
+def test_an_armed_device_carries_a_file_system_and_is_blank_again(spare: Disk) -> None:
+    more = "import filesystems\next4 volume on spare {}\nfile data on volume { size = 4MiB }"
+    spare.zlang("run", spare.program(more=more, on="data"), "--arm", spare.link)
+    assert say("wipefs", "--noheadings", spare.node) == ""
+    assert spare.zlang.rows("select count(*) as n from trials where valid")[0]["n"] == 1
+    assert not [name for name in spare.zlang.names() if name.startswith("zlang-")]
+
+
+def test_what_may_be_wiped_is_wiped_and_nothing_else(spare: Disk) -> None:
+    say("mke2fs", "-q", "-t", "ext4", spare.node)
+    before = spare.digest()
+    spare.zlang("run", spare.program(rw="read"))
+    assert "is not empty: ext4" in spare.zlang("run", spare.program(), "--arm", spare.link, code=1).err
+    assert spare.digest() == before
+    spare.zlang("run", spare.program(), "--arm", spare.link, "--wipe", spare.link)
+    assert say("wipefs", "--noheadings", spare.node) == ""
+
+
+def test_the_device_of_another_pool_is_refused(zfs_fuse: ZfsFuse, spare: Disk) -> None:
+    member = zfs_fuse.place / "member"
+    with member.open("wb") as file:
+        file.truncate(64 * MIB)
+    zfs_fuse.say("zpool", "create", "-o", "cachefile=none", "-m", "none", "other", str(member))
+    try:
+        with attached(member) as node:
+            Path(spare.link).unlink()
+            Path(spare.link).symlink_to(node)
+            before = hashlib.sha256(member.read_bytes()).hexdigest()
+            said = spare.guarded(serial=str(member), size="64MiB")
+            assert "is not empty: zfs" in said["plan"]
+            assert "is not empty: zfs" in said["step"]
+            assert hashlib.sha256(member.read_bytes()).hexdigest() == before
+    finally:
+        zfs_fuse.say("zpool", "destroy", "other")

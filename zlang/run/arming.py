@@ -1,0 +1,50 @@
+"""Which things that are not the run's own may be written to: what was said on the command line, kept for `resume`.
+
+In: names, the plan's hash, the boot id. Out: `Armed`, kept in the run folder as `armed`, and the environment in which
+commands find it. Rule: what was said holds for this very plan until the machine is started again; what a name stands
+for (its serial number, its size) is part of the plan, and its guard compares it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.files import replace_file
+
+_FILE = "armed"
+
+
+@dataclass(frozen=True, slots=True)
+class Armed:
+    """The names of what may be written to, and of what of that may be wiped first."""
+
+    names: tuple[str, ...] = ()
+    wipe: tuple[str, ...] = ()
+
+    def environment(self, plan: str, boot: str) -> dict[str, str]:
+        """The variables by which commands know; those of whoever started zlang do not count."""
+        said = " ".join((plan, boot, *self.names)) if self.names else ""
+        return {"ZLANG_ARM": said, "ZLANG_WIPE": " ".join(self.wipe), "ZLANG_LOOK": ""}
+
+
+def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
+    """Write down what was armed, for which plan and until when. Raises RunError."""
+    said = {"plan": plan, "boot": boot, "names": armed.names, "wipe": armed.wipe}
+    try:
+        replace_file(folder / _FILE, json.dumps(said).encode())
+    except OSError as error:
+        raise RunError(f"cannot write {folder / _FILE}: {error.strerror}") from None
+
+
+def kept(folder: Path, plan: str, boot: str) -> Armed:
+    """What was armed for this plan since the machine was started; nothing where that cannot be told."""
+    try:
+        said = json.loads((folder / _FILE).read_bytes())
+        if not boot or (said["plan"], said["boot"]) != (plan, boot):
+            return Armed()
+        return Armed(tuple(map(str, said["names"])), tuple(map(str, said["wipe"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Armed()
