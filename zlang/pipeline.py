@@ -270,15 +270,13 @@ def require_clear(header: Header, armed: Armed) -> None:
 
 def begin(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:
     """A new run folder that holds the plan, and what was armed for it. Raises RunError."""
-    from zlang.run import arming, machine
-    from zlang.run import folder as folders
-
     require_one_host(planned)
     _require(planned.plan.header.tools)
-    return _new_folder(planned, runs)
+    return _new_folder(planned, runs, armed)
 
 
-def _new_folder(planned: Planned, runs: Path) -> Folder:
+def _new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:
+    from zlang.run import arming, machine
     from zlang.run import folder as folders
 
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
