@@ -40,9 +40,14 @@ effect, and its order of magnitude.
 """
 
 
+def every() -> list[Path]:
+    """The studies, by number."""
+    return sorted(STUDIES.glob("[0-9]*.zexp"), key=lambda path: [int(n) for n in path.stem.split("-")[0].split(".")])
+
+
 def runnable() -> list[Path]:
     """The studies that can run here."""
-    return [path for path in sorted(STUDIES.glob("[0-9]*.zexp")) if "\nprofile small " in path.read_text("utf-8")]
+    return [path for path in every() if "\nprofile small " in path.read_text("utf-8")]
 
 
 def run(directory: Path, numbers: list[str]) -> int:
@@ -70,7 +75,7 @@ def _page(db: Path) -> Iterator[str]:
     yield "# Five studies, measured again\n"
     yield _ABOUT
     yield f"{_machine(db)}\n"
-    for path in sorted(STUDIES.glob("[0-9]*.zexp")):
+    for path in every():
         yield from _study(path, db)
 
 

@@ -1,7 +1,7 @@
--- Agrees in what it found for ZFS: of the reads that the raw device makes, ZFS leaves about half, and here as
--- there writes are nearer to each other. It contradicts for UFS: ext4 with direct I/O leaves all of it,
--- within what the noise of this machine lets one see. Theirs was a file system of another age, on another
--- system.
+-- Agrees that the raw device is the fastest, to read and to write, and that ZFS leaves less than half of its
+-- reads. It contradicts in the order of the other two: ext4 with direct I/O leaves four fifths, where UFS was
+-- slower than ZFS. They are file systems of different ages, and our ZFS is a process that each read has to go
+-- through.
 select t.store, round(median(t.read_iops)) as ours_read_iops, any_value(r.value::double) as theirs_read_iops,
   round(median(t.write_iops)) as ours_write_iops, any_value(w.value::double) as theirs_write_iops
 from raw_zfs_ufs.trials as t
