@@ -64,6 +64,23 @@ def test_effects(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "repetitions" in told(capsys, built, "effects")
 
 
+def test_a_metric_of_ones_own_and_a_run_of_which_nothing_counts(
+    make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run("r1", factors=(factor("bs", "size"),))
+    for replicate in (1, 2, 3):
+        for bs in (1, 2):
+            score = 10.0 * bs + replicate
+            run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps({"metrics": {"score": score}}))
+    run.done()
+    ingest(runs, db)
+    assert "% more" in told(capsys, db, "compare")
+    make_run("r2", began=1_790_009_000.0).failed("p0", 1, {"bs": 1, "iodepth": 1}, "broken").done()
+    ingest(runs, db)
+    for command in ("compare", "effects"):
+        assert "no factor has two levels" in told(capsys, db, command, code=1)
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

@@ -40,8 +40,10 @@ class Comparison:
 def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Comparison]:
     """Levels of one factor, or of each: the two that are named, or every other one against the first."""
     known = {one.name: i for i, one in enumerate(design.factors)}
+    if not known:
+        raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
     if by is not None and by not in known:
-        hint = did_you_mean(by, known) or ("it has " + ", ".join(known) if known else "it has none")
+        hint = did_you_mean(by, known) or "there are " + ", ".join(known)
         raise RunError(f"there is no factor `{by}` with two levels", hint)
     wanted: list[tuple[int, Cell, Cell]] = []
     for name, i in known.items():

@@ -53,7 +53,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     """The design of a run. Raises RunError where there is no such metric, or nothing was measured by it."""
     measured = {*trials.measured, "elapsed"}
     units = {known: told for known, told in trials.metrics.items() if known in measured}
-    name = metric or usual_metric(trials.db, trials.rows, dict(units.values()))
+    name = metric or usual_metric(trials.db, trials.rows, [column for column, _ in units.values()])
     if name not in units:
         raise RunError(f"there is no metric `{name}`", did_you_mean(name, sorted(units)) or "ask: zlang sql @columns")
     column, unit = units[name]

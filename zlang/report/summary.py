@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,10 +127,9 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
     return name, known[name]
 
 
-def usual_metric(db: Path, table: str, known: Mapping[str, str]) -> str:
+def usual_metric(db: Path, table: str, known: Sequence[str]) -> str:
     """The metric that a question means that names none: of those known, the first that the summary shows."""
-    units = {name: unit for name, unit in known.items() if unit or name == "elapsed"}
-    found = _metrics(db, table, [*(m for m in _PREFERRED if m in units), *units])
+    found = _metrics(db, table, known)
     return found[0] if found else "elapsed"
 
 
