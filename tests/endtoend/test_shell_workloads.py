@@ -166,3 +166,31 @@ def test_collectors_leave_samples(zlang: Zlang) -> None:
     assert outside["n"] == 0
     assert zlang.rows("select valid from all_trials") == [{"valid": True}]
     assert left_of(zlang.folder().name) == []
+
+
+SIZES = """
+import filesystems
+dir here { path = "." }
+loop disk on here { size = 256MiB  allocation = sparse }
+btrfs volume on disk { compress = none | zstd(3) }
+file data on volume { size = 16MiB  content = zeros }
+experiment sizes { on = data  collect = [capacity {}, btrfs_capacity {}] }
+"""
+
+
+def test_an_experiment_about_capacity_alone(zlang: Zlang) -> None:
+    """To du a compressed extent of btrfs is as large as what is in it; compsize knows better."""
+    zlang.run(SIZES)
+    size = 16 * 2**20
+    columns = "after_du_bytes, after_apparent_bytes, before_du_bytes, after_compsize_uncompressed_bytes"
+    assert zlang.rows(f"select distinct {columns} from trials") == [dict.fromkeys(columns.split(", "), size)]
+    disk = [
+        number(row, "disk")
+        for row in zlang.rows("select after_compsize_disk_bytes as disk from trials order by compress")
+    ]
+    assert disk[0] == size
+    assert disk[1] < size / 30, "zstd makes one block of 4 KiB of 128 KiB of zeros"
+    assert zlang.rows("select after_df_used_bytes < 10e6 as small from trials order by compress") == [
+        {"small": False},
+        {"small": True},
+    ]
