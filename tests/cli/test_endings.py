@@ -245,7 +245,7 @@ def test_doctor_saves_the_machine_as_a_host(zlang: Zlang) -> None:
     zlang("doctor", "--save", "box.zexp", code=None)
     name = (zlang.at / "box.zexp").read_text("utf-8").split()[1]
     text = f'import "./box.zexp"\ndir here on {name} {{ path = "." }}\nshell look {{ command = "ls"  writes = off }}\n'
-    memory = f"where {name}.ram > 1MiB and {name}.cores >= 1"
+    memory = f"where {name}.ram > 1MiB and {name}.cores >= 1 and len({name}.disks) >= 1"
     zlang("check", zlang.program(f"{text}experiment e {{ on = here  run = look  {memory} }}\n"))
     assert "is there already" in zlang("doctor", "--save", "box.zexp", code=1).err
 

@@ -280,3 +280,24 @@ def test_a_person_is_asked_and_where_nobody_answers_the_run_stops(tmp_path: Path
     assert done.returncode == 0, done.stderr.decode()
     found = words(events(folder(tmp_path)))
     assert found == ["session", "-s", "interrupt", "session", "+s", "+d", "=t1", "=t2", "-d", "-s", "finish"]
+
+
+def test_where_there_is_no_flock_the_process_that_holds_a_run_is_looked_for(tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    needed = ("sh", "cat", "cksum", "date", "grep", "mkdir", "mv", "od", "rm", "sleep", "sync", "tail", "timeout", "tr")
+    for name in needed:
+        (tools / name).symlink_to(str(shutil.which(name)))
+    script = write(tmp_path, plan(setup("p", "pool", unmake="[ -e gone ]"), trial(1, "p")))
+
+    def again() -> subprocess.CompletedProcess[bytes]:
+        environment = {**os.environ, "PATH": str(tools)}
+        return subprocess.run(["sh", script], cwd=tmp_path, env=environment, capture_output=True, check=False)
+
+    again()
+    run = folder(tmp_path)
+    (run / "lock").write_text(f"{os.getpid()}\n")
+    refused = again()
+    assert (refused.returncode, b"is being carried out by process" in refused.stderr) == (1, True)
+    (run / "lock").write_text("999999999\n")
+    assert b"is being carried out" not in again().stderr

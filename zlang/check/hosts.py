@@ -25,6 +25,8 @@ from zlang.units import Quantity
 _KIND = "host"
 MOST_POINTS = 1000
 """How many points are looked at before a program is planned."""
+_PLAIN = re.compile(r"[\w./:@+=-]+")
+"""Words that stand in a text of the language as they are."""
 _OPTIONAL = frozenset({"flush", "warm", "change"})
 """Without these a thing can be made and measured: a cache protocol says what it lacks, and a change makes it anew."""
 _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
@@ -139,6 +141,8 @@ def facts(said: Mapping[str, str]) -> dict[str, Value]:
             found[name] = text
         elif type_.scalars <= {"size", "count"} and text.isdecimal():
             found[name] = Quantity(Fraction(int(text)), units.SIZE if "size" in type_.scalars else units.NUMBER)
+        elif type_.element is not None and (words := text.split()) and all(_PLAIN.fullmatch(word) for word in words):
+            found[name] = tuple(words)
     return found
 
 

@@ -21,9 +21,9 @@ from zlang.run import machine
 def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
     """Look for the tools that a program, or the whole library, needs, and for what its properties need."""
     checked = None if file is None else checking.sound(file, Overrides())
-    tools = machine.tools(_wanted(checked))
-    missing = [tool for tool in tools if tool.path is None]
     facts = hosts.facts({name: machine.answer(command) for name, command in hosts.probes().items()})
+    tools = machine.tools(_wanted(checked, facts))
+    missing = [tool for tool in tools if tool.path is None]
     lacking = _lacking(checked, facts) if checked else []
     if save is not None:
         _save(save, facts)
@@ -52,10 +52,12 @@ def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
     return 1 if missing or lacking else 0
 
 
-def _wanted(checked: Checked | None) -> dict[str, str]:
+def _wanted(checked: Checked | None, facts: Mapping[str, Value]) -> dict[str, str]:
     if checked is None:
         shipped = library.load()
-        every = {tool: hint for name in shipped.names() for tool, hint in shipped.kind(name).requires}
+        platform = hosts.platform_of(hosts.known("this machine", facts))
+        kinds = [shipped.kind(name) for name in shipped.names()]
+        every = {tool: hint for kind in kinds for tool, hint in hosts.tools_of(kind, platform)}
         return {tool: hint for tool, hint in every.items() if tool != ROOT}
     found: dict[str, str] = {}
     for experiment in checked.program.experiments.values():

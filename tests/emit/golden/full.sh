@@ -244,7 +244,7 @@ z_usage() {
 }
 
 z_require() {
-  for z_each in cat cksum date flock grep mkdir mv rm sleep sync tail timeout tr; do
+  for z_each in cat cksum date grep mkdir mv od rm sleep sync tail timeout tr; do
     command -v "$z_each" >/dev/null || z_die "$z_each is needed (it belongs to coreutils, util-linux or busybox)"
   done
   z_is_coreutils=
@@ -332,19 +332,27 @@ z_new_folder() {
 }
 
 z_four_digits() {
-  read -r z_each </proc/sys/kernel/random/uuid
-  printf '%s\n' "${z_each%"${z_each#????}"}"
+  od -An -N2 -tx1 /dev/urandom | tr -d ' \n'
 }
 
 # What we start has descriptor 9 closed, so the kernel frees the lock when we die, however we die.
 z_lock() {
   exec 9>>"$z_dir/lock" || exit 1
-  if ! flock -n 9; then
-    z_each=
-    read -r z_each <"$z_dir/lock"
+  z_each=
+  read -r z_each <"$z_dir/lock"
+  if ! z_hold "$z_each"; then
     z_die "the run ${z_dir##*/} is being carried out by process ${z_each:-of another user}"
   fi
   printf '%s\n' "$$" >"$z_dir/lock"
+}
+
+# FreeBSD and illumos have no flock(1): there the process that wrote its number must be gone.
+z_hold() {
+  if command -v flock >/dev/null; then
+    flock -n 9
+  else
+    [ -z "$1" ] || ! kill -0 "$1" 2>/dev/null
+  fi
 }
 
 # Commands are relative to where the run was begun.
@@ -379,7 +387,7 @@ begin_run() {
   trap 'z_hear 143' TERM
   trap 'z_hear 129' HUP
   z_boot=
-  read -r z_boot </proc/sys/kernel/random/boot_id
+  if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
   z_say "$z_title"
   if [ -n "$z_is_new" ]; then z_say "begin $z_dir"; else z_say "go on in $z_dir: $z_done of $z_trials trials are done"; fi
   z_now
@@ -424,7 +432,7 @@ end_run() {
 # A signal interrupts nothing by itself, but ends the command that runs; z_check does the rest between two commands.
 z_hear() {
   z_signals=$((z_signals + 1))
-  read -r z_heard z_heard_rest </proc/uptime
+  if [ -r /proc/uptime ]; then read -r z_heard z_heard_rest </proc/uptime; else z_heard=$(date +%s).00; fi
   z_heard=${z_heard%.*}${z_heard#*.}
   if [ -z "$z_stop" ]; then
     z_stop=$1 z_first=$z_heard
@@ -456,9 +464,10 @@ z_interrupted() {
 # ---- Processes ----
 
 # fio's workers call setsid(): neither group nor parent finds them, but what they inherited in their environment does.
-# Without arguments: all of this run; with two: those of step $2 in directory $1.
+# Without arguments: all of this run; with two: those of step $2 in directory $1. Only Linux lets us look.
 z_strays() {
   z_found_pids=
+  [ -r /proc/self/environ ] || return 1
   z_files=$(grep -lsxz "ZLANG_RUN=$z_run" /proc/[0-9]*/environ)
   if [ -n "$z_files" ] && [ $# -gt 0 ]; then
     # shellcheck disable=SC2086
