@@ -92,7 +92,8 @@ def test_what_cannot_be_done_is_an_error_of_the_trial(treatment: str, why: str) 
 
 def test_every_awk_ages_alike(tmp_path: Path) -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", "age { amount = 4MiB }"), "utf-8")
-    items = [json.loads(line) for line in zlang("plan", "states.zexp", "--seed", "7", "--emit", "json").splitlines()]
+    said = zlang("plan", "states.zexp", "--seed", "7", "--emit", "json").splitlines()
+    items = [json.loads(line) for line in said if line.startswith("{")]
     steps = [step for item in items for step in item.get("setup", {}).get("make", ())]
     text = next(step["command"] for step in steps if step["name"].startswith("before-"))
     program = text[text.index("function draw") : text.index("}' | {") + 1]

@@ -100,6 +100,19 @@ experiment cold { on = data  run = reads  cache = cold }
 """
 
 
+def test_a_workload_is_rehearsed_until_the_arc_is_warm(guest: Guest, carried_out: Zlang) -> None:
+    """The rounds, judged in the guest by its shell and awk, from an empty ARC on."""
+    text = ON_DEVICES.replace("cache = cold", "cache = warm { window = 3 }").replace(
+        "io_size = 64KiB", "io_size = 1MiB"
+    )
+    carry_out(guest, carried_out, text)
+    asked = "valid, why_not, cache_evidence, rounds > 3 as several"
+    (row,) = carried_out.rows(f"select {asked} from all_trials")
+    assert list(row.values()) == [True, "", "hit_ratio steady", True]
+    asked = "arg_min(value, t) < 50 as cold, arg_max(value, t) > 90 as warm"
+    assert carried_out.rows(f"select {asked} from samples where metric = 'hit_ratio'") == [{"cold": True, "warm": True}]
+
+
 def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
     """What zfs-fuse cannot: each part on a device of its own, exported and imported by its nodes."""
     carry_out(guest, carried_out, ON_DEVICES)
