@@ -377,6 +377,27 @@ def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     return runner.run(plan, folder, executor, judge, selection=selection)
 
 
+def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
+    """Remove what a run left: what is gone now, and what would not go, with why. Raises RunError, Interrupted."""
+    from zlang.plan.plan import Setup
+    from zlang.run.events import Left, Unmade
+    from zlang.run.runner import Selection
+
+    left = standing(folder).left
+    known = {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if left else {}
+    removed: list[str] = []
+    stuck: list[tuple[str, str]] = []
+    for event in carry_out(folder, Selection(nothing=True)) if standing(folder).sessions else ():
+        match event:
+            case Unmade(signature=signature) if known[signature].creates:
+                removed.append(known[signature].creates)
+            case Left(setup=setup, why=why):
+                stuck.append((setup.creates, why))
+            case _:
+                pass
+    return removed, stuck
+
+
 def bring_in_fio(runs: Path, directory: Path) -> tuple[Folder, int]:
     """The run made of reports that fio left behind without zlang, and how many there are. Raises RunError."""
     from zlang.run import bare

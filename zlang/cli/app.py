@@ -223,6 +223,18 @@ def resume(
     raise typer.Exit(running.resume(run_name, runs, db, armed, only=only, failed=failed, yes=yes))
 
 
+def clean(
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default")] = None,
+    runs: Runs = RUNS,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Remove what a run left behind when it was killed; nothing is measured, and nothing but its own is removed."""
+    from zlang.cli import running
+
+    raise typer.Exit(running.clean(run_name, runs, as_json=as_json))
+
+
 def status(
     run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="all runs by default")] = None,
     runs: Runs = RUNS,
@@ -430,6 +442,7 @@ COMMANDS = (
     plan,
     run,
     resume,
+    clean,
     status,
     ingest,
     sql,

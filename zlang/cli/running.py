@@ -267,6 +267,34 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
         yield _Bar(progress, progress.add_task("", total=total, completed=done))
 
 
+# -- clean
+
+
+def clean(run_name: str | None, runs: Path, *, as_json: bool) -> int:
+    """Remove what a run left behind."""
+    folder = pipeline.find(runs, run_name)
+    try:
+        removed, stuck = pipeline.clean(folder)
+    except Interrupted as stop:
+        print("stopped; go on with the same command", file=sys.stderr)
+        return stop.exit_code
+    removed = [creates.replace("$RUN", folder.name) for creates in removed]
+    stuck = [(creates.replace("$RUN", folder.name), why) for creates, why in stuck]
+    if as_json:
+        import json
+
+        left = [{"what": creates, "why": why} for creates, why in stuck]
+        print(json.dumps({"run": folder.name, "removed": removed, "left": left}))
+        return 1 if stuck else 0
+    for creates in removed:
+        print(f"removed: {render.visible(creates)}")
+    for creates, why in stuck:
+        print(f"still there: {render.visible(creates)}: {render.visible(why)}")
+    if not removed and not stuck:
+        print(f"{folder.name} has left nothing behind")
+    return 1 if stuck else 0
+
+
 # -- status
 
 

@@ -54,10 +54,14 @@ _LEAST_SPACE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one."""
+    """Which trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one.
+
+    With `nothing` none is: what an earlier session left behind is removed, and that is all.
+    """
 
     only: int | None = None
     failed: bool = False
+    nothing: bool = False
 
 
 def run(
@@ -149,9 +153,10 @@ class _Run:
         if not is_first:
             self._executor.sweep()
             yield from self._unmake_leftovers()
-        yield from self._facts()
-        yield from self._trials()
-        yield from self._tear_down()
+        if not self._selection.nothing:
+            yield from self._facts()
+            yield from self._trials()
+            yield from self._tear_down()
         self._executor.sweep()
         if self._standing.done >= self._plan.header.trials and not self._state.standing:
             yield self._record(Finish(self._now()))

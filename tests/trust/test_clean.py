@@ -1,0 +1,105 @@
+"""`zlang clean`: what a killed run left behind goes, and what only looks like it stays. Needs root."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+from private_daemon import ZfsFuse, loops
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and mounting need root")
+
+SLOW = """
+import filesystems
+dir here { path = "." }
+loop small on here { size = 16MiB }
+ext4 volume on small
+shell waits { command = "touch running; sleep 60"  writes = off }
+experiment slow { on = volume  run = waits }
+"""
+
+
+@pytest.fixture
+def killed(disk: Path) -> Zlang:
+    """A run that was killed while it measured, with all that it had made."""
+    zlang = Zlang(disk)
+    process = zlang.start("run", zlang.program(SLOW))
+    deadline = time.monotonic() + 30
+    while not list(disk.glob("zlang-*/small-volume/running")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return zlang
+
+
+def made(zlang: Zlang) -> Path:
+    (path,) = zlang.at.glob("zlang-*")
+    return path
+
+
+def test_what_a_killed_run_left_is_removed_once(killed: Zlang) -> None:
+    place = made(killed).name
+    said = json.loads(killed("clean", "--json").out)
+    assert said["removed"] == [
+        f"ext4 volume (./{place}/small-volume)",
+        f"loop small (./{place}/small/./{place}/small.devices)",
+        f"dir here (./{place})",
+    ]
+    assert said["left"] == []
+    assert list(killed.at.glob("zlang-*")) == []
+    assert loops(killed.at) == []
+    assert killed.committed() == []
+    assert killed("clean").out == f"{killed.folder().name} has left nothing behind\n"
+
+
+def test_what_is_mounted_there_by_another_stays(killed: Zlang) -> None:
+    at = made(killed) / "small-volume"
+    subprocess.run(["mount", "-t", "tmpfs", "other", at], check=True)
+    try:
+        (at / "precious").touch()
+        said = json.loads(killed("clean", "--json", code=1).out)
+        assert said["removed"] == []
+        assert "other is mounted there, and that is not of this run" in said["left"][0]["why"]
+        assert (at / "precious").exists()
+    finally:
+        subprocess.run(["umount", at], check=True)
+    assert len(json.loads(killed("clean", "--json").out)["removed"]) == 3
+
+
+def test_a_file_system_with_another_uuid_stays(killed: Zlang) -> None:
+    place = made(killed)
+    (place / "small-volume.uuid").write_text("00000000-0000-0000-0000-000000000000\n")
+    kept = killed.at / "kept"
+    kept.hardlink_to(place / "small.files" / "001")
+    killed("clean")
+    found = subprocess.run(["wipefs", "--noheadings", kept], capture_output=True, text=True, check=True).stdout
+    assert "ext4" in found
+
+
+def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
+    """A run that ended is made to look killed, and a pool of its name is another's."""
+    zfs_fuse.run(
+        """
+        import zfs
+        dir here { path = "." }
+        pool tank on here { size = 64MiB  allocation = sparse }
+        dataset data on tank
+        shell says { command = "zfs set org.zlang:run=another zlang-$RUN-tank"  writes = off }
+        experiment one { on = data  run = says }
+        """
+    )
+    (pool,) = zfs_fuse.pools()
+    try:
+        said = json.loads(zfs_fuse.zlang("clean", "--json", code=1))
+        assert f"{pool} is not of this run" in str(said["left"])
+        assert zfs_fuse.pools() == [pool]
+    finally:
+        zfs_fuse.say("zfs", "set", f"org.zlang:run={zfs_fuse.last_run()}", pool)
+    assert len(json.loads(zfs_fuse.zlang("clean", "--json"))["removed"]) >= 2
