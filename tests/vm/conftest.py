@@ -31,6 +31,17 @@ def zlang(tmp_path: Path) -> Zlang:
 
 
 @pytest.fixture
+def nfs_server(guest: Guest) -> Iterator[None]:
+    """The guest's NFS server runs; the guest starts no services by itself."""
+    guest(
+        "modprobe nfsd && mount -t nfsd nfsd /proc/fs/nfsd && mkdir -p /etc/exports.d"
+        " && rpcbind -w && rpc.mountd && rpc.nfsd 2"
+    )
+    yield
+    guest("rpc.nfsd 0; kill $(pidof rpc.mountd rpcbind); umount /proc/fs/nfsd")
+
+
+@pytest.fixture
 def carried_out(guest: Guest, zlang: Zlang) -> Iterator[Zlang]:
     """Afterwards nothing that a script made is left in the guest."""
     before = guest(LEFT).stdout
@@ -47,6 +58,6 @@ losetup --list
 zpool list -H -o name
 grep : /proc/mdstat
 dmsetup ls; vgs
-exportfs -s
+exportfs -s; find /etc/exports.d -type f
 ls /var/tmp
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from command_line import Zlang
 from vm.guest import Guest
 
@@ -170,3 +171,37 @@ def test_arrays_and_logical_volumes(guest: Guest, carried_out: Zlang) -> None:
     rows = carried_out.rows("select under, valid, why_not, cache_evidence from all_trials order by all")
     evidence = "0 bytes resident, no superblock in memory"
     assert [list(row.values()) for row in rows] == [[name, True, "", evidence] for name in ("md", "striped", "thin")]
+
+
+NFS = """
+import fio
+import nfs
+import zfs
+
+dir here { path = "/var/tmp/here" }
+pool tank on here { size = 96MiB  allocation = sparse }
+dataset volume on tank { recordsize = 8KiB }
+export served on volume { sync = off }
+nfs mounted on served {
+  (vers, rsize) = ("4.2", 32KiB) | ("3", 64KiB) | ("3", 33000B)
+  wsize = 64KiB  actimeo = 1s  nconnect = 2  lock = off
+}
+file data on mounted { size = 2MiB }
+fio reads { rw = randread  bs = 8KiB  io_size = 64KiB }
+experiment network { on = data  run = reads  cache = cold }
+"""
+
+
+@pytest.mark.usefixtures("nfs_server")
+def test_nfs_is_cold_at_both_ends(guest: Guest, carried_out: Zlang) -> None:
+    """The client is unmounted, the export gone, and the pool exported; what the server made of a size is an error."""
+    carry_out(guest, carried_out, NFS)
+    rows = carried_out.rows("select rsize, valid, why_not, cache_evidence from all_trials order by rsize")
+    assert [list(row.values())[:3] for row in rows] == [
+        [32 << 10, True, ""],
+        [33000, False, "property-mounted: `rsize=32768`, not `rsize=33000`"],
+        [64 << 10, True, ""],
+    ]
+    for row in rows:
+        assert "0 bytes of data in the ARC" in str(row["cache_evidence"])
+        assert "0 bytes cached by the server" in str(row["cache_evidence"])
