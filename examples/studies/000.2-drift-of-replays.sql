@@ -1,8 +1,8 @@
 -- Agrees for the second run: replays find in the ARC what the run before them read, fresh offsets do not. It
--- contradicts from the third run on. Each read of 128 KiB reaches ZFS as two here (there are 1.8 accesses to
--- the ARC for each read within the time that is counted), of which the second always hits: 50 % mean that no
--- record was there, 65 % a third of them, which is what the ARC holds of the file. In the third to fifth run
--- no record was there: as many as were read had just been evicted from the ARC's list of frequently used ones
+-- contradicts after that. Each read of 128 KiB reaches ZFS as two here (there are 1.8 accesses to the ARC for
+-- each read within the time that is counted), of which the second always hits: 50 % mean that no record was
+-- there, 65 % a third of them, which is what the ARC holds of the file. In the fourth and fifth run no record
+-- was there: as many as were read had just been evicted from the ARC's list of frequently used ones
 -- (`arc_mfu_ghost_hits`). In theirs that list stayed, and hits rose on. How the ARC divides its memory
 -- depends on what went before, which here was the writing of the file. In both the replicates are no
 -- replicates: what they measure is the run before them.

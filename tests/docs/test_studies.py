@@ -52,6 +52,13 @@ def test_shellcheck_has_nothing_to_say(path: Path) -> None:
     assert (done.returncode, done.stdout.decode()) == (0, "")
 
 
+def test_each_study_that_can_run_says_what_is_to_be_seen_of_it() -> None:
+    assert {path.stem for path in RUNNABLE} == {path.stem for path in studies.STUDIES.glob("*.sql")}
+    for path in RUNNABLE:
+        remark = path.with_suffix(".sql").read_text("utf-8").partition("\n")[0]
+        assert remark.removeprefix("-- ")
+
+
 @pytest.mark.parametrize(("name", "code"), HANDFUL.items())
 def test_a_study_is_carried_out(zfs_fuse: ZfsFuse, name: str, code: int | None) -> None:
     path = studies.STUDIES / f"{name}.zexp"
