@@ -166,6 +166,26 @@ def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrid
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings))
 
 
+def contradictions(planned: Planned) -> list[str]:
+    """What the program says of the host that is to carry the plan out, and this machine says otherwise."""
+    from zlang.check import hosts
+    from zlang.check.values import show
+    from zlang.run import machine
+
+    names = planned.plan.header.hosts
+    here = planned.schedule.part or (names[0] if len(names) == 1 else "")
+    said = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
+    if len(said) != 1:  # no host is named, or one in several states
+        return []
+    (host,) = said.values()
+    probes = {name: command for name, command in hosts.probes().items() if name in host.values}
+    found = hosts.facts({name: machine.answer(command) for name, command in probes.items()})
+    return [
+        f"`{here}` has {name} = {show(value)} in the program, and this machine has {show(other)}"
+        for name, value, other in hosts.contradicted(host, found)
+    ]
+
+
 def makes(checked: Checked, planned: Planned) -> list[Setup]:
     """What will be made: setups in which every branch of every choice is, each once."""
     from zlang.plan import build

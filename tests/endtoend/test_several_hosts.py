@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 from command_line import Zlang
@@ -49,6 +50,11 @@ def test_one_part_by_zlang_the_other_by_its_script(zlang: Zlang) -> None:
     rows = zlang.rows("select host, count(*) as n from trials group by all order by all")
     assert rows == [{"host": "san1", "n": 4}, {"host": "san2", "n": 4}]
     assert "pass in 2 of 2" in zlang("expect").out
+    other = zlang.program(PROGRAM.replace("host san1", "host san1 { cores = 4096  platform = linux }"))
+    warned = zlang("run", other, "--host", "san1", "--yes", "--only", "1", "--db", "other.duckdb", code=None).err
+    assert [line for line in warned.splitlines() if line.startswith("warning")] == [
+        f"warning: `san1` has cores = 4096 in the program, and this machine has {os.sysconf('SC_NPROCESSORS_ONLN')}"
+    ]
     assert "no trials on a host `san3`" in zlang("run", program, "--host", "san3", "--yes", code=1).err
 
 

@@ -146,6 +146,19 @@ def facts(said: Mapping[str, str]) -> dict[str, Value]:
     return found
 
 
+def contradicted(host: Instance, found: Mapping[str, Value]) -> Iterator[tuple[str, Value, Value]]:
+    """What is said of a host and is found to be otherwise: fact, said, found. A version may be said in part.
+
+    Of memory a machine has less than was bought, and disks have several names: these are not compared.
+    """
+    for name, said in host.values.items():
+        here = found.get(name)
+        if here is None or name in {"ram", "disks"} or here == said:
+            continue
+        if not (isinstance(said, str) and isinstance(here, str) and f"{here}.".startswith(f"{said}.")):
+            yield name, said, here
+
+
 def known(label: str, facts: Mapping[str, Value]) -> Instance:
     """A host that was not declared but looked at."""
     return Instance(library.load().kind(_KIND), label, label, facts, None, is_given=True, digest="")

@@ -55,6 +55,8 @@ def run(
     header = planned.plan.header
     program = words.program(file, settings, profile, experiment, seed, host)
     pipeline.require_one_host(planned)
+    for sentence in pipeline.contradictions(planned):
+        print(f"warning: {render.visible(sentence)}", file=sys.stderr)
     if only is not None and not 1 <= only <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
     most = pipeline.RUN_LIMIT if limit is None else limit
