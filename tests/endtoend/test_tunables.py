@@ -16,16 +16,14 @@ from zlang.run.events import Made
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the values of the kernel are root's")
 
-EXPIRE = Path("/proc/sys/vm/dirty_expire_centisecs")
-
 FACTOR = """
 import linux
 dir here { path = "." }
-tunable swept { knob = sysctl("vm.dirty_expire_centisecs")  value = 3100 | 3200 }
-tunable other { knob = file("/proc/sys/vm/dirty_expire_centisecs")  value = 2900 }
+tunable swept { knob = file("QUEUE/read_ahead_kb")  value = 3100 | 3200 }
+tunable other { knob = file("QUEUE/../queue/read_ahead_kb")  value = 2900 }
 let set = [] | swept | [other]
 shell look {
-  command = "cat /proc/sys/vm/dirty_expire_centisecs"  writes = off
+  command = "cat QUEUE/read_ahead_kb"  writes = off
 }
 experiment tuned { on = here  with = set  run = look  repeat = 3 }
 """
@@ -39,16 +37,6 @@ experiment tuned {{ on = here  with = one  run = look }}
 """
 
 
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[str]:
-    """What was in force; it is again once the test is over, and nothing is saved any more."""
-    before = EXPIRE.read_text()
-    yield before
-    assert EXPIRE.read_text() == before
-    assert list(Path("/run").glob("zlang-tunable,*")) == []
-    assert list(Path("/run").glob("zlang-new-*")) == []
-
-
 @pytest.fixture
 def queue(tmp_path: Path) -> Iterator[Path]:
     """The settings of a block device of the test's own."""
@@ -57,6 +45,16 @@ def queue(tmp_path: Path) -> Iterator[Path]:
     made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=True)
     yield Path("/sys/block") / Path(made.stdout.strip()).name / "queue"
     subprocess.run(["losetup", "--detach", made.stdout.strip()], check=True)
+
+
+@pytest.fixture
+def ahead(queue: Path) -> Iterator[Path]:
+    """One of them, as before once the test is over, with nothing of it saved any more."""
+    file = queue / "read_ahead_kb"
+    before = file.read_text()
+    yield file
+    assert file.read_text() == before
+    assert list(Path("/run").glob(f"zlang-tunable*,{queue.parent.name},*")) == []
 
 
 def seen(zlang: Zlang) -> list[tuple[object, str]]:
@@ -69,58 +67,53 @@ def expected(before: str) -> set[tuple[object, str]]:
     return {("[]", before.strip()), (3100, "3100"), (3200, "3200"), ("[other]", "2900")}
 
 
-def test_each_trial_finds_what_it_asks_for(zlang: Zlang, as_before: str) -> None:
-    zlang.run(FACTOR)
+def test_each_trial_finds_what_it_asks_for(zlang: Zlang, ahead: Path) -> None:
+    before = ahead.read_text()
+    zlang.run(FACTOR.replace("QUEUE", str(ahead.parent)))
     assert len(seen(zlang)) == 12
-    assert set(seen(zlang)) == expected(as_before)
+    assert set(seen(zlang)) == expected(before)
     made = [event.key for event in zlang.events() if isinstance(event, Made)]
     assert made.count("here") == 1, "what is set is live"
 
 
-def test_the_script_does_the_same(zlang: Zlang, as_before: str) -> None:
-    name = zlang.program(FACTOR)
+def test_the_script_does_the_same(zlang: Zlang, ahead: Path) -> None:
+    before = ahead.read_text()
+    name = zlang.program(FACTOR.replace("QUEUE", str(ahead.parent)))
     (zlang.at / "plan.sh").write_text(zlang("plan", name, "--emit", "sh").out)
     done = subprocess.run(["sh", "plan.sh"], cwd=zlang.at, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert set(seen(zlang)) == expected(as_before)
+    assert set(seen(zlang)) == expected(before)
 
 
-def test_it_is_restored_after_a_failure(zlang: Zlang) -> None:
-    knob = 'sysctl("vm.dirty_expire_centisecs")'
-    said = zlang.run(
-        ONE.format(knob=knob, value=3100, command="cat /proc/sys/vm/dirty_expire_centisecs >&2; exit 3"), code=1
-    )
+def test_it_is_restored_after_a_failure(zlang: Zlang, ahead: Path) -> None:
+    said = zlang.run(ONE.format(knob=f'file("{ahead}")', value=3100, command=f"cat {ahead} >&2; exit 3"), code=1)
     assert "3100" in said.err
 
 
-def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, as_before: str) -> None:
-    command = "test -e ../again || { touch ../again; sleep 60; }"
-    knob = 'sysctl("vm.dirty_expire_centisecs")'
-    text = ONE.format(knob=knob, value=3100, command=command.replace("{", "{{").replace("}", "}}"))
-    run = zlang.start("run", zlang.program(text), "--yes")
+def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, ahead: Path) -> None:
+    before, knob = ahead.read_text(), f'file("{ahead}")'
+    command = "test -e ../again || {{ touch ../again; sleep 60; }}"
+    run = zlang.start("run", zlang.program(ONE.format(knob=knob, value=3100, command=command)), "--yes")
     deadline = time.monotonic() + 60
     while not (zlang.at / "again").exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
     run.send_signal(signal.SIGKILL)
     run.communicate()
-    assert EXPIRE.read_text() == "3100\n"
+    assert ahead.read_text() == "3100\n"
     other = Zlang(zlang.at / "other")
     other.at.mkdir()
     refused = other.run(ONE.format(knob=knob, value=3300, command="true"), code=1)
     assert f"is set by the run {zlang.folder().name}; what it was before is in" in refused.err.replace("\n", " ")
-    assert EXPIRE.read_text() == "3100\n"
-    (saved,) = Path("/run").glob("zlang-tunable,*")
-    assert (saved / "value").read_text() == as_before
+    assert ahead.read_text() == "3100\n"
+    (saved,) = Path("/run").glob(f"zlang-tunable*,{ahead.parent.parent.name},*")
+    assert (saved / "value").read_text() == before
     zlang("resume", zlang.folder().name)
 
 
-def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, queue: Path) -> None:
-    file = queue / "read_ahead_kb"
-    before = file.read_text()
-    said = zlang.run(ONE.format(knob=f'file("{file}")', value=5, command="true"), code=1)
+def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, ahead: Path) -> None:
+    said = zlang.run(ONE.format(knob=f'file("{ahead}")', value=5, command="true"), code=1)
     assert "property-one: `4`, not `5`" in said.err
-    assert file.read_text() == before
 
 
 @pytest.mark.parametrize(

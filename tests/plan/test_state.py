@@ -154,3 +154,6 @@ def test_what_is_ambient_stands_only_for_those_that_need_it() -> None:
     state, words = bring(state, loud, POOL, DATA)
     assert words == ["-q1", "+l1"]
     assert bring(state, POOL, DATA)[1] == ["-l1"]
+    upon = setup("u1", "upon", "quiet")
+    state, _ = bring(State(), POOL, quiet, upon)
+    assert bring(state, POOL, DATA)[1] == ["-u1", "-q1", "+d1"]

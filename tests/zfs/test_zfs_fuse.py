@@ -297,3 +297,55 @@ def test_the_levels_of_gzip_are_read_back_as_they_are_called(zfs_fuse: ZfsFuse) 
         ["gzip-1", 1],
         ["gzip-6", 1],
     ]
+
+
+SNAPSHOTS = """
+import fio
+import zfs
+
+dir here { path = "." }
+pool tank on here { size = 64MiB }
+dataset volume on tank { recordsize = 8KiB }
+file data on volume { size = 2MiB }
+snapshot before on data
+clone fork on before
+let target = data | before | fork
+arc_max limit { value = 64MiB }
+shell look {
+  command = "ls; zfs list -H -t all -o name,org.zlang:run"
+  writes  = off
+}
+fio overwrites { rw = randwrite  bs = 8KiB  io_size = 1MiB  end_fsync = on }
+experiment live { on = target  with = limit  run = overwrites  cache = cold  repeat = 2 }
+experiment seen { on = target  run = look }
+"""
+
+
+def test_snapshots_and_clones_come_and_go_in_their_order(zfs_fuse: ZfsFuse) -> None:
+    zfs_fuse.run(SNAPSHOTS.replace("experiment seen { on = target  run = look }", ""))
+    assert zfs_fuse.failed() == []
+    found = zfs_fuse.answers("select cache_state, count(*) from trials group by 1")
+    assert found == [["cold", 6]]
+
+
+def test_what_a_snapshot_and_a_clone_are(zfs_fuse: ZfsFuse) -> None:
+    live = SNAPSHOTS.split("experiment live", maxsplit=1)[0]
+    zfs_fuse.run(live + "experiment seen { on = target  run = look }")
+    assert zfs_fuse.failed() == []
+    run = zfs_fuse.last_run()
+    said = {path.read_text() for path in (zfs_fuse.place / "runs" / run / "trials").glob("*/*/*/measure.out")}
+    assert len(said) == 3
+    assert sum("@before" in text for text in said) == 2, "without it nothing of it is there"
+    made = {line for text in said for line in text.splitlines() if "\t" in line}
+    assert {line.split("\t")[0].split("/", 1)[-1].replace(run, "RUN") for line in made} >= {
+        "volume.RUN",
+        "volume.RUN@before.RUN",
+        "volume.RUN/fork.RUN",
+    }
+    assert {line.split("\t")[1] for line in made} == {run}
+
+
+def test_a_limit_that_the_daemon_does_not_have_is_an_error_with_both_values(zfs_fuse: ZfsFuse) -> None:
+    live = SNAPSHOTS.split("fio overwrites", maxsplit=1)[0].replace("value = 64MiB", "value = 96MiB")
+    zfs_fuse.run(live + "experiment limited { on = data  with = limit  run = look }", code=1)
+    assert zfs_fuse.failed() == [f"property-limit: `{64 << 20}`, not `{96 << 20}`"]

@@ -175,12 +175,12 @@ class _KindBuilder:
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self.resolver.condition(item.value)
-                case tree.Field() if item.name.text in {"armed", "carries_one", "lists", "phases"}:
+                case tree.Field() if item.name.text in {"armed", "carries_one", "is_ambient", "lists", "phases"}:
                     self._check_names(item)
                 case tree.Field() if item.name.text in FORMS:
                     forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
-                    known = ("doc", "writes", "armed", "carries_one", "lists", "phases", *FORMS)
+                    known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case tree.Property() | tree.Trait():
@@ -201,12 +201,17 @@ class _KindBuilder:
             doc,
             self.module,
             self._said(),
-            any(isinstance(i, tree.Field) and i.name.text == "carries_one" and _is_on(i) for i in node.items),
+            self._says("carries_one"),
+            self._says("is_ambient"),
             self.phases,
             self._draws(),
             _Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
             next((self.resolver.single(i.value) for i in node.items if _is_field(i, "armed")), None),
         )
+
+    def _says(self, name: str) -> bool:
+        """Whether the kind has this field, and it is on."""
+        return any(isinstance(i, tree.Field) and i.name.text == name and _is_on(i) for i in self.node.items)
 
     def _trait(self, node: tree.Trait) -> Expr:
         known = TRAITS.get(node.name.text)

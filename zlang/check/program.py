@@ -228,7 +228,8 @@ class ActionDef(Record):
 class Kind:
     """A kind: role, properties, what it offers and needs, and what it does.
 
-    `said` is the text of all but its properties. One that `carries_one` is made anew for each state of what stands
+    `said` is the text of all but its properties. One that `is_ambient` stands only for the trials that need it.
+    One that `carries_one` is made anew for each state of what stands
     on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that `draws` by a
     seed has the property `seed` from the language. `traits` are what it says of its nature.
     A resource with what has to be `armed` is not the run's own: it is written to only after its `guard`.
@@ -249,6 +250,7 @@ class Kind:
     module: str
     said: str
     carries_one: bool = False
+    is_ambient: bool = False
     phases: tuple[str, ...] = ()
     draws: bool = False
     traits: Mapping[str, Expr] = field(default_factory=dict)

@@ -29,6 +29,7 @@ _PARTS_OF = {
     "job": ("workload",),
     "carries_one": ("resource",),
     "armed": ("resource",),
+    "is_ambient": ("resource",),
 }
 """Parts of a kind that only some roles have."""
 _SETTABLE = ("live", "rewrite")

@@ -651,12 +651,16 @@ z_bring() {
   done
   # shellcheck disable=SC2086
   z_reverse $z_standing
-  for z_unmaking in $z_reversed; do
-    eval "z_key=\$z_key_$z_unmaking"
+  for z_unneeded in $z_reversed; do
+    case " $z_standing " in
+      *" $z_unneeded "*) ;;
+      *) continue ;;
+    esac
+    eval "z_key=\$z_key_$z_unneeded"
     case $z_keys in
       *" $z_key "*) continue ;;
     esac
-    eval "[ -z \"\$z_ambient_$z_unmaking\" ]" || z_unmake "$z_unmaking" || return 1
+    eval "[ -z \"\$z_ambient_$z_unneeded\" ]" || z_clear "$z_key" || return 1
   done
   for z_needed in "$@"; do
     eval "z_key=\$z_key_$z_needed"

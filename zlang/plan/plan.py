@@ -91,7 +91,7 @@ class Setup:
     `signature` identifies the state and what that of everything beneath it is made of; `key` the resource (two setups
     of one key are never there at once); `parent` is the key of the resource that it stands on. Setups of one `base`
     are one resource in states that its `settings` bring into each other; without a base it is made anew for each.
-    What `is_ambient` holds for the whole machine, so it is taken away where a trial does not need it.
+    What `is_ambient` bears upon more than what stands on it, so it is taken away where a trial does not need it.
     """
 
     signature: str

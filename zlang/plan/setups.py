@@ -83,6 +83,7 @@ class Setups:
             unmake=unmade,
             base=base[:12] if settings else None,
             settings=settings,
+            is_ambient=instance.kind.is_ambient,
         )
         if len(self._known) >= _KEPT:
             self._known.clear()

@@ -70,7 +70,11 @@ class State:
         keys = {setup.key for setup in needed}
         for unmake in self.teardown():
             if unmake.setup.is_ambient and unmake.setup.key not in keys:
-                return unmake, *self.after(unmake).changes(needed)
+                state = self
+                cleared = self._clearing(unmake.setup.key)
+                for each in cleared:
+                    state = state.after(each)
+                return *cleared, *state.changes(needed)
         state = self
         changes: list[Change] = []
         for setup in needed:
