@@ -127,7 +127,7 @@ def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
 def test_an_experiment_about_capacity_alone(zfs_fuse: ZfsFuse) -> None:
     zfs_fuse.run(SIZES)
     sql = """
-        select after_du_bytes > 2 * 2**20 or content = 'zeros', after_du_bytes < 5 * 2**20, after_apparent_bytes,
+        select after_du_bytes > 4 * 2**20 or content = 'zeros', after_du_bytes < 5 * 2**20, after_apparent_bytes,
           after_referenced_bytes - after_du_bytes < 2**17, before_du_bytes = after_du_bytes, after_du_bytes < 2**20
         from trials order by content
     """
