@@ -17,6 +17,8 @@ PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
 """What is taken of each latency in each trial, and how many thousandths lie below it."""
 TOTALS = ("device_reads", "device_writes", "device_read_bytes", "device_write_bytes")
 """Of all disks during a measurement."""
+LEFT_BY = "fio"
+"""The tool whose reports are taken in where it was run without zlang."""
 ALWAYS = ("elapsed",)
 """What is known of every trial."""
 

@@ -418,8 +418,8 @@ def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
     return removed, stuck
 
 
-def bring_in_fio(runs: Path, directory: Path) -> tuple[Folder, int]:
-    """The run made of reports that fio left behind without zlang, and how many there are. Raises RunError."""
+def bring_in_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
+    """The run made of reports that a tool left behind without zlang, and how many there are. Raises RunError."""
     from zlang.run import bare
 
     return bare.bring_in(runs, directory)

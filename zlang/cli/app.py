@@ -15,6 +15,7 @@ import typer
 from typer._click.exceptions import UsageError  # typer exports only some of what it raises
 
 from zlang import __version__
+from zlang.metrics import LEFT_BY
 
 EXIT_CODES = {
     0: "done; of `check`, nothing is wrong (warnings may be); of `run`, every trial counts and all is as expected",
@@ -253,8 +254,9 @@ def ingest(
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="first bring in what another tool measured")
     ] = None,
-    fio: Annotated[
-        Path | None, typer.Option("--fio", metavar="DIR", help="first bring in reports (JSON) that fio left there")
+    reports: Annotated[
+        Path | None,
+        typer.Option(f"--{LEFT_BY}", metavar="DIR", help=f"first bring in reports (JSON) that {LEFT_BY} left there"),
     ] = None,
     run_name: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="of the trials of this run, which asked for it")
@@ -274,8 +276,8 @@ def ingest(
         asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed)
     elif run_name is not None or program is not None:
         raise typer.BadParameter("say what is brought in: --csv FILE", param_hint="--run" if run_name else "--program")
-    if fio is not None:
-        asking.bring_in_fio(directory, fio)
+    if reports is not None:
+        asking.bring_in_reports(directory, reports)
     raise typer.Exit(asking.ingest(directory, db))
 
 

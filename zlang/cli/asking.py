@@ -77,9 +77,9 @@ def bring_in(
     print(f"{render.visible(file)}: {brought:,} trials, in {render.visible(folder.name)}")
 
 
-def bring_in_fio(runs: Path, directory: Path) -> None:
-    """Make a run of reports that fio left behind without zlang."""
-    folder, count = pipeline.bring_in_fio(runs, directory)
+def bring_in_reports(runs: Path, directory: Path) -> None:
+    """Make a run of reports that a tool left behind without zlang."""
+    folder, count = pipeline.bring_in_reports(runs, directory)
     print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
 
 
