@@ -87,10 +87,11 @@ def _machine(db: Path) -> str:
     assert isinstance(last, datetime)
     cpu = re.findall(r"^model name\s*: (.*)$", facts["cpu"], re.MULTILINE)
     memory = int(re.findall(r"^MemTotal:\s*(\d+)", facts["memory"], re.MULTILINE)[0]) / 2**20
-    kernel, zfs, fio = facts["kernel"].split()[1], facts["zfs"].replace("\t", " "), facts["fio"]
+    kernel = facts["kernel"].split()[1]
+    tools = ", ".join(facts[tool].replace("\t", " ") for tool in ("zfs", "fio") if tool in facts)
     return (
         f"Measured on {first:%Y-%m-%d} from {first:%H:%M} to {last:%H:%M} UTC: {len(cpu)} × {cpu[0]}, {memory:.0f} GiB "
-        f"of memory, a virtual disk, Linux {kernel}, {zfs} with an ARC of {ARC_MB} MiB, {fio}."
+        f"of memory, a virtual disk, Linux {kernel}, an ARC of {ARC_MB} MiB, {tools}."
     )
 
 
