@@ -7,12 +7,13 @@ from command_line import Zlang
 from vm.guest import Guest
 
 
-def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str) -> None:
+def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str, code: int = 0) -> None:
     """Plan outside, run the script inside, bring the run folder out, and build the database from it."""
     zlang("plan", zlang.program(program), "--emit", "sh", "--out", "script", *options)
     guest("mkdir -p /var/tmp/here")
     guest.put(zlang.at / "script", "/var/tmp/here/script")
-    guest("! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh")
+    done = guest("! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh", check=False)
+    assert done.returncode == code, done.stdout + done.stderr
     guest.get("/var/tmp/here/runs", zlang.at / "runs")
     zlang("ingest", "runs")
 
@@ -205,3 +206,57 @@ def test_nfs_is_cold_at_both_ends(guest: Guest, carried_out: Zlang) -> None:
     for row in rows:
         assert "0 bytes of data in the ARC" in str(row["cache_evidence"])
         assert "0 bytes cached by the server" in str(row["cache_evidence"])
+
+
+# Its table is exchanged while the file system is mounted: from then on every request fails.
+FLAKY = """
+import filesystems
+import fio
+
+kind flaky: resource on block {
+  doc = "A device of the device mapper, which can be made to fail."
+  offers block = "{on.block}-{name}"
+  offers node  = quoted("readlink", "-e", "/dev/mapper/zlang-{run}-{name}")
+  create {
+    sh \"\"\"
+      device=$(readlink -e -- {on.block}) && sectors=$(blockdev --getsz "$device") &&
+      dmsetup create zlang-{run}-{name} --table "0 $sectors linear $device 0" &&
+      node=$(readlink -e /dev/mapper/zlang-{run}-{name}) && ln -s "$node" {block}
+    \"\"\"
+  }
+  destroy {
+    sh \"\"\"
+      if dmsetup info zlang-{run}-{name}; then dmsetup remove --retry zlang-{run}-{name} || exit 1; fi
+      rm -f -- {block}
+    \"\"\"
+  }
+}
+
+dir here { path = "/var/tmp/here" }
+loop disk on here { size = 16MiB }
+flaky worn on disk
+ext4 volume on worn
+file data on volume { size = 1MiB }
+shell fails {
+  writes = off
+  command = \"\"\"
+    node=$(findmnt --noheadings --output SOURCE --target .) && device=$(dmsetup deps --options blkdevname "$node") &&
+    device=$(echo "$device" | sed 's/.*(\\(.*\\)).*/\\1/') && sectors=$(blockdev --getsz "$node") &&
+    dmsetup suspend "$node" && dmsetup load "$node" --table "0 $sectors flakey /dev/$device 0 0 3600" &&
+    dmsetup resume "$node" && dd if=data iflag=direct of=/dev/null
+  \"\"\"
+}
+fio reads { rw = read  bs = 64KiB }
+let load = reads | fails
+experiment worn_out { on = data  run = load  cache = cold  repeat = 2 }
+"""
+
+
+def test_a_device_that_begins_to_fail(guest: Guest, carried_out: Zlang) -> None:
+    """What fails is recorded, the script comes to its end, and all is taken apart although no request succeeds."""
+    carry_out(guest, carried_out, FLAKY, "--seed", "1", code=1)
+    rows = carried_out.rows("select load, valid, why_not from all_trials")
+    assert len(rows) == 4
+    failed = [str(row["why_not"]) for row in rows if not row["valid"]]
+    assert any("Input/output error" in why for why in failed), rows
+    assert {row["load"] for row in rows if row["valid"]} <= {"reads"}
