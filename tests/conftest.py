@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import machine
 import pytest
 from command_line import IN_MEMORY, REPOSITORY, file_system
 from hypothesis import settings
@@ -21,6 +22,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 _ARC_MB = 64
+
+
+TOUCHING = {"endtoend", "filesystems", "trust", "zfs"}
+"""The directories of tests that mount, attach and set what belongs to the machine; those of the guest look there."""
 
 
 @pytest.fixture
@@ -38,6 +43,19 @@ def disk(tmp_path: Path) -> Iterator[Path]:
             shutil.rmtree(path)
             return
     pytest.skip("there is no disk here that can be written to")
+
+
+@pytest.fixture(autouse=True)
+def _machine_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a test that touches the machine this is as before."""
+    if request.path.parent.name not in TOUCHING:
+        yield
+        return
+    names = ["tmp_path", *(["disk"] if "disk" in request.fixturenames else [])]
+    places: list[Path] = [request.getfixturevalue(name) for name in names]
+    before = machine.look()
+    yield
+    assert machine.look().changed_since(before, places) == []
 
 
 @pytest.fixture

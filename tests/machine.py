@@ -1,0 +1,58 @@
+"""What a test may have changed of the machine, and what of that is still so."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_TUNABLES = (
+    "/proc/sys/vm/*",
+    "/sys/module/zfs/parameters/*",
+    "/sys/block/*/queue/scheduler",
+    "/sys/block/*/queue/*_kb",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The mounts, the loop devices with their files, and the tunables with their values."""
+
+    mounts: frozenset[str]
+    loops: frozenset[str]
+    tunables: Mapping[str, str]
+
+    def changed_since(self, before: Machine, places: list[Path]) -> list[str]:
+        """What is mounted, attached or lying in these places and was not; tunables that have another value.
+
+        Mounts and loop devices elsewhere are those of others, who test at the same time.
+        """
+        new = sorted((self.mounts - before.mounts) | (self.loops - before.loops))
+        found = [each for each in new if any(str(place) in each for place in places)]
+        found += [str(path) for place in places for at in (place, *place.glob("*/")) for path in at.glob("zlang-*-*")]
+        return found + [
+            f"{name} is {value}, and was {before.tunables[name]}"
+            for name, value in self.tunables.items()
+            if before.tunables.get(name, value) != value
+        ]
+
+
+def look() -> Machine:
+    """The machine as it is now."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()]
+    loops = subprocess.run(["losetup", "--noheadings", "--output", "NAME,BACK-FILE"], capture_output=True, text=True)
+    return Machine(frozenset(mounts), frozenset(loops.stdout.splitlines()), dict(_tunables()))
+
+
+def _tunables() -> list[tuple[str, str]]:
+    found = []
+    for pattern in _TUNABLES:
+        for path in Path("/").glob(pattern[1:]):
+            if "/loop" in str(path):
+                continue
+            try:
+                found.append((str(path), path.read_text("utf-8").strip()))
+            except OSError:  # some can only be written
+                continue
+    return found
