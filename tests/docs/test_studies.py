@@ -17,8 +17,8 @@ from zlang.check.check import Overrides
 GOLDEN = Path(__file__).parent / "golden/studies.txt"
 RUNNABLE = studies.runnable()
 
-# Whether speeds are as published is a result (exit code 4), no mistake; what stands on the disk is always so.
-HANDFUL = {"000.3-size-on-disk": 0, "002.3-reads-of-deduplicated-data": None, "004.2-disk-space": 0}
+# What stands on the disk is as published wherever it is measured; of speeds only docs/studies.md tells.
+HANDFUL = ["000.3-size-on-disk", "004.2-disk-space"]
 
 
 def plan_of(path: Path, profile: str | None) -> pipeline.Planned:
@@ -59,10 +59,10 @@ def test_each_study_that_can_run_says_what_is_to_be_seen_of_it() -> None:
         assert remark.removeprefix("-- ")
 
 
-@pytest.mark.parametrize(("name", "code"), HANDFUL.items())
-def test_a_study_is_carried_out(zfs_fuse: ZfsFuse, name: str, code: int | None) -> None:
+@pytest.mark.parametrize("name", HANDFUL)
+def test_a_study_is_carried_out(zfs_fuse: ZfsFuse, name: str) -> None:
     path = studies.STUDIES / f"{name}.zexp"
-    zfs_fuse.zlang("run", str(path), "--profile", "small", "--yes", code=code)
+    zfs_fuse.zlang("run", str(path), "--profile", "small", "--yes")
     assert zfs_fuse.answers("select done = planned and valid = planned as all_count from runs") == [[True]]
     rows = pipeline.query(zfs_fuse.place / "results.duckdb", path.with_suffix(".sql").read_text("utf-8")).rows
     assert rows
