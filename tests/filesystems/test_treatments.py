@@ -76,6 +76,18 @@ def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> N
     }
 
 
+def test_a_device_is_treated_where_the_directory_of_the_run_is_relative() -> None:
+    """Its link is then relative, too: to where `zlang` was started."""
+    both = "precondition { passes = 1  amount = 1MiB } | discard {}"
+    text = STATES.replace("STATES", both).replace("on     = data", "on     = disk").replace("repeat = 2", "")
+    Path("states.zexp").write_text(text, "utf-8")
+    said = zlang("run", "states.zexp", "--yes", code=None)
+    assert failed() == [], said
+    found = treated()
+    assert set(found["precondition"]) == {"32768 KiB one after the other\n1024 KiB at random\n"}
+    assert set(found["discard"]) == {SAID["discard"]}
+
+
 @pytest.mark.parametrize(
     ("treatment", "why"),
     [
