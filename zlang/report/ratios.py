@@ -2,7 +2,7 @@
 
 In: logarithms. Out: `Ratio`. Rules: what was measured in the same block is compared within it; combinations of the
 other factors count alike, and what differs between them is no error; the error is that of repetitions. Sources: Box,
-Hunter and Hunter, Statistics for Experimenters (blocks, ch. 4; split plots, ch. 9). `bench/coverage.py` measures how
+Hunter and Hunter, Statistics for Experimenters (blocks, ch. 4; split plots, ch. 9). `bench/intervals.py` measures how
 often the intervals hold the true ratio.
 """
 

@@ -1,7 +1,7 @@
 """How often the 95 % interval of a ratio holds the true ratio, by the number of repetitions.
 
 In: nothing. Out: a table, and exit code 1 where a share is not within 93 and 97 %. Values are log-normal, as times and
-rates of storage are: bounded by zero, skewed to the right. Usage: python bench/coverage.py [SIMULATIONS]
+rates of storage are: bounded by zero, skewed to the right. Usage: python bench/intervals.py [SIMULATIONS]
 """
 
 from __future__ import annotations
