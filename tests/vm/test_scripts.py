@@ -38,7 +38,7 @@ def test_a_sweep_over_properties_of_a_dataset(guest: Guest, carried_out: Zlang) 
     carry_out(guest, carried_out, SWEEP.replace("VERSION", version))
     columns = "recordsize, primarycache, valid, why_not, cache_state, cache_evidence"
     rows = carried_out.rows(f"select {columns} from all_trials order by all")
-    evidence = "tank: 0 bytes of data in the ARC, no L2ARC, 0 bytes of the devices; data: 0 bytes resident"
+    evidence = "tank: nothing of it in the ARC, no L2ARC, 0 bytes of the devices; data: 0 bytes resident"
     assert rows == [
         {
             "recordsize": size,
@@ -119,7 +119,7 @@ def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
     """What zfs-fuse cannot: each part on a device of its own, exported and imported by its nodes."""
     carry_out(guest, carried_out, ON_DEVICES)
     rows = carried_out.rows("select valid, why_not, cache_state, cache_evidence from all_trials")
-    zfs = "0 bytes of data in the ARC, no header of the L2ARC"
+    zfs = "nothing of it in the ARC, no header of the L2ARC"
     evidence = f"disks: 0 bytes resident; tank: {zfs}; data: 0 bytes resident"
     assert [list(row.values()) for row in rows] == [[True, "", "cold", evidence]]
 
@@ -204,7 +204,7 @@ def test_nfs_is_cold_at_both_ends(guest: Guest, carried_out: Zlang) -> None:
         [64 << 10, True, ""],
     ]
     for row in rows:
-        assert "0 bytes of data in the ARC" in str(row["cache_evidence"])
+        assert "nothing of it in the ARC" in str(row["cache_evidence"])
         assert "0 bytes cached by the server" in str(row["cache_evidence"])
 
 

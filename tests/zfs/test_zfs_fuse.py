@@ -14,7 +14,7 @@ from private_daemon import ZfsFuse
 
 from tools import generate_zfs
 
-EVIDENCE = "tank: 0 bytes of data in the ARC, no L2ARC, 0 bytes of the devices; data: 0 bytes resident"
+EVIDENCE = "tank: nothing of it in the ARC, no L2ARC, 0 bytes of the devices; data: 0 bytes resident"
 
 SWEEP = """
 import fio
