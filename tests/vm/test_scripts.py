@@ -9,11 +9,24 @@ from vm.guest import Guest
 
 def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str, code: int = 0) -> None:
     """Plan outside, run the script inside, bring the run folder out, and build the database from it."""
+    hand_over(guest, zlang, program, *options)
+    done = guest(START, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    bring_back(guest, zlang)
+
+
+START = "! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh"
+
+
+def hand_over(guest: Guest, zlang: Zlang, program: str, *options: str) -> None:
+    """Plan outside, and put the script inside."""
     zlang("plan", zlang.program(program), "--emit", "sh", "--out", "script", *options)
     guest("mkdir -p /var/tmp/here")
     guest.put(zlang.at / "script", "/var/tmp/here/script")
-    done = guest("! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh", check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+
+
+def bring_back(guest: Guest, zlang: Zlang) -> None:
+    """Bring the run folder out, and build the database from it."""
     guest.get("/var/tmp/here/runs", zlang.at / "runs")
     zlang("ingest", "runs")
 
