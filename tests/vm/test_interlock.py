@@ -144,3 +144,37 @@ def test_what_others_use_is_refused_and_not_changed(guest: Guest, others: dict[s
         for name, (_, _, why) in cases.items()
     }
     assert content(guest) == before
+
+
+CARRYING = """
+import disks
+import filesystems
+import fio
+import zfs
+
+dir here { path = "." }
+disk spares {
+  id     = ["/dev/disk/by-id/virtio-disk3", "/dev/disk/by-id/virtio-disk4"]
+  serial = ["disk3", "disk4"]
+  size   = 1GiB
+}
+md array on spares { level = raid0 }
+pool tank on spares { layout = mirror }
+ext4 first on array
+dataset second on tank
+let under = first | second
+file data on under { size = 2MiB }
+fio load { rw = randrw  bs = 8KiB  io_size = 64KiB }
+experiment carried { on = data  run = load  cache = cold }
+"""
+
+
+def test_what_is_armed_and_blank_carries_an_array_and_a_pool(guest: Guest, carried_out: Zlang) -> None:
+    """One after the other on the same two disks, each of which has to find them blank; no other disk changes."""
+    before = content(guest)
+    carry_out(guest, carried_out, CARRYING, "", code=0)
+    rows = carried_out.rows("select valid, why_not, cache_state from all_trials")
+    assert [list(row.values()) for row in rows] == [[True, "", "cold"]] * 2
+    assert guest("for each in b c d e; do wipefs /dev/vd$each; done").stdout == ""
+    after = content(guest)
+    assert [was == now for was, now in zip(before, after, strict=True)] == [True, True, False, False]
