@@ -183,7 +183,7 @@ def test_arrays_and_logical_volumes(guest: Guest, carried_out: Zlang) -> None:
     """What they were made with is read back from mdadm and lvs; a file system stands on each, and is cold."""
     carry_out(guest, carried_out, ARRAYS)
     rows = carried_out.rows("select under, valid, why_not, cache_evidence from all_trials order by all")
-    evidence = "0 bytes resident, no superblock in memory"
+    evidence = "parts: 0 bytes resident; volume: no superblock in memory; data: 0 bytes resident"
     assert [list(row.values()) for row in rows] == [[name, True, "", evidence] for name in ("md", "striped", "thin")]
 
 
