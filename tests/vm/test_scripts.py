@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import pytest
-from command_line import Zlang
+from command_line import REPOSITORY, Zlang
 from vm.guest import Guest
+
+from zlang import pipeline
 
 
 def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str, code: int = 0) -> None:
@@ -273,3 +278,80 @@ def test_a_device_that_begins_to_fail(guest: Guest, carried_out: Zlang) -> None:
     failed = [str(row["why_not"]) for row in rows if not row["valid"]]
     assert any("Input/output error" in why for why in failed), rows
     assert {row["load"] for row in rows if row["valid"]} <= {"reads"}
+
+
+STUDIES = REPOSITORY / "examples/studies"
+
+
+def carry_out_study(
+    guest: Guest, zlang: Zlang, study: str, points: int, seed: int, *given: str
+) -> list[dict[str, object]]:
+    """Carry out so many points of a study, each once; gives what is known of its trials."""
+    (zlang.at / "published").symlink_to(STUDIES / "published")
+    text = re.sub(r"(?m)^  repeat +=.*\n", "", (STUDIES / f"{study}.zexp").read_text("utf-8"))
+    text = re.sub(r"(?m)^  run +=.*$", rf"\g<0>\n  design = sample({points})", text)
+    sets = [word for each in given for word in ("--set", each)]
+    carry_out(guest, zlang, text, "--profile", "small", "--seed", str(seed), *sets)
+    rows = zlang.rows("select * from all_trials")
+    assert [(row["valid"], row["why_not"]) for row in rows] == [(True, "")] * points
+    # Ours stands beside theirs.
+    assert pipeline.query(zlang.at / "results.duckdb", (STUDIES / f"{study}.sql").read_text("utf-8")).rows
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("study", "drawn", "given", "factors", "state"),
+    [
+        ("000.1-unwritten-files", (3, 1), ["size=8MiB", "time=1s", "past_fuse=off"], ["content", "rw"], "as_is"),
+        ("002.2-capacity", (2, 1), ["files=10", "median=8KiB", "mean=16KiB"], ["recordsize", "compression"], "cold"),
+        (
+            "003.2-tuning-zfs",
+            (2, 3),
+            ["size=8MiB", "time=1s", "past_fuse=off", "arc=64MiB"],
+            ["recordsize", "primarycache", "checksum"],
+            "cold",
+        ),
+        (
+            "004.3-patterns",
+            (3, 1),
+            ["size=8MiB", "time=1s", "ramp=0s", "past_fuse=off"],
+            ["store", "rw", "bs"],
+            "as_is",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_study(
+    guest: Guest,
+    carried_out: Zlang,
+    study: str,
+    drawn: tuple[int, int],
+    given: list[str],
+    factors: list[str],
+    state: str,
+) -> None:
+    """What it sets is read back, and where it is to begin cold arcstats told that no data were in the ARC."""
+    rows = carry_out_study(guest, carried_out, study, *drawn, *given)
+    for factor in factors:
+        assert len({row[factor] for row in rows}) > 1, factor
+    assert {row["cache_state"] for row in rows} == {state}
+    told = [path.read_text() for path in carried_out.folder().rglob("tank.arc")]
+    assert told == ["0 bytes of data, other pools: \n"] * (drawn[0] if state == "cold" else 0)
+
+
+@pytest.fixture
+def compiler(guest: Guest) -> Iterator[None]:
+    """The compiler with which the modules of ZFS were made gets the name by which make knows one."""
+    guest("ln -s gcc-12 /usr/bin/cc")
+    yield
+    guest("rm /usr/bin/cc")
+
+
+@pytest.mark.usefixtures("nfs_server", "compiler")
+def test_a_program_is_compiled_over_nfs(guest: Guest, carried_out: Zlang) -> None:
+    """As the study of it did, on ext4 and on ZFS: both ends of the mount are cold."""
+    rows = carry_out_study(guest, carried_out, "004.1-compiling", 2, 2, "files=4", "over_nfs=on")
+    assert {row["store"] for row in rows} == {"ext4", "dataset"}
+    for row in rows:
+        assert row["cache_state"] == "cold"
+        assert "0 bytes cached by the server" in str(row["cache_evidence"])
