@@ -309,8 +309,8 @@ import filesystems
 import fio
 
 dir here { path = "." }
-loop disk on here { size = 20MiB  sector_size = 512B | 4KiB  allocation = sparse }
-partition part on disk { size = 16MiB  (start, scheme) = (1MiB, gpt) | (1004KiB, dos) | (24KiB, gpt) }
+loop image on here { size = 20MiB  sector_size = 512B | 4KiB  allocation = sparse }
+partition part on image { size = 16MiB  (start, scheme) = (1MiB, gpt) | (1004KiB, dos) | (24KiB, gpt) }
 ext4 volume on part
 file data on volume { size = 1MiB }
 fio reads { rw = read  bs = 64KiB }
