@@ -86,12 +86,16 @@ types: $(VENV)/dev.done
 layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
-# The guest is built and works beside the others, which mostly wait for disks; what it says comes at the end.
+# In three streams, for most tests wait: the guest, what takes long, all others. What each says comes at the end.
+LONG := tests/endtoend tests/docs tests/zfs
 pytest: $(VENV)/dev.done
 	@$(BIN)/pytest tests/vm >$(VENV)/vm.log 2>&1 & guest=$$!; \
-	trap 'kill $$guest; exit 130' INT TERM; \
-	$(BIN)/pytest --ignore=tests/vm --cov --cov-report=term; others=$$?; \
-	wait $$guest; guest=$$?; cat $(VENV)/vm.log; exit $$((others ? others : guest))
+	COVERAGE_FILE=$(VENV)/long.coverage $(BIN)/pytest $(LONG) --cov --cov-report= >$(VENV)/long.log 2>&1 & long=$$!; \
+	trap 'kill $$guest $$long; exit 130' INT TERM; \
+	COVERAGE_FILE=$(VENV)/others.coverage $(BIN)/pytest --ignore=tests/vm $(LONG:%=--ignore=%) --cov --cov-report=; code=$$?; \
+	wait $$long || code=$$?; cat $(VENV)/long.log; \
+	wait $$guest || code=$$?; cat $(VENV)/vm.log; \
+	$(BIN)/coverage combine --quiet $(VENV)/long.coverage $(VENV)/others.coverage && $(BIN)/coverage report; exit $$code
 
 # Both releases; the tests have the guest of the first one only.
 test-openzfs: tools $(VENV)/dev.done
