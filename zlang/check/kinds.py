@@ -219,7 +219,11 @@ class _KindBuilder:
             hint = did_you_mean(node.name.text, TRAITS) or "docs/language.md lists them"
             self.report(Code.UNKNOWN_NAME.at(node.name.span, name=node.name.text, hint=hint))
             return unknown(node.span)
-        return self.resolver.typed(node.value, (), node.name.text, known.type)
+        resolved = self.resolver.single(node.value, known.type)
+        if not known.type.accepts(resolved.type):
+            wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=known.type, found=resolved.type)
+            self.report(wrong)
+        return resolved
 
     def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
         """A form of the kind; what it gives for one property depends on that property alone."""
