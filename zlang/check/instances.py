@@ -62,10 +62,11 @@ class Later(Mapping[str, Value]):
         self.asked: list[tuple[str, frozenset[str]]] = []
 
     def __getitem__(self, name: str) -> Value:
-        value = self._fields[name].value(self._point)
-        if isinstance(value, Absent):
+        field = self._fields.get(name)
+        self.asked.append((name, field.reads if field else frozenset()))
+        value = field.value(self._point) if field else None
+        if value is None or isinstance(value, Absent):
             raise KeyError(name)
-        self.asked.append((name, self._fields[name].reads))
         return value
 
     def __iter__(self) -> Iterator[str]:

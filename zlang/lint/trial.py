@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from zlang.check.answers import Expectation, Term
 from zlang.check.instances import Frame, Later
 from zlang.check.program import Experiment, Instance, Point, Sketch, Symbol, Value
 from zlang.source import Span
@@ -60,6 +61,11 @@ class Thing:
         self.nature(trait)
         return frozenset[str]().union(*(factors for _, factors in self._asked.get(trait, ())))
 
+    def word(self, trait: str) -> str:
+        """The property that decides it, given or not."""
+        self.nature(trait)
+        return next((name for name, _ in self._asked.get(trait, ())), trait)
+
     def place(self, *traits: str) -> Span:
         """Where the first of these natures is decided; where it is not given, the thing itself."""
         for trait in traits:
@@ -68,6 +74,17 @@ class Thing:
                     return self.instance.places[name]
         assert self.instance.span is not None, f"BUG: {self.instance.key} was declared nowhere"
         return self.instance.span
+
+
+def formulas(experiment: Experiment) -> Iterator[Term]:
+    """All that an experiment asks of its results, each formula before its parts."""
+    pending: list[Term] = []
+    for clause in experiment.clauses:
+        pending += [clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures]
+    while pending:
+        term = pending.pop(0)
+        yield term
+        pending += term.terms
 
 
 class Trial:

@@ -16,6 +16,13 @@ def _sector(thing: Thing) -> Fraction | None:
     return None if power is None else Fraction(2) ** int(power)
 
 
+def _smaller(keeping: Thing, block: Fraction, rule: str) -> str:
+    """What to do about records that are larger than the blocks."""
+    if keeping.factors("record"):
+        return f"where this is what you ask about, say why: `# allow {rule}: …`"
+    return f"say `{keeping.word('record')} = {size(block)}`, or make it a factor"
+
+
 @RULES.add("ZL021", "bs-below-recordsize", WARNING)
 def block_below_record(trial: Trial) -> Found | None:
     """Blocks that are smaller than the records they lie in.
@@ -59,7 +66,7 @@ def block_below_record(trial: Trial) -> Found | None:
     message = (
         f"{size(block)} in records of {size(record)}: {moved} up to {times(record / block)} times what it asks for"
     )
-    return Found(run, ("block",), message, f"say `recordsize = {size(block)}`, or make it a factor")
+    return Found(run, ("block",), message, _smaller(keeping, block, "bs-below-recordsize"))
 
 
 @RULES.add("ZL022", "uncached-small-reads", WARNING)
@@ -104,7 +111,7 @@ def uncached_small_reads(trial: Trial) -> Found | None:
         f"{size(block)} in records of {size(record)} that no cache keeps: each record is read {times(record / block)} "
         "times"
     )
-    return Found(run, ("block",), message, f"say `recordsize = {size(block)}`")
+    return Found(run, ("block",), message, _smaller(keeping, block, "uncached-small-reads"))
 
 
 @RULES.add("ZL023", "sector-mismatch", WARNING)

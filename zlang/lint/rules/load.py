@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from zlang.check.answers import Clause, Expectation, Term
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share, size, times
-from zlang.lint.trial import Thing, Trial
+from zlang.lint.trial import Thing, Trial, formulas
 
 RULES = Rules()
 _SMALL = 65536
@@ -263,7 +262,11 @@ def closed_loop(trial: Trial) -> Found | None:
     ```
     """
     run = trial.run
-    if not run.is_not("paced") or run.is_("unclocked") or not any(map(_has_percentile, trial.experiment.clauses)):
+    if (
+        not run.is_not("paced")
+        or run.is_("unclocked")
+        or all(term.op != "percentile" for term in formulas(trial.experiment))
+    ):
         return None
     message = (
         "each operation waits for the one before: what would have come while the device stood still is not counted"
@@ -271,12 +274,3 @@ def closed_loop(trial: Trial) -> Found | None:
     return Found(
         run, (), message, "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
     )
-
-
-def _has_percentile(clause: Clause) -> bool:
-    terms = (clause.term,) if isinstance(clause, Expectation) else tuple(one.term for one in clause.measures)
-    return any(_is_percentile(term) for term in terms)
-
-
-def _is_percentile(term: Term) -> bool:
-    return term.op == "percentile" or any(_is_percentile(part) for part in term.terms)

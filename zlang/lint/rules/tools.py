@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from zlang.check.answers import Clause, Expectation, Term
+from zlang.check.answers import Term
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
-from zlang.lint.trial import Trial
+from zlang.lint.trial import Trial, formulas
 
 RULES = Rules()
 
 
-def _terms(clause: Clause) -> tuple[Term, ...]:
-    return (clause.term,) if isinstance(clause, Expectation) else tuple(one.term for one in clause.measures)
-
-
-def _asks_for_latency(term: Term) -> bool:
-    own = term.op == "percentile" or (term.op == "metric" and any(part in term.name for part in _LATENCIES))
-    return own or any(_asks_for_latency(part) for part in term.terms)
+def _is_of_latency(term: Term) -> bool:
+    return term.op == "percentile" or (term.op == "metric" and any(part in term.name for part in _LATENCIES))
 
 
 _LATENCIES = ("_clat", "_slat", "_lat_")
@@ -59,7 +54,7 @@ def latency_is_not_measured(trial: Trial) -> Found | None:
     run = trial.run
     if not run.is_("unclocked"):
         return None
-    if not any(_asks_for_latency(term) for clause in trial.experiment.clauses for term in _terms(clause)):
+    if not any(map(_is_of_latency, formulas(trial.experiment))):
         return None
     message = "latencies are asked for, and the workload does not measure them"
     return Found(run, ("unclocked",), message, "leave it away")
@@ -103,7 +98,7 @@ def averages_of_percentiles(trial: Trial) -> Found | None:
     }
     ```
     """
-    averaged = [name for clause in trial.experiment.clauses for term in _terms(clause) for name in _averaged(term)]
+    averaged = [name for term in formulas(trial.experiment) for name in _averaged(term)]
     if not averaged:
         return None
     message = f"a mean of `{averaged[0]}` is no percentile of all operations: one slow replicate is hidden in it"
@@ -112,13 +107,12 @@ def averages_of_percentiles(trial: Trial) -> Found | None:
 
 
 def _averaged(term: Term) -> list[str]:
-    """The percentiles of which a formula takes the mean."""
-    inner = [name for part in term.terms for name in _averaged(part)]
+    """The percentile of which a formula takes the mean."""
     if term.op == "mean" and term.terms[0].op == "metric":
         name = term.terms[0].name
         ending = name.rsplit("_", 1)[-1]
-        inner += [name] if ending[:1] == "p" and ending[1:].isdecimal() else []
-    return inner
+        return [name] if ending[:1] == "p" and ending[1:].isdecimal() else []
+    return []
 
 
 @RULES.add("ZL072", "no-random-map", NOTE)
