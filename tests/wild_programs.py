@@ -18,7 +18,9 @@ from lark.grammar import NonTerminal, Symbol
 
 from zlang.check import check
 from zlang.cli import render
-from zlang.diagnostics import Diagnostic, ProgramError
+from zlang.diagnostics import Diagnostic, ProgramError, Severity
+from zlang.lint import lint
+from zlang.lint.levels import Levels
 from zlang.plan import build
 from zlang.record import Record
 from zlang.source import Source, Span
@@ -61,6 +63,8 @@ def findings(text: str) -> list[Diagnostic]:
     found = list(checked.findings)
     if checked.is_sound:
         found += faults.of(checked.program.experiments.values(), 1)[0]
+        if not any(finding.code.severity is Severity.ERROR for finding in found):
+            found += lint.findings(checked.program, Levels({}))
         for experiment in checked.program.experiments.values():
             try:
                 schedule = build.Schedule(experiment, 1)

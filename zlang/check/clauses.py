@@ -496,7 +496,10 @@ def _readers(field: Expr, kind_of: Callable[[str], Kind | None]) -> Iterator[tup
 def _instances(field: Expr) -> Iterator[Instance]:
     """What a field can be: at the first levels, and with each other level of each factor for itself."""
     for point in _points(field.axes, {}):
-        value = field.value(point)
+        try:
+            value = field.value(point)
+        except ProgramError:
+            continue  # it is reported where the points are tried
         yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))
 
 

@@ -7,11 +7,11 @@ nothing to plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zlang.check import types
-from zlang.check.expressions import unknown
-from zlang.check.program import Axis, Experiment, Expr, FactorDef, Kind, Symbol
+from zlang.check.expressions import failed, unknown
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Probe, Symbol, Value
 from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver
 from zlang.check.scope import Scope
@@ -114,8 +114,7 @@ class Experiments:
             for name, usual in _UNSAID
         )
         self._design(design)
-        if "with" in fields:
-            self.checker.risks.add(fields["with"].reads)
+        self.checker.risks.add(fields["with"].reads if "with" in fields else frozenset())
         choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
@@ -173,7 +172,7 @@ class Experiments:
                     expected = "a " + " or a ".join(_ROLES[name])
                     self.checker.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
                     return unknown(resolved.span)
-        return resolved
+        return resolved if resolved.is_constant else _having(resolved)
 
     def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
         """What the workload and the collectors need must be offered by what they are used on."""
@@ -327,3 +326,16 @@ class ExperimentScope:
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""
+
+
+def _having(field: Expr) -> Expr:
+    """A field of an experiment, which must have a value wherever it is asked for."""
+
+    def value(at: Any) -> Value:
+        known = field.value(at)
+        if not isinstance(known, Absent) or (isinstance(at, Probe) and at.faults):
+            return known
+        return failed(at, Code.NOT_SHOWN.at(field.span, message="it has no value here"))
+
+    given = (field.axes, field.reads, field.member, field.leaves, field.is_constant, field.depth, field.work)
+    return Expr(field.span, field.type, value, *given)
