@@ -21,8 +21,8 @@ with atheris.instrument_imports(include=["zlang"]):
     import wild_programs
 
     from zlang.check import check  # noqa: F401 - what is not imported here is not instrumented
-    from zlang.plan import build  # noqa: F401
     from zlang.lint import lint  # noqa: F401
+    from zlang.plan import build  # noqa: F401
     from zlang.space import faults  # noqa: F401
     from zlang.syntax import format as formatting  # noqa: F401
 
