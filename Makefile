@@ -10,7 +10,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute bench studies clean
+.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute bench studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -22,6 +22,7 @@ help:
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md of what was measured'
+	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
 # -- what is installed
@@ -133,6 +134,12 @@ STUDIES ?= /var/tmp/zlang-studies
 studies: tools $(VENV)/dev.done
 	$(BIN)/python tools/studies.py run $(STUDIES)
 	$(BIN)/python tools/studies.py page $(STUDIES)
+
+# An expectation that does not hold is an error here: the page is not written.
+PITFALLS ?= /var/tmp/zlang-pitfalls
+pitfalls: tools $(VENV)/dev.done
+	$(BIN)/python tools/pitfalls.py run $(PITFALLS)
+	$(BIN)/python tools/pitfalls.py page $(PITFALLS)
 
 clean:
 	rm -rf $(VENV) dist .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

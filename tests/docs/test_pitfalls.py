@@ -1,0 +1,49 @@
+"""The pitfalls of examples/pitfalls: what is wrong in each is found before it runs, and some are carried out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from private_daemon import ZfsFuse
+
+from tools import pitfalls
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.diagnostics import Lint
+from zlang.source import Source
+
+# Bytes that a disk read and wrote are the same under any load.
+HANDFUL = ["buffered-write-not-synced", "jobs-share-one-file"]
+
+
+def found(path: Path, text: str) -> list[str]:
+    checked = pipeline.check(Source(str(path), text), Overrides())
+    assert checked.is_sound, [finding.message for finding in checked.findings]
+    return [one.code.name for one in pipeline.lint(checked) if isinstance(one.code, Lint)]
+
+
+def only(way: str, text: str) -> str:
+    """The program with one of its ways alone."""
+    return re.sub(r"^(experiment .*{)$", rf'\1\n  where way == "{way}"', text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", pitfalls.every(), ids=lambda path: path.stem)
+def test_what_is_wrong_is_found_and_nothing_else(path: Path) -> None:
+    text, name = path.read_text("utf-8"), pitfalls.rule(path)
+    assert found(path, text) == []
+    plain = re.sub(rf"# allow {name}:.*", "", text)
+    assert (plain != text) is (name in pitfalls.NAMES)
+    assert found(path, only("wrong", plain)) == [name] * (name in pitfalls.NAMES)
+    assert found(path, only("right", plain)) == []
+
+
+@pytest.mark.parametrize("name", HANDFUL)
+def test_a_pitfall_is_carried_out(zfs_fuse: ZfsFuse, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = pitfalls.PITFALLS / f"{name}.zexp"
+    zfs_fuse.zlang("run", str(path), "--yes")
+    monkeypatch.setattr(pitfalls, "every", lambda: [path])
+    page = pitfalls.page(zfs_fuse.place / "results.duckdb")
+    assert f"| [{name}](#{name}) | [{pitfalls.NAMES[name]}]" in page
+    assert "**not** as expected" not in page

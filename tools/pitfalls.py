@@ -1,0 +1,164 @@
+"""Runs the pitfalls of examples/pitfalls, and writes docs/pitfalls.md from what was measured.
+
+In: each `RULE.zexp` or `RULE.subject.zexp`, called after the pitfall's name in docs/lints, where it is a rule of `zlang
+check`: one experiment with `let way = "wrong" | "right"`, the question as its title, expectations, and a `table … by
+way` of which the first measure is what goes wrong. The comment at its head is the question, an empty line, and what
+is wrong and right. Out: runs and a database in a directory; the page.
+
+    python tools/pitfalls.py run DIRECTORY [NAME…]     carry them out, one after the other; needs root
+    python tools/pitfalls.py page DIRECTORY            write docs/pitfalls.md from the directory's database
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools import measured
+from zlang import pipeline
+from zlang.check.check import Overrides
+from zlang.lint.rules import RULES
+from zlang.report.compare import Comparison
+from zlang.report.summary import Cell, Estimate, Summary
+from zlang.report.wording import measured as shown
+
+PITFALLS = measured.ROOT / "examples/pitfalls"
+PAGE = measured.ROOT / "docs/pitfalls.md"
+_WAYS = ("wrong", "right")
+NAMES = {rule.lint.name: rule.lint.id for rule in RULES}
+_ABOUT = """\
+Each pitfall is a program in `examples/pitfalls` that measures the same thing in two ways, `wrong` and `right`, side by
+side and in random order, and expects that they differ. `make pitfalls` carries all of them out, on zfs-fuse, file
+systems on loop devices and files of 256 MiB at most. `zlang check` warns of those that have a number; the programs
+allow that with a reason. The ratio is that of wrong to right, with its 95 % interval.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pitfall:
+    """What was measured of one: its table, and the ratio of wrong to right by the table's first measure."""
+
+    path: Path
+    title: str
+    run: str
+    table: Summary
+    comparison: Comparison | None
+
+
+def every() -> list[Path]:
+    """The programs, by name; what they import is none."""
+    return sorted(path for path in PITFALLS.glob("*.zexp") if "\nexperiment " in path.read_text("utf-8"))
+
+
+def rule(path: Path) -> str:
+    """The name of the pitfall that a program shows."""
+    return path.stem.partition(".")[0]
+
+
+def run(directory: Path, names: list[str]) -> int:
+    """Carry out programs; 1 if any did not do what it expects."""
+    codes = measured.carry_out(directory, [path for path in every() if not names or path.stem in names])
+    for path, code in codes.items():
+        if code:
+            print(f"{path.stem}: exit code {code}", file=sys.stderr)
+    return int(any(codes.values()))
+
+
+def page(db: Path) -> str:
+    """The text of the page. Raises RunError where a pitfall was not measured."""
+    return "\n".join(_page(db))
+
+
+def _page(db: Path) -> Iterator[str]:
+    runs = measured.runs(db)
+    found = [_measured(db, path, runs) for path in every()]
+    yield "<!-- Generated from a run of `make pitfalls` by tools/pitfalls.py: do not edit. -->\n"
+    yield "# Pitfalls, measured\n"
+    yield _ABOUT
+    yield f"{measured.machine(db)}\n"
+    columns = ("pitfall", "rule", "measured", "wrong", "right", "ratio")
+    yield measured.table(columns, [_line(pitfall) for pitfall in found])
+    for pitfall in found:
+        yield from _section(db, pitfall)
+
+
+def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
+    checked = pipeline.check(pipeline.read(str(path)), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    name = runs[experiment.name]
+    table = pipeline.tables(db, name)[0]
+    pitfall = Pitfall(path, experiment.title, name, table, None)
+    if not all(_values(pitfall, way)[0].median for way in _WAYS):
+        return pitfall  # of nothing there is no logarithm
+    (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, table.columns[2].name)
+    return replace(pitfall, comparison=comparison)
+
+
+def _line(pitfall: Pitfall) -> list[str]:
+    values = [_values(pitfall, way)[0].median for way in _WAYS]
+    unit, name = pitfall.table.columns[2].unit, rule(pitfall.path)
+    return [
+        f"[{pitfall.path.stem}](#{pitfall.path.stem.replace('.', '')})",
+        f"[{NAMES[name]}](lints/{NAMES[name]}.md)" if name in NAMES else "",
+        f"`{pitfall.table.columns[2].name}`",
+        *(shown(value, unit) if value is not None else "" for value in values),
+        _ratio(pitfall.comparison, *values),
+    ]
+
+
+def _values(pitfall: Pitfall, way: str) -> list[Estimate]:
+    (row,) = (row for row in pitfall.table.rows if row[0] == way)
+    return [cell for cell in row if isinstance(cell, Estimate)]
+
+
+def _ratio(comparison: Comparison | None, wrong: float | None, right: float | None) -> str:
+    if comparison is None or comparison.ratio is None:
+        return "0" if right else "∞" if wrong else ""
+    return _interval(comparison.ratio.estimate(), lambda value: f"{value:.2g}")
+
+
+def _section(db: Path, pitfall: Pitfall) -> Iterator[str]:
+    yield f"## {pitfall.path.stem}\n"
+    yield f"**{pitfall.title}** [{pitfall.path.name}](../examples/pitfalls/{pitfall.path.name})\n"
+    # The first line of the comment is the question.
+    yield measured.remark(pitfall.path.read_text("utf-8")).partition("\n\n")[2]
+    columns = pitfall.table.columns
+    rows = [[_cell(cell, column.unit) for cell, column in zip(row, columns, strict=True)] for row in pitfall.table.rows]
+    yield measured.table([column.name for column in columns], rows)
+    yield from measured.verdicts(db, pitfall.run)
+    if pitfall.comparison is not None and pitfall.comparison.note:
+        yield f"\nOf wrong and right {pitfall.comparison.note}."
+    yield ""
+
+
+def _cell(cell: Cell, unit: str) -> object:
+    return _interval(cell, lambda value: shown(value, unit)) if isinstance(cell, Estimate) else cell
+
+
+def _interval(estimate: Estimate, show: Callable[[float], str]) -> str:
+    middle, low, high = (
+        None if value is None else show(value) for value in (estimate.median, estimate.low, estimate.high)
+    )
+    if middle is None or low is None or low == high:
+        return middle or ""
+    return f"{middle} [{low} … {high}]"
+
+
+def main(words: list[str]) -> int:
+    """Do what the words say; gives the exit code."""
+    match words:
+        case ["run", directory, *names]:
+            return run(Path(directory), names)
+        case ["page", directory]:
+            PAGE.write_text(page(Path(directory) / "results.duckdb"), "utf-8")
+            return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
