@@ -19,15 +19,16 @@ from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.check.values import quote
-from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from zlang.lint.levels import Levels
     from zlang.plan.build import Schedule
-    from zlang.plan.plan import Guarded, Header, Plan, Setup
+    from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup
     from zlang.report.answers import Drawn, Judged
     from zlang.report.checks import Doubt
     from zlang.report.compare import Comparison
@@ -117,12 +118,17 @@ def lint(checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({
 
     `options` are the rules that the command line denies, warns of or allows. Raises RunError.
     """
-    from zlang.lint import levels
     from zlang.lint import lint as rules
+
+    return rules.findings(checked.program, _levels(checked, options))
+
+
+def _levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:
+    from zlang.lint import levels
 
     name = checked.program.source.name
     directory = Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
-    return rules.findings(checked.program, levels.levels(directory, options))
+    return levels.levels(directory, options)
 
 
 def choose(checked: Checked, name: str | None) -> Experiment:
@@ -163,7 +169,21 @@ def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrid
         known = [name for name in schedule.hosts if name]
         near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "they are on no host")
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
-    return Planned(experiment, schedule, build.plan(checked.program, schedule, settings))
+    findings = tuple(_said(checked, experiment))
+    return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
+
+
+def _said(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
+    """What the rules say of an experiment, as its plan has it."""
+    from zlang.lint import lint as rules
+    from zlang.plan.plan import Finding
+
+    for found, allowed in rules.judged(checked.program, experiment, _levels(checked, {})):
+        line, column = found.span.source.position(found.span.start)
+        place = f"{found.span.source.name}:{line}:{column}"
+        code = found.code
+        name = code.name if isinstance(code, Lint) else ""
+        yield Finding(code.id, name, code.severity.value, found.message, found.hint, place, allowed)
 
 
 def contradictions(planned: Planned) -> list[str]:

@@ -51,3 +51,10 @@ def test_a_run_that_failed_says_so_before_what_cannot_be_told(zlang: Zlang) -> N
     assert "cannot tell" not in one.out
     assert zlang("table", code=1).err.startswith("error: the experiment has no `table`")
     assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")
+
+
+def test_the_database_keeps_what_was_found_before_the_run(zlang: Zlang) -> None:
+    said = SPEED.format(clauses="").replace("repeat = 2", "")
+    zlang.run("# allow too-few-replicates: they only count\n\n" + said)
+    found = zlang("sql", "SELECT name, severity, allowed FROM findings", "--format", "ndjson")
+    assert json.loads(found.out) == {"name": "too-few-replicates", "severity": "note", "allowed": "they only count"}

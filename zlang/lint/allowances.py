@@ -40,9 +40,12 @@ def of(program: Program) -> Iterator[Allowance]:
                 yield Allowance(form["name"], form["reason"] or "", named, _where(file, comment.span))
 
 
-def apply(program: Program, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings that are not allowed, and what is wrong with the allowances."""
+def apply(
+    program: Program, findings: Sequence[Diagnostic]
+) -> tuple[list[Diagnostic], list[tuple[Diagnostic, str]], list[Diagnostic]]:
+    """The findings that are not allowed, those that are, with the reason, and what is wrong with the allowances."""
     kept = list(findings)
+    allowed: list[tuple[Diagnostic, str]] = []
     wrong: list[Diagnostic] = []
     for allowance in of(program):
         lint = LINTS.get(allowance.name)
@@ -56,8 +59,9 @@ def apply(program: Program, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
         left = [one for one in kept if one.code != lint or not _within(one.span, allowance.holds)]
         if len(left) == len(kept) and allowance.reason:
             wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.said, name=allowance.name))
+        allowed += [(one, allowance.reason) for one in kept if all(one is not other for other in left)]
         kept = left
-    return [*kept, *wrong]
+    return kept, allowed, wrong
 
 
 def _within(span: Span, whole: Span) -> bool:

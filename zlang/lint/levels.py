@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
@@ -30,9 +31,10 @@ LINTS = {rule.lint.name: rule.lint for rule in RULES} | {rule.lint.id: rule.lint
 
 
 class Levels(Record):
-    """What was said of rules: their names, with `deny`, `warn` or `allow`."""
+    """What was said of rules: their names, with `deny`, `warn` or `allow`, and why they are allowed by a file."""
 
     said: Mapping[str, str]
+    reasons: Mapping[str, str] = MappingProxyType({})
 
     def of(self, finding: Diagnostic) -> Diagnostic | None:
         """A finding with the severity that it has here; None where it is allowed."""
@@ -48,16 +50,22 @@ class Levels(Record):
             code, finding.span, finding.message, finding.label, finding.hint, finding.notes, finding.fixes
         )
 
+    def reason(self, finding: Diagnostic) -> str:
+        """Why a finding is allowed."""
+        return self.reasons.get(finding.code.name, "") or "the command line allows it"
+
 
 def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
     """What holds for programs in a directory. Raises RunError where a rule is not known or the file is wrong."""
     said: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     path = next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
     for level, words in _in_file(path) if path else ():
         said |= {_known(word, f"{path}").name: level for word in words}
+        reasons |= {_known(word, f"{path}").name: why for word, why in words.items()}
     for level, named in options.items():
         said |= {_known(word, f"--{level}").name: level for word in named}
-    return Levels(said)
+    return Levels(said, reasons)
 
 
 def _known(word: str, where: str) -> Lint:
@@ -66,8 +74,8 @@ def _known(word: str, where: str) -> Lint:
     return LINTS[word]
 
 
-def _in_file(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The table of a project file: each level with its rules; what is allowed has a reason."""
+def _in_file(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The table of a project file: each level with its rules, and why where one is allowed."""
     import tomllib
 
     try:
@@ -78,9 +86,9 @@ def _in_file(path: Path) -> Iterator[tuple[str, list[str]]]:
         if level not in {*_SEVERITIES, ALLOWED}:
             raise RunError(f"{path}: [lint] has no `{level}`", did_you_mean(level, (*_SEVERITIES, ALLOWED)))
         needs_reasons = level == ALLOWED
-        words = list(rules) if isinstance(rules, dict if needs_reasons else list) else None
-        given = all(isinstance(why, str) and why for why in rules.values()) if needs_reasons and words else True
-        if words is None or not given or not all(isinstance(word, str) for word in words):
+        is_table = isinstance(rules, dict if needs_reasons else list)
+        texts = [*rules, *(rules.values() if needs_reasons else ())] if is_table else []
+        if not is_table or not all(isinstance(text, str) and text for text in texts):
             form = '{ RULE = "why" }' if needs_reasons else '["RULE"]'
             raise RunError(f"{path}: `{level}` in [lint] is written {level} = {form}")
-        yield level, words
+        yield level, dict(rules) if needs_reasons else dict.fromkeys(rules, "")

@@ -6,7 +6,7 @@ and the rest of the space is counted; which these are is found by asking it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from zlang.check.program import Experiment, Point, Program, Sketch, Undecided
@@ -25,16 +25,29 @@ _MOST_ASKED = 4096
 
 def findings(program: Program, levels: Levels) -> list[Diagnostic]:
     """What there is to say about all experiments, by its place."""
+    unallowed, _, wrong = allowances.apply(program, _found(program.experiments.values()))
+    weighed = (levels.of(finding) for finding in (*unallowed, *wrong))
+    return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
+
+
+def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tuple[Diagnostic, str]]:
+    """All that there is to say about an experiment, by its place, each with why it is allowed, or nothing."""
+    unallowed, allowed, _ = allowances.apply(program, _found([experiment]))
+    for finding in unallowed:
+        weighed = levels.of(finding)
+        allowed.append((weighed, "") if weighed else (finding, levels.reason(finding)))
+    return sorted(allowed, key=lambda one: one[0].span.start)
+
+
+def _found(experiments: Iterable[Experiment]) -> list[Diagnostic]:
     found: dict[Place, Diagnostic] = {}
-    for experiment in program.experiments.values():
+    for experiment in experiments:
         try:
             built = points.of(experiment)
         except ProgramError:
             continue  # said where points are counted
         faults.answer(experiment, built, _questions(experiment), found)
-    unallowed = allowances.apply(program, list(found.values()))
-    weighed = (levels.of(finding) for finding in unallowed)
-    return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
+    return list(found.values())
 
 
 def _questions(experiment: Experiment) -> Iterator[Question]:

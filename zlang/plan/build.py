@@ -30,7 +30,7 @@ from zlang.check.program import (
 from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.order import order
-from zlang.plan.plan import Action, Factor, Guarded, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.plan.plan import Action, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
 from zlang.space import faults, points
 
@@ -125,10 +125,10 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
     return look
 
 
-def plan(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> Plan:
+def plan(program: Program, schedule: Schedule, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
     """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
     builder = _Builder(program, schedule.experiment, schedule)
-    return Plan(builder.header(settings), builder.items)
+    return Plan(replace(builder.header(settings), findings=findings), builder.items)
 
 
 def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:

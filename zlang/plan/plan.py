@@ -158,12 +158,29 @@ class Guarded:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule about measurements says of the experiment, at `FILE:LINE:COLUMN`.
+
+    Where it is allowed, `allowed` is the reason that was given; else it is empty.
+    """
+
+    code: str
+    name: str
+    severity: str
+    message: str
+    hint: str
+    place: str
+    allowed: str
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included.
 
     A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
     empty). The `design` takes `points` of the space, and leaves others out.
-    `expectations`, `tables` and `plots` are what the experiment asks of its results.
+    `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the rules about
+    measurements say of it, also what is allowed.
     """
 
     experiment: str
@@ -186,6 +203,7 @@ class Header:
     hosts: tuple[str, ...] = ()
     part: str = ""
     guarded: tuple[Guarded, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def armed(self) -> tuple[str, ...]:

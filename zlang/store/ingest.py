@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -330,6 +330,9 @@ class _Run:
         for tool, version in self.header.tools.items():
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
+        for position, found in enumerate(self.header.findings, 1):
+            row = {**self.named, "position": position, **asdict(found)}
+            self.staging.add("findings", {**row, "hint": found.hint or None, "allowed": found.allowed or None})
         for name, text in self.header.sources.items():
             if name.endswith(TABLE):
                 self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})

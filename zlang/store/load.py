@@ -122,6 +122,15 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
     )  # fmt: skip
     staging.load(
         connection,
+        "findings",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "position": "BIGINT", "code": "VARCHAR", "name": "VARCHAR",
+            "severity": "VARCHAR", "message": "VARCHAR", "hint": "VARCHAR", "place": "VARCHAR", "allowed": "VARCHAR",
+        },
+        "*",
+    )  # fmt: skip
+    staging.load(
+        connection,
         "sources",
         {"run": "VARCHAR", "experiment": "VARCHAR", "mark": "VARCHAR", "brought": "VARCHAR"},
         "*",

@@ -23,6 +23,13 @@ CREATE TABLE clauses (
     run VARCHAR, experiment VARCHAR, clause VARCHAR, position BIGINT, title VARCHAR, text VARCHAR, definition VARCHAR
 );
 
+-- What the rules about measurements said of each run's experiment before it ran; `allowed` is the reason where one is
+-- allowed, and NULL where it is not.
+CREATE TABLE findings (
+    run VARCHAR, experiment VARCHAR, position BIGINT, code VARCHAR, name VARCHAR, severity VARCHAR,
+    message VARCHAR, hint VARCHAR, place VARCHAR, allowed VARCHAR
+);
+
 -- The tables that programs import, as text: `imported.NAME` is that of the run that was worked on last.
 CREATE TABLE imports (run VARCHAR, experiment VARCHAR, name VARCHAR, text VARCHAR);
 
