@@ -100,6 +100,7 @@ CASES = [
     case("ingest-none", "", "ingest", ".", code=1),
     case("ingest-missing", "", "ingest", "missing", code=1),
     case("sql-none", "", "sql", "select 1", code=1),
+    case("sql-comment", "", "sql", "-- what it is\nselect 1", code=1),
     case("sql-saved", "", "sql", "@"),
     case("sql-saved-unknown", "", "sql", "@driff", code=1),
     case("sql-nothing", "", "sql", code=2),

@@ -11,9 +11,13 @@ from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.run.runner import Selection
 from zlang.source import Source
+from zlang.store.columns import TRIAL_COLUMNS
 
 PAGE = (Path(__file__).parents[2] / "docs/results.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+DIAGRAM = re.findall(r"```mermaid\n(.*?)```", PAGE, re.DOTALL)[0]
+ENTITIES = re.findall(r"^ +(\w+) \{\n(.*?)^ +\}$", DIAGRAM, re.DOTALL | re.MULTILINE)
+RELATIONS = re.findall(r"^ +(\w+) (\S+) (\w+) : (.*)$", DIAGRAM, re.MULTILINE)
 PUBLISHED = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)[0]
 PROGRAM = """
 import fio
@@ -60,3 +64,30 @@ def test_ours_stand_beside_what_was_published(db: Path) -> None:
 def test_the_page_names_every_table(db: Path) -> None:
     found = pipeline.query(db, "select table_name from duckdb_tables() where schema_name = 'main'").rows
     assert {str(name) for (name,) in found} - {"about", "histograms"} <= set(re.findall(r"`(\w+)`", PAGE))
+
+
+def test_the_diagram_has_the_columns_of_every_table(db: Path) -> None:
+    sql = (
+        "select table_name, string_agg(data_type || ' ' || column_name, '|' order by ordinal_position) "
+        "from information_schema.columns where table_schema = 'main' group by all"
+    )
+    found = {str(name): str(columns).split("|") for name, columns in pipeline.query(db, sql).rows}
+    fixed = [f"{sql} {name}" for name, sql, *_ in TRIAL_COLUMNS]
+    assert [one for one in found["all_trials"] if one in fixed] == fixed
+    found["all_trials"] = fixed
+    entities = {name: [line.strip() for line in body.strip().split("\n")] for name, body in ENTITIES}
+    assert entities == {name: found[name] for name in entities}
+    of_the_same_columns = {"trials", "all_metrics", "histograms", "about"}
+    assert set(found) == set(entities) | of_the_same_columns
+
+
+@pytest.mark.parametrize(("one", "ends", "other", "key"), RELATIONS, ids=[f"{r[0]}-{r[2]}" for r in RELATIONS])
+def test_the_relations_of_the_diagram_hold(db: Path, one: str, ends: str, other: str, key: str) -> None:
+    keys = key.strip('"').split(", ")
+    listed = ", ".join(keys)
+    known = " and ".join(f"{key} is not null" for key in keys)
+    twice = pipeline.query(db, f"select {listed} from {one} group by all having count(*) > 1").rows
+    without = pipeline.query(db, f"select {listed} from {other} anti join {one} using ({listed}) where {known}").rows
+    nulls = pipeline.query(db, f"select count(*) from {other} where not ({known})").rows[0][0]
+    assert (twice, without) == ((), ())
+    assert nulls == 0 or ends.startswith("|o")

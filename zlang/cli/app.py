@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +29,7 @@ EXIT_CODES = {
     143: "ended by SIGTERM; likewise",
 }
 HELP = "Storage experiments: sweep hardware, file system properties and workloads, and ask the results in SQL."
+_COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
 EPILOG = "Begin with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
 
 File = Annotated[str, typer.Argument(help="the program, a .zexp file", show_default=False)]
@@ -489,7 +491,7 @@ def guarded(arguments: list[str] | None = None) -> int:
     from zlang.diagnostics import ProgramError
     from zlang.errors import RunError
 
-    words = sys.argv[1:] if arguments is None else arguments
+    words = _typed(sys.argv[1:] if arguments is None else arguments)
     try:
         # The code is what `typer.Exit` was raised with.
         code = application(words)(args=words, prog_name="zlang", standalone_mode=False)
@@ -518,6 +520,13 @@ def guarded(arguments: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
         return render.bug(error)
     return code if isinstance(code, int) else 0
+
+
+def _typed(arguments: list[str]) -> list[str]:
+    """The arguments, so that SQL which begins with a comment (`-- what is asked`) is not taken for an option."""
+    if arguments[:1] != ["sql"]:
+        return arguments
+    return [f"\n{word}" if _COMMENT.match(word) else word for word in arguments]
 
 
 if __name__ == "__main__":

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from zlang.store.query import Named, Result
 
 FORMATS = ("table", "csv", "json", "ndjson", "markdown", "latex", "parquet")
-_KEEPS_UNIT = "median|avg|mean|min|max|sum|any_value|first|last|mode|stddev|stddev_samp|stddev_pop|mad"
-_OF_A_COLUMN = re.compile(rf'(?:(?P<aggregate>{_KEEPS_UNIT})\()?"?(?P<name>[^"()]+)"?\)?')
+_KEEPS_UNIT = (
+    "median|avg|mean|min|max|sum|any_value|first|last|mode|stddev|stddev_samp|stddev_pop|mad|"
+    "quantile_cont|quantile_disc|arg_min|arg_max|latency_percentile"
+)
+_OF_A_COLUMN = re.compile(
+    rf'(?:(?:{_KEEPS_UNIT})\()?(?:\w+\.)?"?(?P<name>[^"(),.]+)"?(?:, [^()]*)?\)?(?: FILTER \(.*\))?'
+)
 
 
 @dataclass(frozen=True, slots=True)

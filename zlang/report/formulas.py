@@ -22,8 +22,6 @@ UNITS = {"iops": "1/s", "size": "bytes", "rate": "bytes/s", "duration": "s", "sh
 _OPERATORS = {"==": "=", "!=": "<>"}
 _PARTS = {"ns": "1e9", "%": "100"}
 """What of a unit makes one of the base unit."""
-_ALMOST = 1 - 1e-12
-"""A share of a whole number of operations must not be missed by the last bit of a product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +143,13 @@ def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     """The same for a percentile: of the histograms of all trials that count, added up."""
     direction, kind = term.paths
     own = "".join(f"{key}, " for key in keys)
-    share = f"{float(term.value or 0) * _ALMOST!r}"
-    over = f"PARTITION BY {', '.join(keys)}" if keys else ""
+    percent = repr(100 * float(term.value or 0))
     return (
         f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where(trials, term.terms)}), "
         f"h AS (SELECT {own}ns, counts FROM c JOIN main.histograms USING (run, trial, replicate, valid) "
         f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}), "
         f"b AS (SELECT {own}unnest(ns) AS ns, unnest(counts) AS ios FROM h), "
-        f"r AS (SELECT {own}ns, sum(ios) OVER ({over} ORDER BY ns) AS below, sum(ios) OVER ({over}) AS total FROM b), "
-        f"p AS (SELECT {own}min(ns) / 1e9 AS v FROM r WHERE below >= total * {share}{_group(keys)}), "
+        f"p AS (SELECT {own}latency_percentile(ns, ios, {percent}) / 1e9 AS v FROM b{_group(keys)}), "
         f"m AS (SELECT {own}count(*) AS n FROM h{_group(keys)}), "
         f"s AS (SELECT {own}count(*) AS tried FROM c{_group(keys)}) "
         f"SELECT {''.join(f's.{key}, ' for key in keys)}v, n, tried, NULL AS vs FROM s "

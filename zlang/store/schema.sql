@@ -57,6 +57,16 @@ CREATE VIEW latency AS
     SELECT run, experiment, trial, replicate, direction, kind, unnest(ns) AS ns, unnest(counts) AS count
     FROM histograms WHERE valid;
 
+-- The percentile of bins of latency, of one trial or of many together: the least bin below which at least `percent` of
+-- all operations lie, which is fio's rule. Counts go beyond 64 bits because a percent has four decimals.
+CREATE MACRO latency_percentile(ns, "count", percent) AS list_reduce(
+    list_prepend(
+        {'ns': NULL::BIGINT, 'n': -greatest(1, sum("count") * (percent * 10000)::BIGINT)::HUGEINT},
+        list({'ns': ns, 'n': "count"::HUGEINT * 1000000} ORDER BY ns)
+    ),
+    lambda below, bin: CASE WHEN below.n >= 0 THEN below ELSE {'ns': bin.ns, 'n': below.n + bin.n} END
+).ns;
+
 -- Time series of collectors.
 CREATE TABLE samples (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT,

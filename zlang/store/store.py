@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-VERSION = "3"
-"""Of the tables in schema.sql; it changes when a query that worked would no longer work."""
+VERSION = "4"
+"""Of the tables in schema.sql; it changes when what zlang asks, or a query that worked, would not work of both."""
 
 ALIAS = "zlang_results"
 """The database's catalog name while we have it open; not the file's, which could be that of an experiment."""

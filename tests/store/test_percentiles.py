@@ -1,0 +1,69 @@
+"""Percentiles in SQL: fio's own are found again in its bins, and those of many trials are those of all operations."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from run_folders import RunBuilder
+
+from zlang.store import store
+from zlang.store.ingest import ingest
+from zlang.store.query import run_query
+
+REPORTS = Path(__file__).parents[1] / "readers/data"
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("empty") / "results.duckdb"
+    store.create(path, path.with_name("spill")).close()
+    return path
+
+
+@pytest.mark.parametrize("name", ["single", "four_jobs", "unified"])
+def test_fios_own_percentiles_are_found_again(empty: Path, name: str) -> None:
+    compared = 0
+    for job in orjson.loads((REPORTS / f"{name}.json").read_bytes())["jobs"]:
+        for direction in ("read", "write", "mixed"):
+            for kind in ("slat_ns", "clat_ns", "lat_ns"):
+                part = job.get(direction, {}).get(kind, {})
+                if not part.get("bins") or not part.get("percentile"):
+                    continue
+                shown = {float(key): value for key, value in part["percentile"].items()}
+                asked = ", ".join(f"latency_percentile(ns, count, {percent})" for percent in shown)
+                rows = ", ".join(f"({ns}, {count})" for ns, count in part["bins"].items())
+                found = run_query(empty, f"select {asked} from (values {rows}) t(ns, count)").rows
+                assert found == (tuple(shown.values()),)
+                compared += len(shown)
+    assert compared >= 10
+
+
+BINS = st.dictionaries(st.integers(0, 10**11), st.integers(1, 50), min_size=1, max_size=8)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(histograms=st.lists(BINS, min_size=1, max_size=4), percent=st.sampled_from([1, 50, 99, 99.9, 99.99, 100]))
+@pytest.mark.usefixtures("told")
+def test_merged_percentiles_are_those_of_all_operations(
+    tmp_path_factory: pytest.TempPathFactory, histograms: list[dict[int, int]], percent: float
+) -> None:
+    place = tmp_path_factory.mktemp("merged")
+    run = RunBuilder(place / "runs" / "r")
+    for replicate, bins in enumerate(histograms, 1):
+        printed = {"metrics": {"read_iops": 1}, "latency": [["read", "clat", {str(k): n for k, n in bins.items()}]]}
+        run.measured("p0", replicate, {"bs": 4096, "iodepth": 1}, orjson.dumps(printed))
+    run.done()
+    ingest(place / "runs", place / "results.duckdb")
+    every = sorted(ns for bins in histograms for ns, count in bins.items() for _ in range(count))
+    rank = max(1, math.ceil(len(every) * round(percent * 100) / 10_000))
+    asked = f"select latency_percentile(ns, count, {percent}) from latency"
+    assert run_query(place / "results.duckdb", asked).rows == ((every[rank - 1],),)
+
+
+def test_of_no_operations_there_is_no_percentile(empty: Path) -> None:
+    assert run_query(empty, "select latency_percentile(ns, count, 99) from latency").rows == ((None,),)
