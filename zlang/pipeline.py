@@ -159,12 +159,20 @@ class Planned:
     plan: Plan
 
 
-def plan(checked: Checked, experiment: Experiment, seed: int, overrides: Overrides, host: str | None = None) -> Planned:
+def plan(
+    checked: Checked,
+    experiment: Experiment,
+    seed: int,
+    overrides: Overrides,
+    host: str | None = None,
+    order: str | None = None,
+) -> Planned:
     """What will be done, by all hosts or by one of them, as a stream. Raises ProgramError, RunError."""
     from zlang.plan import build
+    from zlang.plan.order import Order
 
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
-    schedule = build.Schedule(experiment, seed, host)
+    schedule = build.Schedule(experiment, seed, host, Order(order or Order.PLANNED))
     if host is not None and host not in schedule.hosts:
         known = [name for name in schedule.hosts if name]
         near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "they are on no host")

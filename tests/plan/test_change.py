@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, State
 from zlang.source import Source
@@ -61,10 +63,10 @@ experiment e { on = tree  before = BEFORE  run = work  repeat = 2 }
 )
 
 
-def plan_of(text: str, seed: int = 1) -> Plan:
+def plan_of(text: str, seed: int = 1, order: Order = Order.PLANNED) -> Plan:
     checked = pipeline.check(Source("program.zexp", text), Overrides())
     assert checked.findings == ()
-    return pipeline.plan(checked, pipeline.choose(checked, None), seed, Overrides()).plan
+    return pipeline.plan(checked, pipeline.choose(checked, None), seed, Overrides(), order=order).plan
 
 
 @dataclass
@@ -108,13 +110,15 @@ def check(machine: Machine, trial: Trial) -> None:
 
 @pytest.mark.parametrize("hint", ["off", "on"])
 @pytest.mark.parametrize("before", ["none", "none | aged"])
-@given(seed=st.integers(0, 10_000), spoils=st.booleans(), faults=st.sampled_from([0.0, 0.1]))
+@given(
+    order=st.sampled_from(Order), seed=st.integers(0, 10_000), spoils=st.booleans(), faults=st.sampled_from([0.0, 0.1])
+)
 @settings(max_examples=6, deadline=None)
 def test_no_trial_is_measured_in_another_state_than_its_own(
-    hint: str, before: str, seed: int, spoils: bool, faults: float
+    hint: str, before: str, order: Order, seed: int, spoils: bool, faults: float
 ) -> None:
     text = PROGRAM.replace("HINT", hint).replace("BEFORE", before).replace("SPOILS", "on" if spoils else "off")
-    plan = plan_of(text, seed)
+    plan = plan_of(text, seed, order)
     machine, state, known, chance = Machine(), State(), dict[str, Setup](), random.Random(seed)
     seen = Counter[tuple[str, int]]()
     for item in plan.items():
@@ -141,10 +145,10 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
     assert len(seen) == plan.header.trials
 
 
-def counted(text: str) -> Counter[str]:
+def counted(text: str, order: Order = Order.PLANNED) -> Counter[str]:
     """How often each thing is made, altered and unmade in a plan."""
     state, known, counts = State(), dict[str, Setup](), Counter[str]()
-    for item in plan_of(text).items():
+    for item in plan_of(text, order=order).items():
         if isinstance(item, Setup):
             known[item.signature] = item
             continue
@@ -239,3 +243,39 @@ def test_what_a_person_does_is_asked_once_for_each_state() -> None:
         places = [place for place, text in enumerate(done) if text in asked]
         assert all(done[place - 1] == "remove" for place in places if place)
         assert done.count("make 1") == done.count("make 2") == 12
+
+
+NESTED = f"""{KINDS}
+place pool {{ disks = 1..3  block = 4KiB | 8KiB }}
+corpus tree on pool {{ files = 10 | 20 | 30 }}
+churn work {{ level = 1..4 }}
+experiment e {{ on = tree  run = work  repeat = 2  where pool.block >= 8KiB or work.level > 2 }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "pools", "trees"),
+    [(Order.PLANNED, 3, 18), (Order.BLOCKED, 6, 36), (Order.AS_WRITTEN, 9, 18), (Order.RANDOM, 60, 70)],
+)
+def test_an_order_makes_each_state_as_often_as_it_says(order: Order, pools: int, trees: int) -> None:
+    counts = counted(NESTED, order)
+    if order is Order.RANDOM:
+        assert counts["Make pool"] > pools
+        assert counts["Make tree"] > trees
+    else:
+        assert (counts["Make pool"], counts["Make tree"]) == (pools, trees)
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_whole_plot_is_left_when_something_dear_changes(order: Order) -> None:
+    plan = plan_of(NESTED, order=order)
+    assert (plan.header.order, plan.header.whole_plot_factors) == (order, ("files", "disks", "block"))
+    trials = [item for item in plan.items() if isinstance(item, Trial)]
+    dear = [tuple(trial.factors[name] for name in plan.header.whole_plot_factors) for trial in trials]
+    changes = [a != b for a, b in itertools.pairwise(dear)]
+    assert [b.whole_plot - a.whole_plot for a, b in itertools.pairwise(trials)] == changes
+    assert trials[0].whole_plot == 1
+    if order is Order.PLANNED:
+        assert trials[-1].whole_plot == len(set(dear)) == 18
+        replicates = [trial.replicate for trial in trials if trial.whole_plot == 1]
+        assert replicates == sorted(replicates), "replicates are blocks also where a condition ties factors together"

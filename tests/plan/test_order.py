@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.plan import order
-from zlang.plan.order import Place
+from zlang.plan.order import Order, Place
+from zlang.plan.plan import Setup
+from zlang.plan.state import Make, State
 
 
-@given(st.lists(st.integers(0, 6), max_size=6), st.integers(1, 4), st.integers())
+@given(st.sampled_from(Order), st.lists(st.integers(0, 6), max_size=6), st.integers(1, 4), st.integers())
 @settings(deadline=None)
-def test_every_trial_comes_once(plots: list[int], repeat: int, seed: int) -> None:
-    places = list(order.order(len(plots), plots.__getitem__, repeat, seed))
-    seen = Counter((p.plot, p.replicate, p.point) for p in places)
+def test_every_trial_comes_once(how: Order, plots: list[int], repeat: int, seed: int) -> None:
+    sizes = plots if how.has_plots else [sum(plots)]
+
+    def places() -> list[Place]:
+        return list(order.order(len(sizes), sizes.__getitem__, repeat, seed, how=how))
+
+    seen = Counter((p.plot, p.replicate, p.point) for p in places())
     assert set(seen.values()) <= {1}
-    assert len(places) == sum(plots) * repeat
-    assert places == list(order.order(len(plots), plots.__getitem__, repeat, seed))
+    assert len(places()) == sum(plots) * repeat
+    assert places() == places()
 
 
 def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() -> None:
@@ -59,6 +66,60 @@ def test_a_long_permutation_is_not_listed() -> None:
     assert len(set(first)) == 1000
     assert all(0 <= number < 10**12 for number in first)
     assert max(first) > 10**11
+
+
+def test_a_block_has_every_plot_once_with_one_replicate_of_its_points() -> None:
+    places = list(order.order(5, lambda _: 7, 3, seed=1, how=Order.BLOCKED))
+    for replicate, block in itertools.groupby(places, lambda p: p.block):
+        plots = [(plot, list(ones)) for plot, ones in itertools.groupby(block, lambda p: p.plot)]
+        assert sorted(plot for plot, _ in plots) == list(range(5))
+        assert {p.replicate for _, ones in plots for p in ones} == {replicate}
+    assert len({tuple(dict.fromkeys(p.plot for p in places if p.block == block)) for block in (1, 2, 3)}) == 3
+
+
+def test_as_written_replicates_run_back_to_back_and_random_has_no_plots() -> None:
+    written = list(order.order(1, lambda _: 4, 2, seed=1, how=Order.AS_WRITTEN))
+    assert [(p.point, p.replicate) for p in written] == list(itertools.product(range(4), (1, 2)))
+    drawn = list(order.order(1, lambda _: 40, 2, seed=1, how=Order.RANDOM))
+    assert {p.block for p in (*written, *drawn)} == {1}
+    assert sum(a.point == b.point for a, b in itertools.pairwise(drawn)) < 10
+
+
+def chains() -> st.SearchStrategy[list[tuple[str, ...]]]:
+    """What plots need: pools, on them sets, on these files; a plot may need less than another."""
+    pool, some, file = (st.sampled_from(names) for names in (["p1", "p2", "q1"], ["s1", "s2"], ["f1", "f2"]))
+    chain = st.one_of(st.tuples(pool), st.tuples(pool, some), st.tuples(pool, some, file))
+    return st.lists(chain, unique=True, min_size=1, max_size=5)
+
+
+def setups(chain: tuple[str, ...]) -> list[Setup]:
+    """One name with another number is another state of the same thing; what stands elsewhere is another thing."""
+    keys = ["/".join(name[0] for name in chain[: i + 1]) for i in range(len(chain))]
+    signatures = ["/".join(chain[: i + 1]) for i in range(len(chain))]
+    parents = [None, *keys]
+    return [
+        Setup(signature, key, parent, key, (), ())
+        for signature, key, parent in zip(signatures, keys, parents, strict=False)
+    ]
+
+
+def made(needs: Iterable[tuple[str, ...]]) -> list[str]:
+    """What has to be made, by the algorithm that is carried out."""
+    state, found = State(), list[str]()
+    for chain in needs:
+        for change in state.changes(setups(chain)):
+            state = state.after(change)
+            found += [change.setup.signature] if isinstance(change, Make) else []
+    return found
+
+
+@given(chains(), st.integers())
+@settings(deadline=None, max_examples=60)
+def test_no_order_makes_less(needs: list[tuple[str, ...]], seed: int) -> None:
+    drawn = [p.plot for p in order.order(len(needs), lambda _: 1, 1, seed, needs.__getitem__)]
+    planned = made(needs[plot] for plot in drawn)
+    assert len(planned) == len(set(planned))
+    assert len(planned) == min(len(made(way)) for way in itertools.permutations(needs))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), max_size=20), st.integers())

@@ -122,7 +122,7 @@ def test_whole_plots_of_a_part_are_those_of_the_space(
     if not built.count:
         return
     chosen = built.sample(size, seed=1)
-    plots = designs.partial(built, dear, chosen)
+    plots = designs.partial(dear, chosen)
     whole = designs.full(built, dear)
     for made, points in ((plots, chosen), (whole, list(built))):
         found = [[made.at(plot, i) for i in range(made.size(plot))] for plot in range(made.count)]
@@ -130,6 +130,7 @@ def test_whole_plots_of_a_part_are_those_of_the_space(
         assert {key(p) for plot in found for p in plot} == set(map(key, points))
         states = [{tuple((path, p.get(path)) for path in sorted(dear)) for p in plot} for plot in found]
         assert all(len(state) == 1 for state in states)
+        assert len(set(map(frozenset, states))) == len(states)
 
 
 def test_a_covering_design_of_many_branches_has_every_pair() -> None:

@@ -43,6 +43,10 @@ Which = Annotated[
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="draw the order and the workloads' offsets by this seed")
 ]
+Order = Annotated[
+    str | None,
+    typer.Option("--order", metavar="ORDER", help="of the trials: planned (by default), blocked, random or as-written"),
+]
 Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="RULE", help="take a rule's findings as errors")]
 Warn = Annotated[list[str] | None, typer.Option("--warn", metavar="RULE", help="take a rule's findings as warnings")]
 Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="leave a rule's findings away")]
@@ -155,6 +159,7 @@ def plan(
     ] = None,
     seed: Seed = None,
     host: Host = None,
+    order: Order = None,
     *,
     as_json: Json = False,
 ) -> None:
@@ -169,6 +174,7 @@ def plan(
             experiment,
             seed,
             host,
+            order,
             trials=trials,
             steps=steps,
             emit=emit,
@@ -187,6 +193,7 @@ def run(
     db: Database = DATABASE,
     seed: Seed = None,
     host: Host = None,
+    order: Order = None,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most so many trials")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
@@ -201,7 +208,7 @@ def run(
     from zlang.run.arming import Armed
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
-    given = (file, settings, profile, experiment, runs, db, seed, host, armed)
+    given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
     raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed))
 
 

@@ -28,6 +28,7 @@ def plan(
     experiment: str | None,
     seed: int | None,
     host: str | None,
+    order: str | None,
     *,
     trials: bool,
     steps: bool,
@@ -36,10 +37,11 @@ def plan(
     as_json: bool,
 ) -> int:
     """Show or write the plan."""
+    words.ordered(order)
     said = checking.overrides(settings, profile)
     checked = checking.sound(file, said)
     chosen = pipeline.choose(checked, experiment)
-    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host)
+    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host, order)
     if trials and as_json:
         _write(_trial_lines(planned))
     elif emit is not None or as_json:
@@ -49,7 +51,7 @@ def plan(
     elif steps:
         _write(_steps(planned))
     else:
-        _overview(checked, planned, words.program(file, settings, profile, experiment, seed, host))
+        _overview(checked, planned, words.program(file, settings, profile, experiment, seed, host, order))
     return 0
 
 

@@ -40,6 +40,7 @@ def run(
     db: Path,
     seed: int | None,
     host: str | None,
+    order: str | None,
     armed: Armed,
     *,
     only: int | None,
@@ -48,12 +49,13 @@ def run(
     failed: bool,
 ) -> int:
     """Carry out the plan of a program in a new run folder."""
+    words.ordered(order)
     said = checking.overrides(settings, profile)
     checked = checking.sound(file, said)
     chosen = pipeline.choose(checked, experiment)
-    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host)
+    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host, order)
     header = planned.plan.header
-    program = words.program(file, settings, profile, experiment, seed, host)
+    program = words.program(file, settings, profile, experiment, seed, host, order)
     pipeline.require_one_host(planned)
     for sentence in pipeline.contradictions(planned):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)

@@ -37,6 +37,7 @@ def program(
     experiment: str | None,
     seed: int | None,
     host: str | None = None,
+    order: str | None = None,
 ) -> str:
     """A program with all that was said about it, as it can be typed again."""
     said = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
@@ -44,6 +45,7 @@ def program(
     said += [f"--experiment {shell(experiment)}"] if experiment is not None else []
     said += [f"--seed {seed}"] if seed is not None else []
     said += [f"--host {host}"] if host is not None else []
+    said += [f"--order {order}"] if order is not None else []
     return " ".join(said)
 
 
@@ -53,6 +55,14 @@ def one_of(option: str, given: str, known: Iterable[str]) -> None:
     if given not in listed:
         hint = did_you_mean(given, listed) or "it is " + ", ".join(listed)
         raise typer.BadParameter(f"`{given}`: {hint}", param_hint=option)
+
+
+def ordered(given: str | None) -> None:
+    """End with a usage error where there is no such order of trials."""
+    if given is not None:
+        from zlang.plan.order import Order
+
+        one_of("--order", given, list(Order))
 
 
 def duration(seconds: float) -> str:

@@ -7,7 +7,7 @@ Raises ProgramError where a point cannot be carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -17,7 +17,6 @@ from zlang.check.answers import Expectation, Plot, Table
 from zlang.check.instances import Frame, ground
 from zlang.check.kinds import option_word
 from zlang.check.program import (
-    COSTS,
     ActionDef,
     Experiment,
     FactorDef,
@@ -29,7 +28,7 @@ from zlang.check.program import (
 )
 from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
-from zlang.plan.order import order
+from zlang.plan.order import Order, order
 from zlang.plan.plan import Action, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
 from zlang.space import faults, points
@@ -50,19 +49,22 @@ class Slot:
     block: int
     replicate: int
     point: Mapping[str, int]
+    whole_plot: int
 
 
 class Schedule:
     """Which trial is when: what an experiment's design takes of its space, by whole plots."""
 
-    def __init__(self, experiment: Experiment, seed: int, part: str | None = None) -> None:
-        self.experiment, self.seed, self.part = experiment, seed, part
+    def __init__(
+        self, experiment: Experiment, seed: int, part: str | None = None, order: Order = Order.PLANNED
+    ) -> None:
+        self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
         self.space = points.of(experiment)
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
-        dear = {path for path in decisive if costs.get(path) != "live"}
-        self.plots = points.measured(experiment, self.space, dear, seed)
-        self._dear = [sorted(path for path in dear if costs.get(path) == cost) for cost in reversed(COSTS)]
+        self.dear = sorted(path for path in decisive if costs.get(path) != "live")
+        self.plots = points.measured(experiment, self.space, self.dear if order.has_plots else (), seed)
+        self._setups = Setups(seed, part)
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
         self.trials = self.plots.points * experiment.repeat
         self.hosts = self._hosts()
@@ -84,16 +86,30 @@ class Schedule:
         return (slot for slot in self._every_slot() if hosts.name_at(self.experiment, slot.point) == self.part)
 
     def _every_slot(self) -> Iterator[Slot]:
-        plots = self.plots
-        keys = self._levels if sum(map(bool, self._dear)) > 1 else None
-        places = order(plots.count, plots.size, self.experiment.repeat, self.seed, keys)
+        plots, plot, last = self.plots, 0, None
+        keys = self._states if len(self.dear) > 1 else None
+        places = order(plots.count, plots.size, self.experiment.repeat, self.seed, keys, self.order)
         for number, place in enumerate(places, start=1):
-            yield Slot(number, place.block, place.replicate, plots.at(place.plot, place.point))
+            point = plots.at(place.plot, place.point)
+            whole = place.plot if self.order.has_plots else tuple(map(point.get, self.dear))
+            plot, last = plot + (whole != last), whole
+            yield Slot(number, place.block, place.replicate, point, plot)
 
-    def _levels(self, plot: int) -> tuple[tuple[int | None, ...], ...]:
-        """The levels of a plot's factors by what it takes to change them, the dearest first."""
-        point = self.plots.at(plot, 0)
-        return tuple(tuple(point.get(path) for path in paths) for paths in self._dear)
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """The names of the factors that are dear to change."""
+        dear = [factor for path, factor in self.experiment.factors.items() if path in self.dear]
+        return tuple(name for factor in dear for name in factor.columns)
+
+    def _states(self, plot: int) -> tuple[Hashable, ...]:
+        """The states in which a plot needs what it stands on, parents first: what is made, then what is rewritten."""
+        found: list[Hashable] = []
+        with suppress(ProgramError):  # said when the plot is planned
+            on, before = _treated(self.experiment, self.plots.at(plot, 0))
+            for setup in self._setups.of(_resources(on), before) if on is not None else ():
+                rewritten = [one for one in setup.settings if one.rewrites]
+                found += [setup.base or setup.signature, tuple(step.command for one in rewritten for step in one.steps)]
+        return tuple(found)
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
         """The columns of a point; a factor that does not exist in it is None."""
@@ -163,15 +179,13 @@ class _Cast:
 
 
 def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
-    on = experiment.on.value(point) if experiment.on else None
+    target, state = _treated(experiment, point)
     workload = experiment.run.value(point)
     cache = experiment.cache.value(point)
     collect = experiment.collect.value(point) if experiment.collect else ()
     assert isinstance(workload, Instance)
     protocol = cache if isinstance(cache, Instance) else _called(experiment, cache)
     collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
-    before = experiment.before.value(point) if experiment.before else None
-    target, state = (one if isinstance(one, Instance) else None for one in (on, before))
     decisive = (one.digest if one else "" for one in (workload, target, state))
     with_ = hosts.things_of(experiment.with_.value(point) if experiment.with_ else None)
     watching = (one.digest for one in collectors)
@@ -179,6 +193,13 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     meanwhile = ("with", *sorted(one.digest for one in with_)) if with_ else ()
     identity = values.digest(*decisive, protocol.digest, *watching, *meanwhile)[:12]
     return _Cast(workload, target, with_, state, protocol, tuple(collectors), identity)
+
+
+def _treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
+    """What is measured, and what puts it into a state."""
+    found = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
+    on, before = (one if isinstance(one, Instance) else None for one in found)
+    return on, before
 
 
 def _called(experiment: Experiment, word: Value) -> Instance:
@@ -205,9 +226,9 @@ class _Builder:
         kinds = self._kinds()
         said = [f"{name}={text}" for name, text in sorted(settings.items())]
         texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
-        identity = values.digest(
-            experiment.name, str(schedule.seed), *said, *texts, *sorted(values.template_digest(kind) for kind in kinds)
-        )
+        ordered = [f"order={schedule.order}"] if schedule.order is not Order.PLANNED else []
+        templates = sorted(values.template_digest(kind) for kind in kinds)
+        identity = values.digest(experiment.name, str(schedule.seed), *ordered, *said, *texts, *templates)
         factors = tuple(
             Factor(name, factor.column_path(i), factor.types[i], _levels(factor, i), factor.size)
             for factor in experiment.factors.values()
@@ -236,6 +257,8 @@ class _Builder:
             hosts=tuple(name for name in schedule.hosts if name),
             part=schedule.part or "",
             guarded=tuple(self._guarded()) if any(kind.armed for kind in kinds) else (),
+            order=schedule.order,
+            whole_plot_factors=schedule.whole,
         )
 
     def _guarded(self) -> Iterator[Guarded]:
@@ -351,6 +374,7 @@ class _Builder:
             spoils,
             steps,
             carrier.label if carrier else "",
+            slot.whole_plot,
         )
         return trial, setups
 
@@ -383,7 +407,7 @@ class _Builder:
             return known
         for finding in hosts.set_twice(self.experiment, cast.with_):
             raise ProgramError(finding)
-        resources = [[one for one in chain if one.kind.role == "resource"] for chain in chains]
+        resources = [_resources(chain[-1]) for chain in chains]
         every = [instance for chain in resources for instance in chain]
         for instance in every:
             _must_have(instance, hosts.host_of(instance))
@@ -464,6 +488,10 @@ class _Builder:
 def _chain(thing: Instance) -> list[Instance]:
     """What a thing stands on, the machine first, and itself."""
     return [*(_chain(thing.parent) if thing.parent else []), thing]
+
+
+def _resources(thing: Instance) -> list[Instance]:
+    return [one for one in _chain(thing) if one.kind.role == "resource"]
 
 
 def _must_have(thing: Instance, host: Instance | None) -> None:

@@ -11,11 +11,31 @@ import random
 from array import array
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 LONGEST_SHUFFLE = 1 << 20
 LONGEST_SORT = 10_000
 """So many plots are looked at one by one before the first of them."""
 Keys = Callable[[int], tuple[Hashable, ...]]
+
+
+class Order(StrEnum):
+    """How trials are ordered.
+
+    `PLANNED` measures a whole plot with all its replicates, each a block; in `BLOCKED` a block is a replicate of
+    everything, so that whole plots are made anew for each; `RANDOM` has no plots, and neither has `AS_WRITTEN`, in
+    which the first factor varies slowest and replicates run back to back.
+    """
+
+    PLANNED = "planned"
+    BLOCKED = "blocked"
+    RANDOM = "random"
+    AS_WRITTEN = "as-written"
+
+    @property
+    def has_plots(self) -> bool:
+        """Whether trials of the same dear levels stay together."""
+        return self in {Order.PLANNED, Order.BLOCKED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +49,50 @@ class Place:
 
 
 def order(
-    plots: int, points: Callable[[int], int], repeat: int, seed: int, keys: Keys | None = None
+    plots: int,
+    points: Callable[[int], int],
+    repeat: int,
+    seed: int,
+    keys: Keys | None = None,
+    how: Order = Order.PLANNED,
 ) -> Iterator[Place]:
-    """Whole plots in random order; in each, every replicate is a block of all its points in an order of its own.
+    """Every replicate of every point, in one of the orders; what is without plots has one plot.
 
-    `keys` are the levels of a plot's factors by what it takes to change them, the dearest first: plots that share the
-    dearest are not parted, nor, among these, those that share the next, and so on.
+    `keys` are the states that a plot needs, that beneath all others first: plots that share the first state are not
+    parted, nor, among these, those that share the next, and so on. So each state is entered once, and no order enters
+    fewer. Beyond `LONGEST_SORT` plots they are not sorted: between two of them every state may be left, where some
+    state has to be.
 
     The data of a plot are laid out once (or as often as the workload spoils them), and drift over time falls on all
     cheap levels alike (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for Experimenters, ch. 9).
     """
-    block = 0
-    drawn = permutation(plots, f"{seed}:plots")
-    for plot in _together(drawn, keys) if keys is not None and plots <= LONGEST_SORT else drawn:
-        for replicate in range(1, repeat + 1):
-            block += 1
-            for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
-                yield Place(block, plot, replicate, point)
+    match how:
+        case Order.PLANNED:
+            runs = ((plot, replicate) for plot in _plots(plots, f"{seed}:plots", keys) for replicate in _to(repeat))
+            for block, (plot, replicate) in enumerate(runs, start=1):
+                for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
+                    yield Place(block, plot, replicate, point)
+        case Order.BLOCKED:
+            for replicate in _to(repeat):
+                for plot in _plots(plots, f"{seed}:plots:{replicate}", keys):
+                    for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
+                        yield Place(replicate, plot, replicate, point)
+        case Order.RANDOM:
+            for number in permutation(points(0) * repeat, f"{seed}:random"):
+                yield Place(1, 0, number % repeat + 1, number // repeat)
+        case Order.AS_WRITTEN:
+            for point in range(points(0)):
+                for replicate in _to(repeat):
+                    yield Place(1, 0, replicate, point)
+
+
+def _to(repeat: int) -> range:
+    return range(1, repeat + 1)
+
+
+def _plots(count: int, seed: str, keys: Keys | None) -> Iterator[int]:
+    drawn = permutation(count, seed)
+    return iter(_together(drawn, keys)) if keys is not None and count <= LONGEST_SORT else drawn
 
 
 def _together(plots: Iterator[int], keys: Keys) -> list[int]:
@@ -53,7 +100,7 @@ def _together(plots: Iterator[int], keys: Keys) -> list[int]:
     first: dict[tuple[Hashable, ...], int] = {}
 
     def places(plot: int) -> tuple[int, ...]:
-        own = keys(plot)
+        own = (*keys(plot), None)  # what needs less than others is drawn among them
         return tuple(first.setdefault(own[:depth], len(first)) for depth in range(1, len(own) + 1))
 
     return sorted(plots, key=places)

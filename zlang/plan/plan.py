@@ -112,7 +112,8 @@ class Trial:
     `identity` names the point (not the replicate). `cache` is the protocol by which the caches were treated, and
     `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
     needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
-    be made anew before they are used again. `host` is the machine that carries it out, where it has a name.
+    be made anew before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
+    a row that have the same levels of all factors which are dear to change are one `whole_plot`.
     """
 
     number: int
@@ -126,6 +127,7 @@ class Trial:
     spoils: tuple[str, ...]
     steps: tuple[Step, ...]
     host: str = ""
+    whole_plot: int = 0
 
     @property
     def place(self) -> str:
@@ -179,6 +181,7 @@ class Header:
 
     A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
     empty). The `design` takes `points` of the space, and leaves others out.
+    `whole_plot_factors` are the names of those that are dear to change, by which the `order` goes.
     `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the rules about
     measurements say of it, also what is allowed.
     """
@@ -204,6 +207,8 @@ class Header:
     part: str = ""
     guarded: tuple[Guarded, ...] = ()
     findings: tuple[Finding, ...] = ()
+    order: str = "planned"
+    whole_plot_factors: tuple[str, ...] = ()
 
     @property
     def armed(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from zlang.space.space import Condition, Space
 
 MOST_COMBINATIONS = 10_000
 """How many combinations of levels are covered: some seconds of work."""
+MOST_LOOKED_AT = 100_000
 _ABSENT = -1
 
 
@@ -37,28 +38,44 @@ class Plots(Record):
 
 
 def full(space: Space, dear: Iterable[str]) -> Plots:
-    """All points; the factors of `dear`, and what depends on them, are the same in a whole plot."""
+    """All points; the factors of `dear` are the same in a whole plot.
+
+    Where others are tied to them, each combination is a plot of its own if there are too many to be looked at.
+    """
+    dear = frozenset(dear)
     plots, points = space.split(dear)
+    groups: Sequence[Sequence[int]] | None = None
+    if any(part.paths - dear for part in plots.parts) and plots.count <= MOST_LOOKED_AT:
+        groups = _alike(plots, dear)
     last: tuple[int, dict[str, int]] = (-1, {})
 
     def at(plot: int, point: int) -> dict[str, int]:
         nonlocal last
+        if groups is not None:
+            which, point = divmod(point, points.count)
+            plot = groups[plot][which]
         if plot != last[0]:
             last = (plot, plots[plot])
         return {**last[1], **points[point]}
 
-    return Plots(plots.count, space.count, lambda _: points.count, at)
+    if groups is None:
+        return Plots(plots.count, space.count, lambda _: points.count, at)
+    return Plots(len(groups), space.count, lambda plot: len(groups[plot]) * points.count, at)
 
 
-def partial(space: Space, dear: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
-    """Some points of a space, of which the same are in one whole plot as in the whole space."""
-    having, _ = space.split(dear)
-    paths = frozenset[str]().union(*(part.paths for part in having.parts))
-    groups: dict[frozenset[tuple[str, int]], list[dict[str, int]]] = {}
-    for point in chosen:
-        groups.setdefault(frozenset((p, level) for p, level in point.items() if p in paths), []).append(point)
-    plots = list(groups.values())
+def partial(dear: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
+    """Some points of a space; the factors of `dear` are the same in a whole plot."""
+    plots = [[chosen[i] for i in group] for group in _alike(chosen, frozenset(dear))]
     return Plots(len(plots), len(chosen), lambda plot: len(plots[plot]), lambda plot, point: plots[plot][point])
+
+
+def _alike(points: Iterable[dict[str, int]], dear: frozenset[str]) -> list[list[int]]:
+    """The numbers of points, those together that have the same levels of `dear`."""
+    groups: dict[tuple[int | None, ...], list[int]] = {}
+    paths = sorted(dear)
+    for number, point in enumerate(points):
+        groups.setdefault(tuple(map(point.get, paths)), []).append(number)
+    return list(groups.values())
 
 
 def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: int, seed: int) -> list[dict[str, int]]:

@@ -58,12 +58,12 @@ def measured(experiment: Experiment, built: Space, dear: Iterable[str], seed: in
             hint = "give factors fewer levels; `design = sample(100)` takes 100 points of any space"
             what, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
             raise _too_large(experiment, error.combinations, what, limit, hint) from None
-        return designs.partial(built, dear, rows)
+        return designs.partial(dear, rows)
     if isinstance(design.argument, Quantity) and design.argument.amount < built.count:
         size = int(design.argument.amount)
         if size > LARGEST_SAMPLE:
             raise _too_large(experiment, size, "points to draw", LARGEST_SAMPLE, "draw fewer")
-        return designs.partial(built, dear, built.sample(size, seed))
+        return designs.partial(dear, built.sample(size, seed))
     return designs.full(built, dear)
 
 

@@ -48,6 +48,7 @@ TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("position", "BIGINT", "", "place in the order in which trials were carried out"),
     ("host", "VARCHAR", "", "the machine that carried it out, where the program names it"),
     ("block", "BIGINT", "", "block of the design"),
+    ("whole_plot", "BIGINT", "", "trials in a row with the same levels of what is dear to change"),
     ("cache", "VARCHAR", "", "protocol by which the caches were treated"),
     ("cache_state", "VARCHAR", "", "state of the cache that was found"),
     ("cache_evidence", "VARCHAR", "", "how the state of the cache is known"),

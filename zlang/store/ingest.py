@@ -218,6 +218,7 @@ class _Run:
             "number": trial.number,
             "position": self.positions[key],
             "block": trial.block,
+            "whole_plot": trial.whole_plot,
             "cache": trial.cache,
             "outside": outside.reader_of(trial) is not None,
             "started": attempt.began,
