@@ -94,6 +94,8 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     pitfall = Pitfall(path, experiment.title, name, table, None)
     if not all(_values(pitfall, way)[0].median for way in _WAYS):
         return pitfall  # of nothing there is no logarithm
+    if not table.columns[2].name.isidentifier():
+        return pitfall  # metrics are compared, formulas are not
     (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, table.columns[2].name)
     return replace(pitfall, comparison=comparison)
 
@@ -116,9 +118,11 @@ def _values(pitfall: Pitfall, way: str) -> list[Estimate]:
 
 
 def _ratio(comparison: Comparison | None, wrong: float | None, right: float | None) -> str:
-    if comparison is None or comparison.ratio is None:
-        return "0" if right else "∞" if wrong else ""
-    return _interval(comparison.ratio.estimate(), lambda value: f"{value:.2g}")
+    if comparison is not None and comparison.ratio is not None:
+        return _interval(comparison.ratio.estimate(), lambda value: f"{value:.2g}")
+    if wrong and right:
+        return f"{wrong / right:.2g}"
+    return "0" if right else "∞" if wrong else ""
 
 
 def _section(db: Path, pitfall: Pitfall) -> Iterator[str]:
