@@ -16,9 +16,9 @@ from zlang.run.folder import Folder
 from zlang.run.journal import encode
 
 
-def factor(name: str, type_: str, path: str = "") -> Factor:
-    """A factor; its levels do not matter to ingest."""
-    return Factor(name, path or f"rand.{name}", type_, (), 0)
+def factor(name: str, type_: str, path: str = "", levels: tuple[Scalar, ...] = ()) -> Factor:
+    """A factor; its levels matter to ingest only where they are words."""
+    return Factor(name, path or f"rand.{name}", type_, levels, len(levels))
 
 
 FACTORS = (factor("bs", "size"), factor("iodepth", "count"))

@@ -45,4 +45,6 @@ def simulated(
                 value = log(levels, replicate, place) + draw.gauss(0, noise)
                 rows.append(Row(str(levels), "r", replicate, place, block, host(levels), levels, value))
     columns = tuple(Column(name, "word" if isinstance(levels[0], str) else "count", "") for name, levels in factors)
-    return Design("read_iops", "1/s", columns, tuple(rows), whole_plots(rows))
+    return Design(
+        "read_iops", "1/s", columns, tuple(tuple(levels) for _, levels in factors), tuple(rows), whole_plots(rows)
+    )

@@ -297,6 +297,55 @@ def test_runs_of_one_experiment_with_other_factors_are_joined(make_run: MakeRun,
     assert answer.rows == (("4096", 1, None, 1.0, None), ("auto", None, "read", None, 2.0))
 
 
+@pytest.fixture
+def words(make_run: MakeRun, runs: Path, db: Path) -> Path:
+    run = make_run(factors=(factor("fs", "word", levels=("xfs", "ext4", "it's")), factor("bs", "size")))
+    for n, fs in enumerate(("ext4", "it's", "xfs", None)):
+        run.measured(f"p{n}", 1, {"fs": fs, "bs": 4096}, printed(read_iops=n))
+    run.done()
+    ingest(runs, db)
+    return db
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("select fs from trials order by fs nulls last", ["xfs", "ext4", "it's", None]),
+        ("select fs from trials where fs = 'ntfs'", []),
+        ("select fs from trials where fs in ('ntfs', 'xfs')", ["xfs"]),
+        ("select fs || '!' from trials where fs like 'e%'", ["ext4!"]),
+        ("select coalesce(fs, 'none') as a from trials order by a", ["ext4", "it's", "none", "xfs"]),
+        ("select v.n from trials t join (values ('xfs', 7), ('zfs', 8)) v(fs, n) on t.fs = v.fs", [7]),
+        ("select levels from factors where name = 'fs'", [3]),
+    ],
+)
+def test_words_sort_as_they_are_declared_and_are_texts_else(words: Path, sql: str, rows: list[object]) -> None:
+    assert column(words, sql) == rows
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "order"),
+    [
+        (("a", "b"), ("b", "a"), ["b", "a"]),
+        (("a", "b", "c"), ("b",), ["a", "b", "c"]),
+        (("a", "b"), ("b", "c"), ["a", "b", "c"]),
+        (("c", "a"), ("a", "b"), ["c", "a", "b"]),
+        (("c", "a"), ("b",), ["c", "a", "b"]),
+        ((), ("b",), ["a", "b", "c"]),
+    ],
+)
+def test_words_of_several_runs_keep_their_order(
+    make_run: MakeRun, runs: Path, db: Path, before: tuple[str, ...], now: tuple[str, ...], order: list[str]
+) -> None:
+    for n, levels in enumerate((before, now)):
+        run = make_run(f"r{n}", factors=(factor("fs", "word", levels=levels),), began=1.7e9 + n)
+        for i, fs in enumerate(levels or ("c", "a")):
+            run.measured(f"p{i}", 1, {"fs": fs}, printed(read_iops=1))
+        run.done()
+    ingest(runs, db)
+    assert column(db, "select distinct fs from quickstart.trials order by fs") == order
+
+
 # Truth and repetition ----------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from run_folders import MakeRun, RunBuilder, factor
+from run_folders import FACTORS, MakeRun, RunBuilder, factor
 
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
@@ -32,7 +32,8 @@ def fill(run: RunBuilder, level: object, metric: str) -> RunBuilder:
         "samples": [[1.5e9, "vda", "util", 5]],
         "notes": ["odd"],
     }
-    levels: dict[str, object] = {"bs": level, "iodepth": 1}
+    words = next((factor.levels for factor in run.factors if factor.name == "fs"), (None,))
+    levels: dict[str, object] = {"bs": level, "iodepth": 1, "fs": words[0]}
     run.measured("p0", 1, levels, orjson.dumps(text))  # type: ignore[arg-type]
     run.failed("p1", 1, levels, "no")  # type: ignore[arg-type]
     return run
@@ -40,7 +41,10 @@ def fill(run: RunBuilder, level: object, metric: str) -> RunBuilder:
 
 @pytest.fixture
 def three(make_run: MakeRun) -> list[RunBuilder]:
-    made = [make_run(f"r{n}", experiment="a", began=1_790_000_000.0 + n, facts={"kernel": "6.1"}) for n in range(3)]
+    said = {"experiment": "a", "facts": {"kernel": "6.1"}}
+    named = (("a", "b"), ("c", "b"), ("d",))
+    words = [(*FACTORS, factor("fs", "word", levels=levels)) for levels in named]
+    made = [make_run(f"r{n}", **said, began=1_790_000_000.0 + n, factors=each) for n, each in enumerate(words)]
     for run, level, metric in zip(made, (4096, 8192.5, "odd"), ("read_iops", "x", "read_iops"), strict=True):
         fill(run, level, metric).done()
     return made

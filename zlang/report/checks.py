@@ -195,7 +195,7 @@ def _few(design: Design, _residuals: Residuals) -> Iterator[Doubt]:
 
 def _with_order(design: Design, _residuals: Residuals) -> Iterator[Doubt]:
     for i, factor in enumerate(design.factors):
-        levels = design.levels(i)
+        levels = design.levels[i]
         for second in levels[1:]:
             one, other = ([r for r in design.rows if r.levels[i] == level] for level in (levels[0], second))
             runs = {row.run for row in one} & {row.run for row in other}

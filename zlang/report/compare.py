@@ -47,7 +47,7 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
         raise RunError(f"there is no factor `{by}` with two levels", hint)
     wanted: list[tuple[int, Cell, Cell]] = []
     for name, i in known.items():
-        levels = design.levels(i)
+        levels = design.levels[i]
         if by is None:
             wanted += [(i, levels[0], level) for level in levels[1:]]
         elif name == by and pair:
@@ -60,8 +60,8 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
 
 def _level(design: Design, factor: int, text: str) -> Cell:
     type_ = design.factors[factor].type
-    shown = {wording.level(level, type_): level for level in design.levels(factor)}
-    plain = {str(level): level for level in design.levels(factor)}
+    shown = {wording.level(level, type_): level for level in design.levels[factor]}
+    plain = {str(level): level for level in design.levels[factor]}
     if text not in {**plain, **shown}:
         hint = did_you_mean(text, shown) or "it has " + ", ".join(shown)
         raise RunError(f"`{design.factors[factor].name}` has no level `{text}`", hint)

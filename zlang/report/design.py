@@ -8,8 +8,9 @@ over plots, not over trials.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.report.formulas import Trials
@@ -35,18 +36,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The trials of a run, or of two, by one metric. `whole` are the indices of its whole-plot factors."""
+    """The trials of a run, or of two, by one metric. `whole` are the indices of its whole-plot factors.
+
+    `levels` are those of each factor: numbers ascending, words as the program has them.
+    """
 
     metric: str
     unit: str
     factors: tuple[Column, ...]
+    levels: tuple[tuple[Cell, ...], ...]
     rows: tuple[Row, ...]
     whole: frozenset[int] = field(default=frozenset())
-
-    def levels(self, factor: int) -> list[Cell]:
-        """The levels of a factor, in order; where it does not exist it has none."""
-        found = {row.levels[factor] for row in self.rows} - {None}
-        return sorted(found, key=lambda level: (isinstance(level, str), level))
 
 
 def read(trials: Trials, metric: str | None = None) -> Design:
@@ -65,15 +65,26 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     factors = [Column(str(n), str(type_), str(unit)) for n, type_, unit in known]
     chosen = "".join(f", {quoted(one.name)}" for one in factors)
     value = f"{quoted(column)}::DOUBLE"
+    counted = f"FROM {trials.rows} WHERE valid AND {value} > 0 AND isfinite({value})"
     answer = run_query(
         trials.db,
         f"SELECT trial, run, replicate, position, block, coalesce(host, ''), {value}{chosen} "
-        f"FROM {trials.rows} WHERE valid AND {value} > 0 AND isfinite({value}) ORDER BY run, position",
+        f"{counted} ORDER BY run, position",
     )
     rows = [_row(row) for row in answer.rows]
-    varied = [i for i in range(len(factors)) if len({row.levels[i] for row in rows} - {None}) > 1]
+    ordered = _levels(trials.db, [one.name for one in factors], counted)
+    varied = [i for i, levels in enumerate(ordered) if len(levels) > 1]
     kept = tuple(_with(row, tuple(row.levels[i] for i in varied)) for row in rows)
-    return Design(name, unit, tuple(factors[i] for i in varied), kept, whole_plots(kept))
+    levels = tuple(ordered[i] for i in varied)
+    return Design(name, unit, tuple(factors[i] for i in varied), levels, kept, whole_plots(kept))
+
+
+def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...]]:
+    """The levels of each factor that trials have, in order."""
+    columns = [quoted(name) for name in factors]
+    lists = ", ".join(f"list(DISTINCT {one} ORDER BY {one}) FILTER ({one} IS NOT NULL)" for one in columns)
+    found = run_query(db, f"SELECT {lists} {rows}").rows[0] if columns else ()
+    return [tuple(cells(levels)) if isinstance(levels, list) else () for levels in found]
 
 
 def _row(found: tuple[object, ...]) -> Row:

@@ -2,17 +2,19 @@
 
 In: factors and metrics in the order in which runs bring them. Out: one list of columns with names that SQL can tell
 apart. Rules: names differ without regard to case, as DuckDB compares them; what every trial has keeps its name, then
-metrics, then factors, which fall back to their full path; a type is only ever widened, so every value fits.
+metrics, then factors, which fall back to their full path; a type is only ever widened, so every value fits. Words
+whose levels are all declared sort as they are declared (an ENUM of DuckDB, which is compared with texts as a text is).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from zlang import metrics
 from zlang.plan.plan import Factor, Scalar
+from zlang.store.store import literal
 
 _LARGEST = 2**63
 
@@ -69,6 +71,7 @@ _FACTOR_SQL = {
     "number": "DOUBLE",
     "bool": "BOOLEAN",
 }
+_WORD = "VARCHAR"
 _FACTOR_UNIT = {"size": "bytes", "duration": "s", "rate": "bytes/s", "iops": "1/s", "share": "%"}
 
 
@@ -80,7 +83,13 @@ class _Open:
     name: str
     path: str
     type: str
-    sql: str | None
+    sql: str
+    levels: tuple[str, ...] | None
+
+    @property
+    def final(self) -> str:
+        """The type in SQL once all runs are read."""
+        return f"ENUM({', '.join(map(literal, self.levels))})" if self.sql == _WORD and self.levels else self.sql
 
 
 class Columns:
@@ -90,17 +99,18 @@ class Columns:
         self._factors: dict[str, _Open] = {}
         self._metrics: dict[str, str] = {}
 
-    def factor(self, factor: Factor) -> _Open:
+    def factor(self, one: BroughtFactor) -> _Open:
         """Take notice of a factor; a later run's name for it wins, and its type is widened to hold both."""
-        sql = _FACTOR_SQL.get(factor.type, "VARCHAR")
-        known = self._factors.get(factor.path)
+        known = self._factors.get(one.path)
         if known is None:
-            known = _Open(f"f{len(self._factors)}", factor.name, factor.path, factor.type, sql)
-            self._factors[factor.path] = known
+            known = _Open(f"f{len(self._factors)}", one.name, one.path, one.type, one.sql, one.levels)
+            self._factors[one.path] = known
             return known
-        known.name = factor.name
-        if known.type != factor.type:
-            known.type, known.sql = "mixed", widened(known.sql, sql)
+        known.name = one.name
+        known.levels = merged(known.levels, one.levels)
+        known.sql = widened(known.sql, one.sql)
+        if known.type != one.type:
+            known.type, known.levels = "mixed", None
         return known
 
     def metric(self, name: str) -> str:
@@ -116,9 +126,8 @@ class Columns:
 
     def told(self, brought: Brought) -> None:
         """Take notice of what a run brought that is not read again."""
-        for path, name, type_, sql in brought.factors:
-            known = self.factor(Factor(name, path, type_, (), 0))
-            known.sql = widened(known.sql, sql)
+        for one in brought.factors:
+            self.factor(one)
         for metric in brought.metrics:
             self.metric(metric)
 
@@ -138,15 +147,29 @@ class Columns:
     def _factor(self, taken: set[str], known: _Open) -> Column:
         path = metrics.column(known.path)
         name = _free(taken, metrics.column(known.name), path, f"factor_{path}")
-        sql = known.sql or "VARCHAR"
-        return Column(name, Role.FACTOR, known.code, sql, known.type, _FACTOR_UNIT.get(known.type, ""), "", known.path)
+        unit = _FACTOR_UNIT.get(known.type, "")
+        return Column(name, Role.FACTOR, known.code, known.final, known.type, unit, "", known.path)
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtFactor:
+    """What one run says of a factor: `sql` is the narrowest type of its values.
+
+    `levels` are words in the order in which the program has them; None where there are others too.
+    """
+
+    path: str
+    name: str
+    type: str
+    sql: str
+    levels: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What one run brings to the columns: path, name, type and narrowest type in SQL of each factor; its metrics."""
+    """What one run brings to the columns."""
 
-    factors: tuple[tuple[str, str, str, str], ...]
+    factors: tuple[BroughtFactor, ...]
     metrics: tuple[str, ...]
 
 
@@ -156,15 +179,16 @@ class OfRun:
     def __init__(self, columns: Columns, factors: Iterable[Factor]) -> None:
         self._columns = columns
         self._by_key: dict[str, _Open] = {}
-        self._brought: dict[str, tuple[str, str, str, str]] = {}
+        self._brought: dict[str, BroughtFactor] = {}
         self._metrics: dict[str, str] = {}
         for factor in factors:
             self._by_key[factor.path] = self._by_key[factor.name] = self._factor(factor)
 
     def _factor(self, factor: Factor) -> _Open:
-        sql = _FACTOR_SQL.get(factor.type, "VARCHAR")
-        self._brought[factor.path] = (factor.path, factor.name, factor.type, sql)
-        return self._columns.factor(factor)
+        sql = _FACTOR_SQL.get(factor.type, _WORD)
+        brought = BroughtFactor(factor.path, factor.name, factor.type, sql, words(factor.levels))
+        self._brought[factor.path] = brought
+        return self._columns.factor(brought)
 
     def metric(self, name: str) -> str:
         """The code of a metric."""
@@ -182,11 +206,14 @@ class OfRun:
             if value is None:
                 continue
             needed = _sql_of(value)
-            path, name, type_, sql = self._brought[known.path]
-            if needed != sql:
-                self._brought[path] = (path, name, type_, widened(sql, needed))
+            one = self._brought[known.path]
+            if needed != one.sql:
+                self._brought[known.path] = one = replace(one, sql=widened(one.sql, needed))
             if needed != known.sql:
                 known.sql = widened(known.sql, needed)
+            if one.levels is not None and value not in one.levels:
+                self._brought[known.path] = replace(one, levels=None)
+                known.levels = None
             # Integers beyond 64 bits are more than the writer of JSON takes.
             yield known.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
 
@@ -196,11 +223,36 @@ class OfRun:
         return Brought(tuple(self._brought.values()), tuple(self._metrics))
 
 
-def widened(one: str | None, other: str) -> str:
+def words(levels: Sequence[Scalar]) -> tuple[str, ...] | None:
+    """The levels, where all are words that a type of SQL can be made of."""
+    known = [level for level in levels if level is not None]
+    plain = dict.fromkeys(level for level in known if isinstance(level, str) and "\0" not in level)
+    return tuple(plain) if known and all(level in plain for level in known) else None
+
+
+def merged(before: tuple[str, ...] | None, now: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The levels of two runs: in the order of the later one, and what only the earlier one has behind what it followed.
+
+    None where one of them has other values.
+    """
+    if before is None or now is None:
+        return None
+    order = list(now)
+    place = 0
+    for level in before:
+        if level in now:
+            place = order.index(level) + 1
+        else:
+            order.insert(place, level)
+            place += 1
+    return tuple(order)
+
+
+def widened(one: str, other: str) -> str:
     """The narrowest of the four types of a factor that holds the values of both."""
-    if one is None or one == other:
-        return other
-    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else "VARCHAR"
+    if one == other:
+        return one
+    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else _WORD
 
 
 def _sql_of(value: str | float | bool) -> str:
@@ -208,7 +260,7 @@ def _sql_of(value: str | float | bool) -> str:
         return "BOOLEAN"
     if isinstance(value, int):
         return "BIGINT" if -_LARGEST <= value < _LARGEST else "DOUBLE"
-    return "DOUBLE" if isinstance(value, float) else "VARCHAR"
+    return "DOUBLE" if isinstance(value, float) else _WORD
 
 
 def _free(taken: set[str], *candidates: str) -> str:

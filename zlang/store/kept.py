@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from zlang.errors import RunError
 from zlang.store import store
-from zlang.store.columns import Brought, Column, Role
+from zlang.store.columns import Brought, BroughtFactor, Column, Role
 from zlang.store.folders import Source
 from zlang.store.store import literal, quoted
 
@@ -85,9 +85,14 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
     for run, known, experiment, text, last, done, valid, problems in rows:
         if marks.get(run) == known:
             told = orjson.loads(text)
-            brought = Brought(tuple(tuple(one) for one in told["factors"]), tuple(told["metrics"]))
+            brought = Brought(tuple(map(_factor, told["factors"])), tuple(told["metrics"]))
             found[str(run)] = Kept(experiment, brought, float(last), done, valid, problems)
     return found
+
+
+def _factor(told: dict[str, Any]) -> BroughtFactor:
+    levels = told.pop("levels")
+    return BroughtFactor(**told, levels=None if levels is None else tuple(levels))
 
 
 class Before:
