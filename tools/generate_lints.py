@@ -1,6 +1,7 @@
 """Writes docs/lints from the rules: a page for each, and a list of all.
 
-In: the pages of `zlang/lint/rules`, as `zlang explain` shows them. Out: `docs/lints/ID.md` and `docs/lints/README.md`.
+In: the pages of the rules and of what is excluded, as `zlang explain` shows them. Out:
+`docs/lints/ID.md` and `docs/lints/README.md`.
 
     python tools/generate_lints.py            write them
     python tools/generate_lints.py --check    exit with 1 and a diff if they are not what would be written
@@ -17,8 +18,9 @@ sys.path.insert(0, str(ROOT))
 
 from tools.generated import write_or_check_all  # noqa: E402 - found only by the line above
 from zlang.cli import explaining  # noqa: E402
-from zlang.diagnostics import Lint  # noqa: E402
-from zlang.lint.rules import RULES  # noqa: E402
+from zlang.diagnostics import Lint, Severity  # noqa: E402
+from zlang.lint.rules import EXCLUDED, RULES  # noqa: E402
+from zlang.lint.rules.excluded import Excluded  # noqa: E402
 
 FOLDER = ROOT / "docs/lints"
 GENERATED = "<!-- Generated from zlang/lint/rules by tools/generate_lints.py: do not edit. -->\n"
@@ -26,26 +28,37 @@ GENERATED = "<!-- Generated from zlang/lint/rules by tools/generate_lints.py: do
 
 def pages() -> dict[str, str]:
     """The text of every page by its name."""
-    lints = [rule.lint for rule in RULES]
+    lints = sorted([*(rule.lint for rule in RULES), *EXCLUDED], key=lambda lint: lint.id)
     return {f"{lint.id}.md": "\n".join(_page(lint)) for lint in lints} | {"README.md": "\n".join(_index(lints))}
 
 
-def _index(lints: list[Lint]) -> Iterator[str]:
+def _index(lints: list[Lint | Excluded]) -> Iterator[str]:
     yield GENERATED
     yield "# Pitfalls that are found before anything runs\n"
     yield "`zlang check` finds them, and `zlang explain NAME` prints what stands here. How to allow one where"
-    yield "it is meant: [language.md](../language.md#pitfalls).\n"
+    yield "it is meant: [language.md](../language.md#pitfalls). Those that are excluded no program can have: they are"
+    yield "errors of the language, or something that every plan does.\n"
     yield "| | name | | |\n|---|---|---|---|"
     for lint in lints:
-        yield f"| [{lint.id}]({lint.id}.md) | `{lint.name}` | {lint.severity.value} | {explaining.page(lint).title} |"
+        yield f"| [{lint.id}]({lint.id}.md) | `{lint.name}` | {_weight(lint)} | {explaining.page(lint).title} |"
     yield ""
 
 
-def _page(lint: Lint) -> Iterator[str]:
+def _weight(lint: Lint | Excluded) -> str:
+    return lint.severity.value if isinstance(lint, Lint) else "excluded"
+
+
+def _page(lint: Lint | Excluded) -> Iterator[str]:
     page = explaining.page(lint)
+    article = "" if isinstance(lint, Excluded) else "an " if lint.severity is Severity.ERROR else "a "
     yield GENERATED
     yield f"# {lint.id}: {page.title}\n"
-    yield f"`{lint.name}`, {'an' if lint.severity.value[0] == 'e' else 'a'} {lint.severity.value}.\n\n{page.prose}\n"
+    yield f"`{lint.name}`, {article}{_weight(lint)}.\n\n{page.prose}\n"
+    if page.planned:
+        yield f"```zexp\n{page.right}```\n"
+        yield f"`{page.command}` has, among other things:\n"
+        yield f"```text\n{page.planned}```\n"
+        return
     yield f"```zexp wrong\n{page.wrong}```\n"
     yield f"`{page.command}` says:\n"
     yield f"```text\n{explaining.message(page, colour=False).rstrip()}\n```\n"

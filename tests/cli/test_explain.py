@@ -13,8 +13,16 @@ from _pytest.capture import CaptureFixture
 from zlang.cli import explaining
 from zlang.cli.app import guarded
 from zlang.diagnostics import Code, Diagnostic, Lint, Severity
+from zlang.lint.rules import EXCLUDED
+from zlang.lint.rules.excluded import Excluded
 
 CODES = pytest.mark.parametrize("code", explaining.every(), ids=lambda code: code.id)
+FOUND = pytest.mark.parametrize(
+    "code", [code for code in explaining.every() if explaining.page(code).wrong], ids=lambda code: code.id
+)
+PLANNED = pytest.mark.parametrize(
+    "code", [code for code in explaining.every() if explaining.page(code).planned], ids=lambda code: code.id
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,38 +39,58 @@ def found(
 
 
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
-    assert {path.stem for path in explaining.PAGES.iterdir()} == {code.id for code in Code}
+    assert {path.stem for path in explaining.PAGES.iterdir()} == {code.id for code in (*Code, *EXCLUDED)}
 
 
-@CODES
-def test_the_wrong_program_has_this_finding_and_no_other(code: Code | Lint) -> None:
+@FOUND
+def test_the_wrong_program_has_this_finding_and_no_other(code: explaining.Explained) -> None:
     page = explaining.page(code)
     codes = [finding.code.id for finding in explaining.findings(page, explaining.wrong_program(page))]
-    assert code.id in codes
-    assert set(codes) == {code.id, page.also or code.id}
-    assert isinstance(code, Lint) or codes[0] == (page.also or code.id)
+    assert page.by in codes
+    assert set(codes) == {page.by, page.also or page.by}
+    assert isinstance(code, Lint) or codes[0] == (page.also or page.by)
+
+
+def test_every_pitfall_is_found_or_shown_to_be_excluded() -> None:
+    pages = [explaining.page(code) for code in explaining.every()]
+    assert [page.code.id for page in pages if bool(page.wrong) == bool(page.planned)] == []
+    assert [
+        page.code.id
+        for page in pages
+        if isinstance(page.code, Excluded) == (page.by == page.code.id and not page.planned)
+    ] == []
+
+
+@PLANNED
+def test_the_plan_has_what_excludes_it(code: explaining.Explained, tmp_path: Path, capsys: CaptureFixture[str]) -> None:
+    page = explaining.page(code)
+    program = tmp_path / explaining.PROGRAM
+    program.write_text(page.right, "utf-8")
+    assert guarded(["plan", "--steps", str(program)]) == 0
+    lines = iter(capsys.readouterr().out.splitlines())
+    assert [wanted for wanted in page.planned.splitlines() if wanted not in lines] == []
 
 
 @CODES
-def test_the_mended_program_is_clean(code: Code | Lint) -> None:
+def test_the_mended_program_is_clean(code: explaining.Explained) -> None:
     page = explaining.page(code)
     assert [f"{finding.code.id} {finding.message}" for finding in explaining.findings(page, page.right)] == []
 
 
-@CODES
+@FOUND
 def test_the_command_prints_the_message(
-    code: Code | Lint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
+    code: explaining.Explained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
 ) -> None:
     page = explaining.page(code)
     (tmp_path / explaining.PROGRAM).write_text(explaining.wrong_program(page), "utf-8")
     monkeypatch.chdir(tmp_path)
     exit_code = guarded(shlex.split(page.command)[1:])
     assert explaining.message(page, colour=False).rstrip() in capsys.readouterr().err
-    assert exit_code == (1 if code.severity is Severity.ERROR else 0)
+    assert exit_code == (1 if isinstance(code, Excluded) or code.severity is Severity.ERROR else 0)
 
 
 @CODES
-def test_a_page_fits_on_the_screen(code: Code | Lint, capsys: CaptureFixture[str]) -> None:
+def test_a_page_fits_on_the_screen(code: explaining.Explained, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", code.id.lower()]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"{code.id}: ")

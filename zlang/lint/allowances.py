@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from zlang.check.program import Program
 from zlang.diagnostics import Code, Diagnostic
 from zlang.lint.levels import LINTS
+from zlang.lint.rules import EXCLUDED
 from zlang.record import Record
 from zlang.source import Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
+_EXCLUDED = {word for one in EXCLUDED for word in (one.id, one.name)}
 _FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(?:#.*)?$")
 
 
@@ -51,6 +53,8 @@ def apply(
         lint = LINTS.get(allowance.name)
         if lint is None:
             hint = did_you_mean(allowance.name, LINTS) or "`zlang explain` lists the rules"
+            if allowance.name in _EXCLUDED:
+                hint = f"no program can have it: `zlang explain {allowance.name}`"
             wrong.append(Code.UNKNOWN_RULE.at(allowance.said, name=allowance.name, hint=hint))
             continue
         if not allowance.reason:

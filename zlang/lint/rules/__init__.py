@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from zlang.lint.rule import Rule
 from zlang.lint.rules import blocks, caches, data, load, settings, timing, tools
+from zlang.lint.rules.excluded import EXCLUDED
+
+__all__ = ["EXCLUDED", "RULES"]
 
 RULES: tuple[Rule, ...] = tuple(
     sorted(
