@@ -329,17 +329,26 @@ def _new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Fol
 
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
-        for name, text in planned.plan.header.sources.items():
-            (folder.sources / Path(name).name).write_text(text, "utf-8")
-        if planned.schedule.part is not None or len(planned.schedule.hosts) == 1:
-            with folder.script.open("w", encoding="utf-8") as file:
-                file.writelines(emit(planned, "sh"))
+        _fill(folder, planned)
+        if armed and armed.names:
+            arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
+        folder.write_plan(planned.plan)
     except OSError as error:
+        discard(folder)
         raise RunError(f"cannot write {folder.path}: {error.strerror}", "give another directory with --runs") from None
-    if armed and armed.names:
-        arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
-    folder.write_plan(planned.plan)
+    except BaseException:  # a point that cannot be planned, or Ctrl-C: there is no run yet
+        discard(folder)
+        raise
     return folder
+
+
+def _fill(folder: Folder, planned: Planned) -> None:
+    """Write what goes with the plan: the program's text, and the script where one machine carries all of it out."""
+    for name, text in planned.plan.header.sources.items():
+        (folder.sources / Path(name).name).write_text(text, "utf-8")
+    if planned.schedule.part is not None or len(planned.schedule.hosts) == 1:
+        with folder.script.open("w", encoding="utf-8") as file:
+            file.writelines(emit(planned, "sh"))
 
 
 def arm_again(folder: Folder, said: Armed, line: str) -> None:

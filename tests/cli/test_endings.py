@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from command_line import COMMAND, REPOSITORY, Zlang
 
 from zlang import pipeline
 from zlang.cli.app import guarded
+from zlang.plan.plan import Plan
 
 WRONG = "experiment e { run = nothing }\n"
+SHORT = 'dir here { path = "." }\nshell says { command = "true" }\nexperiment e { on = here  run = says }\n'
 LARGE = """
 import fio
 dir here { path = "." }
@@ -75,7 +78,7 @@ def test_colours_can_be_refused(zlang: Zlang, variable: str) -> None:
 
 
 def test_a_run_asks_on_a_terminal(zlang: Zlang) -> None:
-    zlang.program('dir here { path = "." }\nshell says { command = "true" }\nexperiment e { on = here  run = says }\n')
+    zlang.program(SHORT)
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(zlang.at)
@@ -113,6 +116,21 @@ def test_ctrl_c(zlang: Zlang, number: signal.Signals, code: int) -> None:
     _, err = process.communicate(timeout=30)
     assert process.returncode == code
     assert b"Traceback" not in err
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_a_run_that_cannot_be_planned_to_the_end_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def dump(plan: Plan) -> Iterator[bytes]:
+        yield b"{}"
+        raise error
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zlang.plan.wire.dump", dump)
+    Path("program.zexp").write_text(SHORT)
+    assert guarded(["run", "program.zexp", "--yes"]) != 0
+    assert list(tmp_path.glob("runs/*")) == []
 
 
 def test_a_full_standard_output(zlang: Zlang) -> None:

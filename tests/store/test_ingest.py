@@ -16,7 +16,7 @@ from run_folders import MakeRun, RunBuilder, factor
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Reader, Setup, Step
-from zlang.run.events import Begin, Commit, Fail, Session
+from zlang.run.events import Begin, Commit, Fail, Interrupt, Recorded, Session, Start
 from zlang.store.ingest import ingest
 from zlang.store.query import Result, run_query
 from zlang.store.staging import Staging
@@ -113,6 +113,32 @@ def test_of_several_attempts_the_last_committed_one_counts(make_run: MakeRun, ru
     assert ask(db, "select read_iops, valid from all_trials") == [(2.0, True)]
     counted = ask(db, "select \"out\", counted from steps where step = 'measure' order by position")
     assert counted == [(f"trials/p0/1/a{n}", n == 3) for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("later", "why"),
+    [
+        ([], "not ended: it was killed, or is still going on"),
+        ([Interrupt(2e9)], "interrupted: it was begun and did not come to an end"),
+        ([Session(2e9, "r", "boot")], "interrupted: it was begun and did not come to an end"),
+        ([Session(2e9, "r", "boot"), Commit(2e9, "p1", 1, "trials/p1/1/a1")], ""),
+        ([Fail(2e9, "p1", 1, "trials/p1/1/a1", "measure")], "measure: out of space"),
+    ],
+)
+def test_a_trial_that_was_begun_is_a_row(
+    make_run: MakeRun, runs: Path, db: Path, later: list[Recorded], why: str
+) -> None:
+    run = make_run(finished=False)
+    run.measured("p0", 1, {"bs": 4096, "iodepth": 1}, printed(read_iops=1.0))
+    trial = run.trial("p1", 1, {"bs": 8192, "iodepth": 1})
+    out = f"{trial.place}/a1"
+    run.write(f"{out}/cold.out", "0\n")
+    run.write(f"{out}/measure.out", printed(read_iops=2.0))
+    run.write(f"{out}/measure.err", "out of space\n")
+    run.events += [Begin(run.tick(), "p1", 1, trial.number, out), Start(run.tick(), "measure", out), *later]
+    run.done()
+    ingest(runs, db)
+    assert ask(db, "select bs, valid, why_not from all_trials order by bs") == [(4096, True, ""), (8192, not why, why)]
 
 
 def test_a_trial_is_failed_by_the_setup_it_needs(make_run: MakeRun, runs: Path, db: Path) -> None:

@@ -225,7 +225,9 @@ class _Run:
             "elapsed": window[1] - window[0] if window else None,
         }
         row.update(self.columns.staged(trial.factors))
-        if attempt.failed is not None:
+        if attempt.unended:
+            self._why_not(row, attempt.unended)
+        elif attempt.failed is not None:
             self._why_not(row, self._failure(*attempt.failed))
         else:
             self._judged(row, trial, attempt, window)

@@ -1,13 +1,14 @@
 """What a journal says happened: which attempt of each trial counts, and when every command ran.
 
 In: the events of one journal in order. Out: `Outcomes`. Rule: of several attempts of one trial and replicate the last
-one that was committed counts, and one that failed only where none was committed; the others are kept as steps.
+one that was committed counts, one that failed only where none was committed, and one that was cut off or goes on only
+where none came to an end; the others are kept as steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from zlang.run.events import (
@@ -25,16 +26,23 @@ from zlang.run.events import (
     Unmade,
 )
 
+_INTERRUPTED = "interrupted: it was begun and did not come to an end"
+_NOT_ENDED = "not ended: it was killed, or is still going on"
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt of a trial that came to an end; `failed` names the step that failed and where it left its output."""
+    """One attempt of a trial; `failed` names the step that failed and where it left its output.
+
+    `unended` says why it has not come to an end.
+    """
 
     trial: str
     replicate: int
     out: str
     began: float
-    failed: tuple[str, str] | None
+    failed: tuple[str, str] | None = None
+    unended: str = ""
 
 
 @dataclass(slots=True)
@@ -82,6 +90,7 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
     """Go through a journal once."""
     found = Outcomes()
     began: dict[str | tuple[str, int], float] = {}
+    open_: dict[tuple[str, int], Attempt] = {}
     count = 0
     for event in events:
         found.first = event.t if found.first is None else found.first
@@ -91,25 +100,38 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
                 found.run = found.run or run
                 found.sessions += 1
                 found.last_session = max(found.last_session, t)
+                _cut_off(open_)
             case Begin(t=t, trial=trial, replicate=replicate, out=out):
                 began[out] = began[trial, replicate] = t
+                open_[trial, replicate] = Attempt(trial, replicate, out, t, unended=_NOT_ENDED)
             case Start(t=t, step=step, out=out):
                 count += 1
                 found.steps.setdefault(out, []).append(StepTime(count, step, out, t))
             case End():
                 _end(found, event)
             case Commit(t=t, trial=trial, replicate=replicate, out=out):
-                found.attempts[trial, replicate] = Attempt(trial, replicate, out, began.get(out, t), None)
+                found.attempts[trial, replicate] = Attempt(trial, replicate, out, began.get(out, t))
+                open_.pop((trial, replicate), None)
             case Fail(trial=trial, replicate=replicate):
+                open_.pop((trial, replicate), None)
                 before = found.attempts.get((trial, replicate))
                 if before is None or before.failed is not None:
                     found.attempts[trial, replicate] = _failed(event, began)
-            case Made() | Altered() | Unmade() | Finish() | Interrupt():
+            case Interrupt():
+                _cut_off(open_)
+            case Made() | Altered() | Unmade() | Finish():
                 pass
             case _:
                 assert_never(event)
         found.finished = isinstance(event, Finish)
+    found.attempts = open_ | found.attempts
     return found
+
+
+def _cut_off(attempts: dict[tuple[str, int], Attempt]) -> None:
+    """What was going on then has been interrupted."""
+    for key, one in attempts.items():
+        attempts[key] = replace(one, unended=_INTERRUPTED)
 
 
 def _failed(event: Fail, began: Mapping[str | tuple[str, int], float]) -> Attempt:
