@@ -44,30 +44,55 @@ def test_what_is_wrong_with_a_question(built: Path, sql: str, message: str, hint
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "copy trials to '{dir}/out.csv'",
-        "from read_text('/etc/passwd')",
-        "from '/etc/passwd.csv'",
-        "attach '{dir}/other.db'",
-        "export database '{dir}/out'",
-        "insert into quickstart.all_trials (bs) values (1)",
-        "update runs set title = 'x'",
-        "drop table quickstart.all_trials",
-        "create table main.t (a integer)",
-        "set enable_external_access = true",
-        "set lock_configuration = false",
-        "install httpfs",
-        "load httpfs",
-        "set threads = 1",
-        "select 1; drop view trials",
-    ],
-)
-def test_a_question_changes_nothing(built: Path, sql: str) -> None:
+LOCKED = {
+    "reading files": """
+        from read_csv('/etc/passwd'); from sniff_csv('/etc/passwd'); from read_text('/etc/passwd');
+        from read_blob('/etc/passwd');
+        from read_json('/etc/passwd'); from read_parquet('/etc/passwd'); from parquet_metadata('/etc/passwd');
+        from glob('/etc/*');
+        from '/etc/passwd.csv'; copy quickstart.all_trials from '/etc/passwd'; from read_ndjson_objects('/etc/passwd');
+        import database '{dir}'; from read_duckdb('{dir}/other.db', table_name = 'secret')
+    """,
+    "writing files": """
+        copy trials to '{dir}/x.csv'; copy trials to '{dir}/x' (format parquet); copy (select 1) to '/dev/stdout';
+        export database '{dir}/out'; pragma profiling_output = '{dir}/x'; set profiling_output = '{dir}/x';
+        call enable_logging(storage = 'file', storage_path = '{dir}'); from system.main."Enable_Logging"();
+        call enable_profiling(save_location = '{dir}/x.txt'); create persistent secret s (type s3)
+    """,
+    "opening databases": "attach '{dir}/other.db'; attach '{dir}/new.db' as n; detach zlang_results",
+    "the network": """
+        from 'https://127.0.0.1/x.csv'; from 's3://bucket/x.parquet'; install httpfs; force install httpfs; load httpfs;
+        install spatial from community; load '{dir}/x.duckdb_extension'; update extensions; from duckdb_extensions()
+    """,
+    "the environment": "select getenv('HOME'); from duckdb_secrets()",
+    "changing results": """
+        insert into quickstart.all_trials (bs) values (1); update runs set title = 'x'; delete from runs; truncate runs;
+        drop table quickstart.all_trials; create table main.t (a integer);
+        create or replace table runs as select 1 as a;
+        alter table runs add column a integer; create view main.v as select 1; drop macro latency_percentile;
+        create schema s;
+        comment on table runs is 'x'; create index i on runs (run)
+    """,
+    "the lock itself": """
+        set enable_external_access = true; reset enable_external_access; set lock_configuration = false;
+        reset lock_configuration;
+        pragma lock_configuration = false; set allowed_directories = ['/']; set allowed_paths = ['/etc/passwd'];
+        set access_mode = 'read_write'; set threads = 1; set memory_limit = '1TB'; set temp_directory = '{dir}/x';
+        set autoinstall_known_extensions = true; set allow_unsigned_extensions = true; set secret_directory = '{dir}';
+        set file_search_path = '/etc'; set home_directory = '/etc'; set logging_level = 'trace'
+    """,
+}
+
+
+@pytest.mark.parametrize("what", LOCKED)
+def test_a_question_reaches_nothing_but_the_results(built: Path, what: str) -> None:
+    with duckdb.connect(str(built.with_name("other.db"))) as connection:
+        connection.execute("create table secret as select 42 as a")
     before, names = built.read_bytes(), sorted(built.parent.iterdir())
-    with pytest.raises(RunError):
-        run_query(built, sql.format(dir=built.parent))
+    for statement in LOCKED[what].format(dir=built.parent).split(";"):
+        for sql in (statement, f"select 1; {statement}"):
+            with pytest.raises(RunError):
+                pytest.fail(f"{sql}: {run_query(built, sql)}")
     assert built.read_bytes() == before
     assert sorted(built.parent.iterdir()) == names
 

@@ -46,6 +46,9 @@ _UNKNOWN_TABLE = (
     re.compile(r'(?:Table|View) with name "?(?P<name>[^"\s]*)"? does not exist'),
 )
 _UNKNOWN_SCHEMA = (re.compile(r'schema "(?P<name>[^"]*)" does not exist'),)
+_ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECASE)
+"""Functions that write files: where those are locked, DuckDB 1.5 ends by `abort` instead of refusing them."""
+_ONLY_READS = "a query can only read the results; --write and --unsafe let it do more"
 _UNKNOWN_FUNCTION = re.compile(r"(?:Scalar|Aggregate|Table|Macro)? ?Function with name (?P<name>\S+) does not exist")
 
 
@@ -64,13 +67,16 @@ class Named:
 class Session:
     """A database that is open for questions."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, access: store.Access = store.LOCKED) -> None:
         self._connection = connection
+        self._access = access
 
     def ask(self, sql: str, parameters: Parameters = ()) -> Result:
         """The answer to one question (of several statements, to the last); Ctrl-C ends it. Raises RunError."""
         import duckdb
 
+        if not self._access.unsafe and (found := _ENDS_THE_PROCESS.search(sql)):
+            raise RunError(f"{found[0].lower()} writes files", _ONLY_READS)
         answers: list[Result | duckdb.Error | None] = []
         # A query that a signal ends in the thread that waits for it can leave DuckDB 1.5 hanging at the next one.
         thread = threading.Thread(target=lambda: answers.append(self._answer(sql, parameters)), daemon=True)
@@ -126,7 +132,7 @@ class Session:
 def session(db: Path, access: store.Access = store.LOCKED) -> Iterator[Session]:
     """A database open for several questions. Raises RunError."""
     with store.reading(db, access) as connection:
-        yield Session(connection)
+        yield Session(connection, access)
 
 
 def run_query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
@@ -179,7 +185,7 @@ def _hint(connection: duckdb.DuckDBPyConnection, message: str) -> str:
     if "pytz" in message:
         return "times with a time zone cannot be shown: write ::TIMESTAMP behind it"
     if "disabled by configuration" in message or "locked" in message or "read-only" in message:
-        return "a query can only read the results; --write and --unsafe let it do more"
+        return _ONLY_READS
     return ""
 
 
