@@ -28,7 +28,8 @@ from zlang.suggest import did_you_mean
 if TYPE_CHECKING:
     from zlang.lint.levels import Levels
     from zlang.plan.build import Schedule
-    from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup
+    from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup, Trial
+    from zlang.plan.survey import Reconfigurations
     from zlang.report.answers import Drawn, Judged
     from zlang.report.checks import Doubt
     from zlang.report.compare import Comparison
@@ -219,6 +220,36 @@ def makes(checked: Checked, planned: Planned) -> list[Setup]:
     from zlang.plan import build
 
     return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
+
+
+def reconfigurations(checked: Checked, planned: Planned) -> dict[str, Reconfigurations]:
+    """What is made and set between the trials: in the planned order first, then in those to compare it with."""
+    from zlang.plan import survey
+    from zlang.plan.build import Builder
+    from zlang.plan.order import Order
+
+    schedule = planned.schedule
+    found: dict[str, Reconfigurations] = {}
+    for how in dict.fromkeys((schedule.order, Order.AS_WRITTEN, Order.RANDOM)):
+        other = schedule if how is schedule.order else schedule.ordered(how)
+        builder = Builder(checked.program, planned.experiment, other)
+        found[how] = survey.reconfigurations(survey.stops(builder, other))
+    return found
+
+
+def trial(checked: Checked, planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
+    """The trial of a number, and the setups that it needs, parents first. Raises ProgramError."""
+    from zlang.plan.build import Builder
+
+    slot = next(slot for slot in planned.schedule.slots() if slot.number == number)
+    return Builder(checked.program, planned.experiment, planned.schedule).trial(slot)
+
+
+def page(pieces: Iterator[str]) -> bool:
+    """Show text in the user's pager; whether there is one."""
+    from zlang.run import pager
+
+    return pager.page(pieces)
 
 
 def require_one_host(planned: Planned) -> None:

@@ -12,7 +12,7 @@ from emit_plans import full_plan, write
 from zlang.emit.registry import EMITTERS
 
 GOLDEN = Path(__file__).parent / "golden"
-SUFFIXES = {"sh": "sh", "json": "jsonl", "markdown": "md"}
+SUFFIXES = {"sh": "sh", "json": "jsonl", "markdown": "md", "dot": "dot", "mermaid": "mmd"}
 
 
 @pytest.mark.parametrize("name", EMITTERS)

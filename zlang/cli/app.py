@@ -146,12 +146,15 @@ def plan(
     experiment: Which = None,
     trials: Annotated[bool, typer.Option("--trials", help="list every trial, in order")] = False,
     steps: Annotated[bool, typer.Option("--steps", help="print every command, in order, with why it is there")] = False,
+    trial: Annotated[
+        int | None, typer.Option("--trial", metavar="N", help="show the trial of this number in full")
+    ] = None,
     emit: Annotated[
         str | None,
         typer.Option(
             "--emit",
             metavar="FORMAT",
-            help="write the plan as sh, json, markdown, or as the job files of the workload's own tool",
+            help="write the plan as sh, json, markdown, dot, mermaid, or as the job files of the workload's own tool",
         ),
     ] = None,
     out: Annotated[
@@ -177,6 +180,7 @@ def plan(
             order,
             trials=trials,
             steps=steps,
+            trial=trial,
             emit=emit,
             out=out,
             as_json=as_json,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import typer
+
 from zlang import pipeline
 from zlang.check.check import Checked
+from zlang.check.program import Axis
 from zlang.cli import checking, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import Planned
+from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, Action, Factor, Header, Setup, Step, Trial
+from zlang.plan.survey import EXACT
 from zlang.report import wording
 
 FIRST = 10
-_FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md"}
+_FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md", "dot": "plan.dot", "mermaid": "plan.mmd"}
 
 
 def plan(
@@ -32,6 +37,7 @@ def plan(
     *,
     trials: bool,
     steps: bool,
+    trial: int | None,
     emit: str | None,
     out: Path | None,
     as_json: bool,
@@ -42,14 +48,18 @@ def plan(
     checked = checking.sound(file, said)
     chosen = pipeline.choose(checked, experiment)
     planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host, order)
-    if trials and as_json:
+    if trial is not None:
+        _in_full(checked, planned, trial)
+    elif trials and as_json:
         _write(_trial_lines(planned))
     elif emit is not None or as_json:
         _emit(planned, emit or "json", out)
     elif trials:
         _write(_trial_table(planned))
     elif steps:
-        _write(_steps(planned))
+        is_read = sys.stdout.isatty() and pipeline.page(_steps(planned))
+        if not is_read:
+            _write(_steps(planned))
     else:
         _overview(checked, planned, words.program(file, settings, profile, experiment, seed, host, order))
     return 0
@@ -71,14 +81,10 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
     setups = pipeline.makes(checked, planned)
     print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
     print()
-    plots = planned.schedule.plots.count
     print("will be created, and removed again:")
-    for creates in dict.fromkeys(setup.creates for setup in setups if setup.creates):
-        print(f"  {visible(creates)}")
-    if not any(setup.creates for setup in setups):
-        print("  nothing")
-    elif plots > len(setups):
-        print(f"  … in {plots:,} states, one after another")
+    _print_tree(_creations(setups))
+    if planned.schedule.plots.count > len(setups) and planned.schedule.order.has_plots:
+        print(f"  … in {planned.schedule.plots.count:,} states, one after another")
     _guarded(header, program)
     if len(header.hosts) > 1:
         print(f"carried out on {', '.join(header.hosts)}, each its own trials: --host {header.hosts[0]}")
@@ -86,12 +92,12 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
     if asked:
         print("will be asked of you:" + "".join(f"\n  {visible(text)}" for text in asked))
     print()
-    print("factors:" if header.factors else "factors: none")
-    name_width = max((len(factor.name) for factor in header.factors), default=0)
-    for factor in header.factors:
-        print(f"  {visible(factor.name):{name_width}}  {factor.count:>5,} levels  {_levels(factor)}")
+    print("factors, and what it takes to change them:" if header.factors else "factors: none")
+    _print_factors(planned)
     replicates = f" × {header.repeat} replicates" if header.repeat > 1 else ""
-    print(f"{header.measured}{replicates} = {header.trials:,} trials, order drawn by seed {header.seed}")
+    print(f"{header.measured}{replicates} = {header.trials:,} trials")
+    print()
+    _order(checked, planned)
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
@@ -99,6 +105,76 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
     for tool, hint in missing.items():
         print(f"\nmissing here: `{tool}` ({hint})")
     print(f"\nevery command: zlang plan {program} --steps        carry it out: zlang run {program}")
+
+
+def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
+    """What is made, each thing beneath that on which it stands."""
+    found: dict[tuple[str | None, str, str], tuple[int, str]] = {}
+    depths: dict[str | None, int] = {None: -1}
+    for setup in setups:
+        depth = depths[setup.key] = depths.get(setup.parent, -1) + bool(setup.creates)
+        if setup.creates:
+            found.setdefault((setup.parent, setup.key, setup.creates), (depth, setup.creates))
+    return list(found.values()) or [(0, "nothing")]
+
+
+def _print_tree(lines: list[tuple[int, str]]) -> None:
+    for depth, text in lines:
+        print(f"  {'  ' * depth}{visible(text)}")
+
+
+_COSTS = {
+    "": "nothing",
+    "live": "a command",
+    "rewrite": "a command, and new data",
+    "create": "made anew",
+    "manual": "a person",
+}
+
+
+def _print_factors(planned: Planned) -> None:
+    """A tree: a factor that exists under one level of another stands beneath it."""
+    by_path = {factor.path: factor for factor in planned.plan.header.factors}
+    lines: list[tuple[str, Factor, str]] = []
+    seen: set[str] = set()
+
+    def walk(axes: Iterable[Axis], depth: int) -> None:
+        for axis in axes:
+            definition = planned.experiment.factors.get(axis.path)
+            if axis.path in seen or definition is None:
+                continue
+            seen.add(axis.path)
+            takes = _COSTS[definition.cost or ("create" if axis.path in planned.schedule.dear else "")]
+            for i in range(len(definition.columns)):
+                factor = by_path[definition.column_path(i)]
+                lines.append(("  " * depth + visible(factor.name), factor, takes))
+            walk((inner for branch in axis.branches or () for inner in branch), depth + 1)
+
+    walk(planned.experiment.axes, 0)
+    names, costs = (
+        max(map(len, words), default=0) for words in ([line[0] for line in lines], [line[2] for line in lines])
+    )
+    for name, factor, takes in lines:
+        print(f"  {name:{names}}  {takes:{costs}}  {factor.count:>5,} levels  {_levels(factor)}")
+
+
+def _order(checked: Checked, planned: Planned) -> None:
+    """The order of trials, its design, and what it saves."""
+    header, schedule = planned.plan.header, planned.schedule
+    print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', drawn by seed {header.seed}'}")
+    if schedule.order.has_plots:
+        plots = schedule.plots.count
+        blocks = header.repeat * (plots if schedule.order is Order.PLANNED else 1)
+        dear = f" of {', '.join(map(visible, header.whole_plot_factors))}" if header.whole_plot_factors else ""
+        print(f"  {_some(plots, 'whole plot')}{dear}; {_some(blocks, 'block')}, each shuffled anew")
+    counted = pipeline.reconfigurations(checked, planned)
+    about = "" if header.trials <= EXACT else "about "
+    for how, found in counted.items():
+        print(f"  {how:{max(map(len, counted))}}  makes {about}{found.made:,} things, changes {about}{found.altered:,}")
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
 
 
 def _guarded(header: Header, program: str) -> None:
@@ -142,6 +218,33 @@ def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]
 
 def _justified(cells: list[str], widths: list[int]) -> str:
     return "  ".join([f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]) + "\n"
+
+
+# -- one trial
+
+
+def _in_full(checked: Checked, planned: Planned, number: int) -> None:
+    """All that a trial is: its levels, its place, what it stands on, and every command."""
+    header = planned.plan.header
+    if not 1 <= number <= header.trials:
+        raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--trial")
+    trial, setups = pipeline.trial(checked, planned, number)
+    print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")
+    print(f"  block {trial.block:,}, whole plot {trial.whole_plot:,}; caches: {trial.cache}", end="")
+    print(f"; on {visible(trial.host)}" if trial.host else "")
+    print("\nlevels:" if header.factors else "")
+    width = max((len(factor.path) for factor in header.factors), default=0)
+    for factor in header.factors:
+        level = wording.level(trial.factors[factor.name], factor.type)
+        print(f"  {visible(factor.path):{width}}  {visible(level)}")
+    for setup in setups:
+        where = f" on {setup.parent}" if setup.parent else ""
+        print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, unless it stands so already")
+        _write(_step(step) for step in setup.make)
+    print("\n# the trial")
+    _write(_step(step) for step in trial.steps)
+    if trial.spoils:
+        print(f"# it writes to {', '.join(map(visible, trial.spoils))}, which is laid out again before the next trial")
 
 
 # -- lists

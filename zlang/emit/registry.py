@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from zlang.emit import json_lines, markdown, shell
+from zlang.emit import dot, json_lines, markdown, mermaid, shell
 from zlang.emit.base import Emitter
 
 EMITTERS: Mapping[str, Emitter] = {
     "sh": shell.emit,
     "json": json_lines.emit,
     "markdown": markdown.emit,
+    "dot": dot.emit,
+    "mermaid": mermaid.emit,
 }

@@ -28,10 +28,11 @@ from zlang.check.program import (
 )
 from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
-from zlang.plan.order import Order, order
+from zlang.plan.order import Order, Place, order, sampled
 from zlang.plan.plan import Action, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
 from zlang.space import faults, points
+from zlang.space.space import Space
 
 _AS_IS = "as_is"
 """What is said of caches that nothing was done about, or that were not verified."""
@@ -56,19 +57,27 @@ class Schedule:
     """Which trial is when: what an experiment's design takes of its space, by whole plots."""
 
     def __init__(
-        self, experiment: Experiment, seed: int, part: str | None = None, order: Order = Order.PLANNED
+        self,
+        experiment: Experiment,
+        seed: int,
+        part: str | None = None,
+        order: Order = Order.PLANNED,
+        like: Schedule | None = None,
     ) -> None:
         self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
-        self.space = points.of(experiment)
+        self.space: Space = like.space if like else points.of(experiment)
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
         self.dear = sorted(path for path in decisive if costs.get(path) != "live")
-        self.plots = points.measured(experiment, self.space, self.dear if order.has_plots else (), seed)
+        self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
+        self.plots = points.plots(self.space, self.taken, self.dear if order.has_plots else ())
         self._setups = Setups(seed, part)
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
         self.trials = self.plots.points * experiment.repeat
-        self.hosts = self._hosts()
-        if part is not None:
+        self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
+        if like is not None:
+            self.trials = like.trials
+        elif part is not None:
             self.trials = sum(1 for _ in self.slots())
 
     def _hosts(self) -> tuple[str, ...]:
@@ -87,13 +96,32 @@ class Schedule:
 
     def _every_slot(self) -> Iterator[Slot]:
         plots, plot, last = self.plots, 0, None
-        keys = self._states if len(self.dear) > 1 else None
-        places = order(plots.count, plots.size, self.experiment.repeat, self.seed, keys, self.order)
+        places = order(plots.count, plots.size, self.experiment.repeat, self.seed, self._keys, self.order)
         for number, place in enumerate(places, start=1):
-            point = plots.at(place.plot, place.point)
-            whole = place.plot if self.order.has_plots else tuple(map(point.get, self.dear))
-            plot, last = plot + (whole != last), whole
-            yield Slot(number, place.block, place.replicate, point, plot)
+            slot = self._slot(number, place, plot)
+            whole = place.plot if self.order.has_plots else tuple(map(slot.point.get, self.dear))
+            if whole != last:
+                plot, last = plot + 1, whole
+                slot = replace(slot, whole_plot=plot)
+            yield slot
+
+    def _slot(self, number: int, place: Place, plot: int) -> Slot:
+        return Slot(number, place.block, place.replicate, self.plots.at(place.plot, place.point), plot)
+
+    def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
+        """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
+        plots = self.plots
+        drawn = sampled(plots.count, plots.size, self.experiment.repeat, self.seed, self._keys, self.order, count)
+        for weight, before, place in drawn:
+            yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
+
+    def ordered(self, how: Order) -> Schedule:
+        """The same trials in another order."""
+        return Schedule(self.experiment, self.seed, self.part, how, self)
+
+    @property
+    def _keys(self) -> Callable[[int], tuple[Hashable, ...]] | None:
+        return self._states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -143,13 +171,13 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
 
 def plan(program: Program, schedule: Schedule, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
     """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
-    builder = _Builder(program, schedule.experiment, schedule)
+    builder = Builder(program, schedule.experiment, schedule)
     return Plan(replace(builder.header(settings), findings=findings), builder.items)
 
 
 def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:
     """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
-    builder = _Builder(program, schedule.experiment, schedule)
+    builder = Builder(program, schedule.experiment, schedule)
     experiment = schedule.experiment
     axes = [axis for expr in (experiment.on, experiment.with_, experiment.before) if expr for axis in expr.axes]
     for point in hosts.each_choice(experiment, axes):
@@ -209,7 +237,9 @@ def _called(experiment: Experiment, word: Value) -> Instance:
     return Instance(kind, word.name, word.name, {}, None, is_given=False, digest=values.template_digest(kind))
 
 
-class _Builder:
+class Builder:
+    """Makes the items of a plan."""
+
     def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
         self.program, self.experiment, self.schedule = program, experiment, schedule
         self.here = schedule.part
@@ -221,6 +251,7 @@ class _Builder:
         self.needs: dict[tuple[str, ...], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
+        """What holds for the whole plan."""
         experiment, schedule = self.experiment, self.schedule
         sources = {source.name: source.text for source in self.program.sources}
         kinds = self._kinds()
@@ -332,16 +363,18 @@ class _Builder:
             yield Step(name, Action.FACT, shell_text(command.text, frame), command.why, 60)
 
     def items(self) -> Iterator[Setup | Trial]:
+        """The trials in order, each setup before the first that needs it."""
         sent: set[str] = set()
         for slot in self.schedule.slots():
-            trial, setups = self._trial(slot)
+            trial, setups = self.trial(slot)
             for setup in setups:
                 if setup.signature not in sent:
                     sent.add(setup.signature)
                     yield setup
             yield trial
 
-    def _trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
+    def trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
+        """A trial, and the setups that it needs, parents first."""
         cast = _cast(self.experiment, slot.point)
         self._join(cast.workload, cast.on)
         carrier = hosts.carrier(cast.workload, cast.on)

@@ -68,13 +68,13 @@ def order(
     """
     match how:
         case Order.PLANNED:
-            runs = ((plot, replicate) for plot in _plots(plots, f"{seed}:plots", keys) for replicate in _to(repeat))
+            runs = ((plot, replicate) for plot in sequence(plots, seed, keys) for replicate in _to(repeat))
             for block, (plot, replicate) in enumerate(runs, start=1):
                 for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
                     yield Place(block, plot, replicate, point)
         case Order.BLOCKED:
             for replicate in _to(repeat):
-                for plot in _plots(plots, f"{seed}:plots:{replicate}", keys):
+                for plot in sequence(plots, seed, keys, replicate):
                     for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
                         yield Place(replicate, plot, replicate, point)
         case Order.RANDOM:
@@ -86,13 +86,63 @@ def order(
                     yield Place(1, 0, replicate, point)
 
 
+def sampled(
+    plots: int,
+    points: Callable[[int], int],
+    repeat: int,
+    seed: int,
+    keys: Keys | None,
+    how: Order,
+    count: int,
+) -> Iterator[tuple[float, Place | None, Place]]:
+    """Places with those before them, drawn from an order, and how many places of the order each stands for.
+
+    Those that enter a whole plot and those within one are drawn apart, up to `count` of each kind. It costs the same
+    for every order that is too long to be gone through.
+    """
+    source = random.Random(f"{seed}:sample")
+    sizes = [points(plot) for plot in range(plots)] if plots <= LONGEST_SORT else None
+    total = repeat * (sum(sizes) if sizes is not None else plots * points(0))
+
+    def drawn(plot: int, but: tuple[int, int] | None = None) -> Place:
+        while True:
+            point, replicate = source.randrange(points(plot)), source.randint(1, repeat)
+            if (point, replicate) != but:
+                return Place(1, plot, replicate, point)
+
+    if not how.has_plots:
+        yield 1, None, drawn(0)
+        for _ in range(min(count, total - 1)):
+            place = drawn(0)
+            if how is Order.AS_WRITTEN:
+                number = source.randrange(1, total)
+                one, place = (Place(1, 0, at % repeat + 1, at // repeat) for at in (number - 1, number))
+            else:
+                one = drawn(0, (place.point, place.replicate))
+            yield (total - 1) / min(count, total - 1), one, place
+        return
+    visits = plots * repeat if how is Order.BLOCKED else plots
+    known = list(sequence(plots, seed, keys, 1 if how is Order.BLOCKED else None)) if sizes is not None else None
+    yield 1, None, drawn(known[0] if known else 0)
+    for _ in range(min(count, visits - 1)):
+        at = source.randrange(1, visits)
+        one_plot, plot = (known[(at - 1) % plots], known[at % plots]) if known else source.sample(range(plots), 2)
+        yield (visits - 1) / min(count, visits - 1), drawn(one_plot), drawn(plot)
+    weights = [size * repeat - visits // plots for size in sizes] if sizes is not None else None
+    for _ in range(min(count, total - visits)):
+        plot = source.choices(range(plots), weights)[0] if weights else source.randrange(plots)
+        place = drawn(plot)
+        yield (total - visits) / min(count, total - visits), drawn(plot, (place.point, place.replicate)), place
+
+
+def sequence(plots: int, seed: int, keys: Keys | None, replicate: int | None = None) -> Iterator[int]:
+    """Whole plots in the order in which they are measured, or in that of a block where each is measured in each."""
+    drawn = permutation(plots, f"{seed}:plots" if replicate is None else f"{seed}:plots:{replicate}")
+    return iter(_together(drawn, keys)) if keys is not None and plots <= LONGEST_SORT else drawn
+
+
 def _to(repeat: int) -> range:
     return range(1, repeat + 1)
-
-
-def _plots(count: int, seed: str, keys: Keys | None) -> Iterator[int]:
-    drawn = permutation(count, seed)
-    return iter(_together(drawn, keys)) if keys is not None and count <= LONGEST_SORT else drawn
 
 
 def _together(plots: Iterator[int], keys: Keys) -> list[int]:

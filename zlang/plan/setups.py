@@ -78,7 +78,7 @@ class Setups:
             parent=parent.key if parent else None,
             creates=""
             if instance.is_given or not made
-            else f"{instance.kind.name} {instance.label} ({'/'.join(offered)})",
+            else f"{instance.kind.name} {instance.label} ({_where(offered)})",
             make=made,
             unmake=unmade,
             base=base[:12] if settings else None,
@@ -110,6 +110,11 @@ class Setups:
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *said)), base
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base
+
+
+def _where(offered: Sequence[str]) -> str:
+    """The place that a thing is found by: what it offers first, and a name in that if it offers one."""
+    return "/".join([*offered[:1], *(name for name in offered[1:] if "/" not in name and "/" in offered[0])][:2])
 
 
 def guards(resource: Instance, here: str | None, name: str = "guard") -> list[Step]:

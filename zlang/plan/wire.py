@@ -37,8 +37,17 @@ def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
     return Plan(header, lambda: _items(lines, header, name))
 
 
+def schema() -> dict[str, object]:
+    """The JSON Schema of a line."""
+    found = _adapter().json_schema()
+    about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"A line of a plan, format {FORMAT}"}
+    return {**about, **{name: value for name, value in found.items() if name not in about}}
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """One of the three: the header in the first line, then setups and trials."""
+
     header: Header | None = None
     setup: Setup | None = None
     trial: Trial | None = None

@@ -50,7 +50,7 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
     for experiment in experiments:
         try:
             built = points.of(experiment)
-            measured = points.measured(experiment, built, (), seed).points
+            measured = points.plots(built, points.chosen(experiment, built, seed), ()).points
         except ProgramError as error:
             found.setdefault(_place(error.diagnostic), error.diagnostic)
             continue

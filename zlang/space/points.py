@@ -47,24 +47,28 @@ def conditions(experiment: Experiment) -> list[Condition]:
     return [Condition(where.reads, _held(experiment, where)) for where in experiment.wheres]
 
 
-def measured(experiment: Experiment, built: Space, dear: Iterable[str], seed: int) -> Plots:
-    """The points that the experiment's design takes. Raises ProgramError where they are too many to be chosen."""
+def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, int]] | None:
+    """The points that the experiment's design takes, None for all. Raises ProgramError where they are too many."""
     design = experiment.design.value({})
     assert isinstance(design, Symbol)
     if design.name in _STRENGTHS:
         try:
-            rows = designs.covering(experiment.axes, conditions(experiment), _STRENGTHS[design.name], seed)
+            return designs.covering(experiment.axes, conditions(experiment), _STRENGTHS[design.name], seed)
         except TooManyCombinations as error:
             hint = "give factors fewer levels; `design = sample(100)` takes 100 points of any space"
             what, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
             raise _too_large(experiment, error.combinations, what, limit, hint) from None
-        return designs.partial(dear, rows)
     if isinstance(design.argument, Quantity) and design.argument.amount < built.count:
         size = int(design.argument.amount)
         if size > LARGEST_SAMPLE:
             raise _too_large(experiment, size, "points to draw", LARGEST_SAMPLE, "draw fewer")
-        return designs.partial(dear, built.sample(size, seed))
-    return designs.full(built, dear)
+        return built.sample(size, seed)
+    return None
+
+
+def plots(built: Space, taken: list[dict[str, int]] | None, dear: Iterable[str]) -> Plots:
+    """The points that a design takes, by whole plots."""
+    return designs.full(built, dear) if taken is None else designs.partial(dear, taken)
 
 
 def _too_large(experiment: Experiment, count: int, what: str, limit: int, hint: str) -> ProgramError:

@@ -1,0 +1,78 @@
+"""A plan as a graph: what stands on what, and which steps are carried out there, one after the other.
+
+In: a `Plan`. Out: `Edge`s between labelled nodes. Rule: trials that need the same things and take the same steps are
+one way through the graph, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from zlang.plan.plan import Plan, Scalar, Setup
+
+MOST = 100
+"""Ways that are drawn: nobody can read more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Labels of the nodes by name, and edges: from, to, what it says. `left_out` counts trials not drawn."""
+
+    things: dict[str, str]
+    steps: dict[str, str]
+    edges: tuple[tuple[str, str, str], ...]
+    left_out: int
+
+
+_Way = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
+def graph(plan: Plan) -> Graph:
+    """Go through a plan once."""
+    setups: dict[str, Setup] = {}
+    ways: Counter[_Way] = Counter()
+    levels: dict[str, dict[str, Scalar]] = {}
+    left_out = 0
+    for item in plan.items():
+        if isinstance(item, Setup):
+            setups[item.signature] = item
+            continue
+        way = item.setups, tuple((step.name, f"{step.action}: {step.why or step.name}") for step in item.steps)
+        if way not in ways and len(ways) >= MOST:
+            left_out += 1
+            continue
+        ways[way] += 1
+        for signature in item.setups:
+            known = levels.setdefault(signature, dict(item.factors))
+            for name in [name for name, level in known.items() if item.factors[name] != level]:
+                del known[name]
+    swept = {factor.name for factor in plan.header.factors if factor.count > 1}
+    things = {
+        signature: "\n".join(
+            [setups[signature].creates or setups[signature].key]
+            + [f"{name} = {level}" for name, level in levels[signature].items() if name in swept and level is not None]
+        )
+        for signature in dict.fromkeys(signature for needed, _ in ways for signature in needed)
+    }
+    chains = {taken: f"{number}." for number, taken in enumerate(dict.fromkeys(taken for _, taken in ways), start=1)}
+    steps = {chains[taken] + name: label for taken in chains for name, label in taken}
+    return Graph(things, steps, tuple(dict.fromkeys(_edges(setups, ways, chains))), left_out)
+
+
+def _edges(
+    setups: Mapping[str, Setup], ways: Mapping[_Way, int], chains: Mapping[tuple[tuple[str, str], ...], str]
+) -> Iterator[tuple[str, str, str]]:
+    for (needed, taken), count in ways.items():
+        keys = {setups[signature].key: signature for signature in needed}
+        for signature in needed:
+            parent = setups[signature].parent
+            if parent in keys:
+                yield keys[parent], signature, ""
+        if needed and taken:
+            yield needed[-1], chains[taken] + taken[0][0], f"{count:,} trial{'s' if count > 1 else ''}"
+    for taken, prefix in chains.items():
+        for (one, _), (other, _) in pairwise(taken):
+            yield prefix + one, prefix + other, ""

@@ -1,0 +1,82 @@
+"""What a plan amounts to, without carrying it out: `Schedule` -> `Stop`s, and what is counted over them.
+
+Rule: a plan of up to `EXACT` trials is gone through; of a longer one places are drawn, and what is counted is about so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from zlang.check import hosts
+from zlang.plan.build import Builder, Schedule
+from zlang.plan.plan import Trial
+from zlang.plan.state import Change, Make, State, Unmake
+
+EXACT = 1000
+DRAWN = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What has to change before a trial, and the trial; it stands for `weight` trials. The last has none."""
+
+    weight: float
+    changes: tuple[Change, ...]
+    trial: Trial | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reconfigurations:
+    """How often resources are made, and how often they are set while they stand."""
+
+    made: int
+    altered: int
+
+
+def stops(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
+    """Each trial, or those that are drawn, and at last what is removed."""
+    return _exact(builder, schedule) if schedule.trials <= EXACT else _drawn(builder, schedule)
+
+
+def _exact(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
+    state = State()
+    for slot in schedule.slots():
+        trial, setups = builder.trial(slot)
+        changes = state.changes(setups)
+        for change in changes:
+            state = state.after(change)
+        yield Stop(1, changes, trial)
+        state = state.spoil(trial.spoils)
+    yield Stop(1, state.teardown(), None)
+
+
+def _drawn(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
+    state = State()
+    for weight, before, slot in schedule.sampled(DRAWN):
+        if schedule.part is not None and hosts.name_at(schedule.experiment, slot.point) != schedule.part:
+            continue
+        state = State()
+        if before is not None:
+            trial, setups = builder.trial(before)
+            for change in state.changes(setups):
+                state = state.after(change)
+            state = state.spoil(trial.spoils)
+        trial, setups = builder.trial(slot)
+        changes = state.changes(setups)
+        for change in changes:
+            state = state.after(change)
+        yield Stop(weight, changes, trial)
+    yield Stop(1, state.teardown(), None)
+
+
+def reconfigurations(found: Iterable[Stop]) -> Reconfigurations:
+    """What changes between trials, counted."""
+    made = altered = 0.0
+    for stop in found:
+        for change in stop.changes:
+            if isinstance(change, Make):
+                made += stop.weight
+            elif not isinstance(change, Unmake):
+                altered += stop.weight
+    return Reconfigurations(round(made), round(altered))

@@ -1,0 +1,28 @@
+"""Long text on a terminal: pieces go to the pager that the user has, as they are made."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
+
+_PAGER = "less -FRX"
+"""Ends by itself where all fits on the screen, and leaves there what was read."""
+
+
+def page(pieces: Iterable[str]) -> bool:
+    """Show text until it ends or is left; whether there is a pager."""
+    words = shlex.split(os.environ.get("PAGER", _PAGER))
+    if not words or shutil.which(words[0]) is None:
+        return False
+    with (
+        suppress(BrokenPipeError),  # it was left before the end
+        subprocess.Popen(words, stdin=subprocess.PIPE, text=True, encoding="utf-8") as pager,  # noqa: S603 - the user's
+    ):
+        assert pager.stdin is not None, "BUG: a pager without input"
+        for piece in pieces:
+            pager.stdin.write(piece)
+    return True
