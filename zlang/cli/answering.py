@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 from zlang import pipeline
 from zlang.cli import asking, comparing, render, words
 from zlang.errors import RunError
-from zlang.report import wording
 
 if TYPE_CHECKING:
-    from zlang.report.answers import Drawn, Finding, Judged
-    from zlang.report.formulas import Side
-    from zlang.report.summary import Cell, Summary
+    from zlang.report.answers import Drawn, Judged
+    from zlang.report.summary import Summary
 
 FAILED = 4
 """Exit code: an expectation failed."""
@@ -51,35 +49,19 @@ def exit_code(judged: list[Judged]) -> int:
 
 def verdicts(judged: list[Judged]) -> None:
     """Print each expectation with its verdict, and where it is not so."""
+    from zlang.report import answers
+
     for one in judged:
         alike = sum(finding.verdict == one.verdict for finding in one.findings)
         told = f" in {alike:,} of {len(one.findings):,} combinations" if len(one.findings) > 1 else ""
         print(f"{_MARKS[one.verdict]} {one.verdict}{told}: {render.visible(one.expectation.title)}")
         odd = [finding for finding in one.findings if finding.verdict != "pass"]
         for finding in odd[:_SHOWN]:
-            print(f"    {finding.verdict}: {render.visible(_said(one, finding))}")
+            print(f"    {finding.verdict}: {render.visible(answers.said(one, finding))}")
         if len(odd) > _SHOWN:
             print(f"    … and in {len(odd) - _SHOWN:,} more: zlang expect --json")
         if not one.findings:
             print("    no trial was carried out for either side")
-
-
-def _said(judged: Judged, finding: Finding) -> str:
-    levels = zip(judged.expectation.by, finding.levels, strict=True)
-    at = ", ".join(
-        f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
-    )
-    why = finding.why or ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
-    return f"{at}: {why}" if at else why
-
-
-def _number(side: Side) -> str:
-    from zlang.report.formulas import UNITS
-
-    if side.value is None:
-        return "-"
-    times = 100 if side.term.type == "share" else 1
-    return f"{wording.measured(side.value * times, UNITS.get(side.term.type, ''))} (n = {side.n})"
 
 
 def _as_json(judged: Judged) -> dict[str, object]:
@@ -126,20 +108,9 @@ def _tables(found: list[Summary]) -> None:
 
 def _formatted(found: Summary, form: str) -> None:
     from zlang.report.formats import FORMATS
+    from zlang.report.summary import flat
 
-    names: list[str] = []
-    for column in found.columns:
-        names += (
-            [column.name] if column.type != "estimate" else [column.name, f"{column.name} low", f"{column.name} high"]
-        )
-    rows = [[part for cell in row for part in _parts(cell)] for row in found.rows]
-    sys.stdout.write(FORMATS[form](names, rows))
-
-
-def _parts(cell: Cell) -> list[object]:
-    from zlang.report.summary import Estimate
-
-    return [cell.median, cell.low, cell.high] if isinstance(cell, Estimate) else [cell]
+    sys.stdout.write(FORMATS[form](*flat(found)))
 
 
 def plot(clause: str | None, run: str | None, db: Path, out: Path | None) -> int:

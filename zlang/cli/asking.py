@@ -12,10 +12,9 @@ from zlang import pipeline
 from zlang.check.reserved import RESERVED
 from zlang.cli import render, words
 from zlang.errors import RunError
-from zlang.report import wording
 
 if TYPE_CHECKING:
-    from zlang.report.summary import Column, Estimate, Summary
+    from zlang.report.summary import Summary
 
 
 def draw(columns: tuple[str, ...], rows: list[list[str]], numeric: list[bool]) -> None:
@@ -92,34 +91,11 @@ def summary(db: Path) -> None:
 
 def print_summary(found: Summary) -> None:
     """A table of estimates: a median has its interval behind it."""
-    rows = [
-        [_summary_cell(value, column) for value, column in zip(row, found.columns, strict=True)] for row in found.rows
-    ]
+    from zlang.report.summary import heading, shown
+
+    rows = [[shown(value, column) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
     numeric = [column.type not in {"word", "string"} for column in found.columns]
-    draw(tuple(_heading(found, n) for n in range(len(found.columns))), rows, numeric)
-
-
-def _heading(found: Summary, n: int) -> str:
-    from zlang.report.summary import Estimate
-
-    values = [row[n] for row in found.rows]
-    has_interval = any(isinstance(value, Estimate) and value.low is not None for value in values)
-    return found.columns[n].name + (" (median, 95 %)" if has_interval else "")
-
-
-def _summary_cell(value: object, column: Column) -> str:
-    from zlang.report.summary import Estimate
-
-    return _estimate(value, column.unit) if isinstance(value, Estimate) else wording.level(value, column.type)
-
-
-def _estimate(value: Estimate, unit: str) -> str:
-    if value.median is None:
-        return "-"
-    said = wording.measured(value.median, unit)
-    if value.low is None or value.high is None:
-        return said
-    return f"{said} [{wording.measured(value.low, unit)} … {wording.measured(value.high, unit)}]"
+    draw(tuple(heading(found, n) for n in range(len(found.columns))), rows, numeric)
 
 
 def what_does_not_count(found: Summary) -> None:

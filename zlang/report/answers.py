@@ -19,6 +19,7 @@ from zlang.check.types import DIMENSION_OF
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.metrics import ALWAYS, DISTRIBUTIONS, column
+from zlang.report import wording
 from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
 from zlang.source import Source
@@ -149,6 +150,23 @@ def _lacking(side: Side, least: int) -> str:
     if side.term.op == "count" or (side.n >= least and side.value is not None):
         return ""
     return f"{side.n or 'none'} of {side.tried} trial{'s' if side.tried > 1 else ''} has a value for {text}"
+
+
+def said(judged: Judged, finding: Finding) -> str:
+    """One combination in words: its levels, and what was found there."""
+    levels = zip(judged.expectation.by, finding.levels, strict=True)
+    at = ", ".join(
+        f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
+    )
+    why = finding.why or ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
+    return f"{at}: {why}" if at else why
+
+
+def _number(side: Side) -> str:
+    if side.value is None:
+        return "-"
+    times = 100 if side.term.type == "share" else 1
+    return f"{wording.measured(side.value * times, UNITS.get(side.term.type, ''))} (n = {side.n})"
 
 
 def tables(trials: Trials) -> list[Summary]:

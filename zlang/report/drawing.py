@@ -8,7 +8,7 @@ https://jfly.uni-koeln.de/color/), and each line has a mark of its own. Zero is 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -28,8 +28,15 @@ ENDINGS = (".png", ".svg", ".json")
 Library = Any
 """A module that is there or not."""
 Colour = tuple[int, int, int] | None
-_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT = 20
+_WIDTH = 480
+_CONFIG = {
+    "axis": {"labelLimit": 120, "titleLimit": 280},
+    "legend": {"labelLimit": 200, "titleLimit": 200, "orient": "bottom", "direction": "vertical"},
+    "title": {"limit": _WIDTH, "subtitleLimit": _WIDTH},
+}
+"""Names may be long: they are cut with `…`."""
 _MARGIN = 0.05
 _MANY = 1000
 
@@ -66,8 +73,9 @@ def write(every: Sequence[Drawn], path: Path) -> None:
         data = orjson.dumps(spec, option=orjson.OPT_INDENT_2)
     else:
         convert = _library("vl_convert")
-        drawn = convert.vegalite_to_svg(spec) if path.suffix == ".svg" else convert.vegalite_to_png(spec, scale=2)
-        data = drawn.encode() if isinstance(drawn, str) else drawn
+        data = (
+            convert.vegalite_to_svg(spec).encode() if path.suffix == ".svg" else convert.vegalite_to_png(spec, scale=2)
+        )
     try:
         replace_file(path, data)
     except OSError as error:
@@ -183,8 +191,32 @@ def _draw_line(plotext: Library, points: list[tuple[float, Estimate]], size: flo
 
 def vega(every: Sequence[Drawn]) -> dict[str, object]:
     """A Vega-Lite specification of all plots, one beneath the other."""
-    views = [_view(drawn, picture) for drawn in every for picture in pictures(drawn)]
-    return {"$schema": _SCHEMA, "background": "white", "vconcat": views}
+    views = []
+    for drawn in every:
+        for picture in pictures(drawn):
+            title = {"text": picture.title, "subtitle": wording.visible(drawn.plot.text), "anchor": "start"}
+            views.append({"title": title, "width": _WIDTH, **_view(drawn, picture)})
+    return {"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views}
+
+
+def alone(drawn: Drawn, picture: Picture) -> dict[str, object]:
+    """A specification of one picture without a title, as wide as its place; a click in the legend shows one line."""
+    view = _view(drawn, picture)
+    lines = {"name": "shown", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
+    params = [lines] if drawn.plot.by else []
+    return {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, "params": params, **view}
+
+
+def still(spec: Mapping[str, object]) -> str:
+    """A specification drawn as SVG. Raises RunError."""
+    found: str = _library("vl_convert").vegalite_to_svg({**spec, "width": _WIDTH, "background": "white"})
+    return found
+
+
+def library() -> str:
+    """What draws specifications in a page, as JavaScript: it makes a function `vegaEmbed`. Raises RunError."""
+    found: str = _library("vl_convert").javascript_bundle()
+    return found
 
 
 def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
@@ -215,8 +247,6 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     shown = [{"field": "line", "title": by}] if by else []
     shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}, {"field": "n", "title": "n"}]
     return {
-        "title": {"text": picture.title, "subtitle": wording.visible(drawn.plot.text), "anchor": "start"},
-        "width": 480,
         "height": 300,
         "data": {"values": values},
         "encoding": {"x": _x(drawn), "color": colour, "tooltip": shown},

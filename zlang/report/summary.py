@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.errors import RunError
+from zlang.report import wording
 from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean
@@ -109,6 +110,41 @@ def estimate(values: Sequence[float]) -> Estimate:
         return Estimate(n, median, math.exp(middle - half), math.exp(middle + half))
     except OverflowError:
         return Estimate(n, median, None, None)
+
+
+def heading(found: Summary, n: int) -> str:
+    """What a column is called above estimates."""
+    values = [row[n] for row in found.rows]
+    has_interval = any(isinstance(value, Estimate) and value.low is not None for value in values)
+    return found.columns[n].name + (" (median, 95 %)" if has_interval else "")
+
+
+def shown(value: Cell, column: Column) -> str:
+    """A cell as people write it: a median has its interval behind it."""
+    if not isinstance(value, Estimate):
+        return wording.level(value, column.type)
+    if value.median is None:
+        return "-"
+    said = wording.measured(value.median, column.unit)
+    if value.low is None or value.high is None:
+        return said
+    return f"{said} [{wording.measured(value.low, column.unit)} … {wording.measured(value.high, column.unit)}]"
+
+
+def flat(found: Summary) -> tuple[list[str], list[list[object]]]:
+    """The same as plain names and rows: an estimate is three numbers, in the unit of its column."""
+    names = [
+        name
+        for column in found.columns
+        for name in (
+            (column.name, f"{column.name} low", f"{column.name} high") if column.type == "estimate" else (column.name,)
+        )
+    ]
+    return names, [[part for cell in row for part in _parts(cell)] for row in found.rows]
+
+
+def _parts(cell: Cell) -> tuple[object, ...]:
+    return (cell.median, cell.low, cell.high) if isinstance(cell, Estimate) else (cell,)
 
 
 def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
