@@ -382,6 +382,30 @@ def plot(
     raise typer.Exit(answering.plot(clause, run_name, db, out))
 
 
+def report(
+    run_name: OfRun = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="html, markdown or csv", show_default=True)
+    ] = "html",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="else report.html, report.md, or the directory report",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+) -> None:
+    """Write what was asked, run and found as one page that needs no network; or as Markdown, or all tables as CSV."""
+    from zlang.cli import reporting
+
+    raise typer.Exit(reporting.report(run_name, runs, db, form, out))
+
+
 def compare(
     pair: Annotated[
         list[str] | None,
@@ -464,6 +488,7 @@ COMMANDS = (
     expect,
     table,
     plot,
+    report,
     compare,
     effects,
     init,

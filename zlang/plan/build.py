@@ -290,6 +290,7 @@ class Builder:
             guarded=tuple(self._guarded()) if any(kind.armed for kind in kinds) else (),
             order=schedule.order,
             whole_plot_factors=schedule.whole,
+            settings=settings,
         )
 
     def _guarded(self) -> Iterator[Guarded]:

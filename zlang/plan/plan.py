@@ -12,7 +12,7 @@ and `CDPATH` (empty).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from zlang.check.answers import Expectation, Plot, Table
@@ -183,7 +183,7 @@ class Header:
     empty). The `design` takes `points` of the space, and leaves others out.
     `whole_plot_factors` are the names of those that are dear to change, by which the `order` goes.
     `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the rules about
-    measurements say of it, also what is allowed.
+    measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said.
     """
 
     experiment: str
@@ -209,6 +209,7 @@ class Header:
     findings: tuple[Finding, ...] = ()
     order: str = "planned"
     whole_plot_factors: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def armed(self) -> tuple[str, ...]:

@@ -49,11 +49,16 @@ class Picture:
     """
 
     title: str
+    facet: str
     measure: str
     unit: str
     least: float
     most: float
     lines: dict[str, list[tuple[Cell, Estimate]]]
+
+    def named(self, title: str) -> str:
+        """A title with the level of the facet."""
+        return f"{title}, {self.facet}" if self.facet else title
 
 
 def terminal(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
@@ -98,10 +103,10 @@ def pictures(drawn: Drawn) -> list[Picture]:
     title = wording.visible(drawn.title)
     for n, measure in enumerate(plot.measures):
         for facet in facets:
-            at = f", {plot.facet.name} = {wording.level(facet, plot.facet.type)}" if plot.facet else ""
+            at = f"{plot.facet.name} = {wording.level(facet, plot.facet.type)}" if plot.facet else ""
             least, most = _ends(drawn, n)
             made[n, facet] = Picture(
-                title + at, wording.visible(measure.name), UNITS.get(measure.type, ""), least, most, {}
+                title, at, wording.visible(measure.name), UNITS.get(measure.type, ""), least, most, {}
             )
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
@@ -156,7 +161,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         _draw_line(plotext, points, size, (mark, colour))
         said = f"{mark} {name}"
         names += [str(plotext.colorize(said, colour).string() if colour else said)] if name else []
-    figure.title(f"{picture.measure}: {picture.title}")
+    figure.title(f"{picture.measure}: {picture.named(picture.title)}")
     figure.label(over.name, "x")
     figure.label(unit, "y")
     across = figure.ruler("x")
@@ -194,17 +199,18 @@ def vega(every: Sequence[Drawn]) -> dict[str, object]:
     views = []
     for drawn in every:
         for picture in pictures(drawn):
-            title = {"text": picture.title, "subtitle": wording.visible(drawn.plot.text), "anchor": "start"}
+            title = {
+                "text": picture.named(picture.title),
+                "subtitle": wording.visible(drawn.plot.text),
+                "anchor": "start",
+            }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture)})
     return {"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views}
 
 
 def alone(drawn: Drawn, picture: Picture) -> dict[str, object]:
-    """A specification of one picture without a title, as wide as its place; a click in the legend shows one line."""
-    view = _view(drawn, picture)
-    lines = {"name": "shown", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
-    params = [lines] if drawn.plot.by else []
-    return {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, "params": params, **view}
+    """A specification of one picture without a title, as wide as its place."""
+    return {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture)}
 
 
 def still(spec: Mapping[str, object]) -> str:
@@ -244,6 +250,9 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     names = list(picture.lines)
     line = {"field": "line", "type": "nominal", "title": by, "scale": {"domain": names}}
     colour = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
+    # In a page a click on a name in the legend leaves this line alone.
+    chosen = [{"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}] if by else []
+    faint = {"opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.1}} if by else {}
     shown = [{"field": "line", "title": by}] if by else []
     shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}, {"field": "n", "title": "n"}]
     return {
@@ -254,12 +263,12 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
             {
                 "transform": [{"filter": "isValid(datum.low)"}],
                 "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}},
+                "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, **faint},
             },
-            {"mark": "line", "encoding": {"y": y}},
+            {"mark": "line", "encoding": {"y": y, **faint}, "params": chosen},
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {"y": y, **({"shape": line} if by else {})},
+                "encoding": {"y": y, **({"shape": line} if by else {}), **faint},
             },
         ],
     }

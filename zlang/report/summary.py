@@ -63,8 +63,8 @@ class Summary:
         return self.trials - self.valid
 
 
-def summarise(db: Path, experiment: str | None = None) -> Summary:
-    """The summary of all runs of an experiment, or of the plan that ran last."""
+def summarise(db: Path, experiment: str | None = None, rows: str | None = None) -> Summary:
+    """The summary of all runs of an experiment, or of the plan that ran last; or of these rows of the experiment."""
     name, schema = _experiment(db, experiment)
     catalogue = run_query(
         db, 'SELECT name, role, type, unit FROM "columns" WHERE experiment = ? ORDER BY position', [name]
@@ -72,16 +72,16 @@ def summarise(db: Path, experiment: str | None = None) -> Summary:
     factors = [Column(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
     known = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
     known["elapsed"] = "s"
-    table = "main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials"
+    table = rows or ("main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials")
     if factors:
         counts = ", ".join(f"count({quoted(factor.name)})" for factor in factors)
         total, *seen = run_query(db, f"SELECT count(*), {counts} FROM {table}").rows[0]
         factors = [factor for factor, count in zip(factors, seen, strict=True) if count or not total]
     metrics = _metrics(db, table, list(known))
-    rows = _rows(db, table, [f.name for f in factors], metrics)
+    made = _rows(db, table, [f.name for f in factors], metrics)
     total, valid, why = reasons(db, table)
     columns = [*factors, Column("n", "count", ""), *(Column(m, "estimate", known[m]) for m in metrics)]
-    return Summary(name, tuple(columns), rows, total, valid, why)
+    return Summary(name, tuple(columns), made, total, valid, why)
 
 
 def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]]:

@@ -31,11 +31,13 @@ def level(value: object, type_: str) -> str:
     return visible(str(value))
 
 
-def visible(text: str) -> str:
-    """The text without control characters, which could steer a terminal, and which no picture can hold."""
+def visible(text: str, keep: str = "") -> str:
+    """The text without control characters (but those to `keep`): they steer terminals, and no picture holds them."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode() for char in text
+    )
 
 
 def measured(value: float, unit: str) -> str:

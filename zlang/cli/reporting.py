@@ -1,0 +1,20 @@
+"""`zlang report`: a run as one page, as Markdown, or as CSV files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zlang import pipeline
+from zlang.cli import render, words
+
+FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report"}
+"""Each format, and where it is written to unless something else is said."""
+
+
+def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None) -> int:
+    """Write the report of a run."""
+    words.one_of("--format", form, FORMATS)
+    target = out or Path(FORMATS[form])
+    for path in pipeline.write_report(db, run, runs, form, target):
+        print(render.visible(str(path)))
+    return 0

@@ -1,0 +1,411 @@
+"""A run as a report: what was asked, what came out, what to mind, how it was measured, every trial.
+
+In: a run's trials in a database, what else is known of the run, and what was found in its program. Out: a `Document`.
+Rules: a figure has its n, its interval where there is one, and a link to the trials that it is of; a trial has a link
+to its raw files. What cannot be told is said to be so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from zlang import __version__
+from zlang.check.answers import Asked, Plot, Table, Term
+from zlang.check.values import quote as quote_word
+from zlang.errors import RunError
+from zlang.plan.plan import Plan, Trial
+from zlang.report import answers, checks, compare, design, document, drawing, effects, summary, wording
+from zlang.report.answers import Drawn
+from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
+from zlang.report.formulas import UNITS, Trials
+from zlang.report.summary import Column, Summary, cells
+from zlang.store.query import run_query
+from zlang.store.store import literal, quoted
+
+_MOST_TRIALS = 3000
+"""Beyond that the trials are not listed: the page could not be opened, and the database has them."""
+_SHOWN = 20
+"""Combinations in which an expectation does not hold, and reasons."""
+_LONG = 200
+"""A fact of more characters is a listing."""
+_SMALL = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a run beside its trials: its plan, and the path from the report to the run folders."""
+
+    run: str
+    plan: Plan
+    folders: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """The trials of one identity: its anchor, and the levels of all factors by the name of their column."""
+
+    anchor: str
+    levels: dict[str, object]
+    rows: tuple[dict[str, object], ...]
+
+
+def document_of(trials: Trials, known: Known | None) -> Document:
+    """The report of a run; `known` is None where its folder is not there. Raises RunError."""
+    points = _points(trials)
+    sections = (
+        Section("asked", "What was asked", tuple(_asked(known))),
+        Section("found", "What came out", tuple(_found(trials, points))),
+        Section("differs", "What differs", tuple(_differs(trials))),
+        Section("mind", "What to mind", tuple(_mind(trials, known))),
+        Section("measured", "How it was measured", tuple(_measured(trials, known))),
+        Section("trials", "Every trial", tuple(_every(trials, points, known))),
+        Section("again", "How to measure it again", tuple(_again(known))),
+    )
+    kept = tuple(section for section in sections if section.blocks)
+    return Document(trials.title or trials.experiment, _about(trials), kept)
+
+
+def _about(trials: Trials) -> str:
+    ((done, valid, first, last),) = run_query(
+        trials.db,
+        "SELECT count(*), count(*) FILTER (valid), min(started), max(started + to_seconds(elapsed)) "
+        f"FROM {trials.rows}",
+    ).rows
+    when = f", {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC" if isinstance(first, datetime) and last else ""
+    return f"{', '.join((trials.run, *trials.others))}: {valid:,} of {done:,} trials count{when}"
+
+
+def _table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numeric: frozenset[int] = frozenset()
+) -> document.Table:
+    """A table that shows its data as they are."""
+    shown = tuple(tuple(Cell(_plain(value)) for value in row) for row in rows)
+    return document.Table(title, tuple(heads), shown, tuple(heads), tuple(map(tuple, rows)), numeric)
+
+
+def _plain(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:,.3f}" if abs(value) < _SMALL else f"{value:,.0f}"
+        case int():
+            return f"{value:,}"
+        case _:
+            return wording.visible(str(value), keep="\n")
+
+
+# -- what was asked
+
+
+def _asked(known: Known | None) -> Iterator[Block]:
+    if known is None:
+        yield Words("The run's folder is not here, so its program and its plan are not in this report.")
+        return
+    for n, (name, text) in enumerate(known.plan.header.sources.items()):
+        if n == 0:
+            yield from map(Words, _head(text))
+        yield Listing(name, wording.visible(text, keep="\n\t"))
+
+
+def _head(text: str) -> list[str]:
+    """The paragraphs of the comment at the head of a program, without allowances."""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    told = [line.lstrip("#").strip() for line in lines]
+    kept = "\n".join(line for line in told if not line.startswith("allow "))
+    return [wording.visible(" ".join(one.split())) for one in kept.split("\n\n") if one.strip()]
+
+
+# -- what came out
+
+
+def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+    judged = answers.judge(trials)
+    if judged:
+        yield _expectations(judged)
+    declared = answers.asked(trials, "table", Table)
+    if declared:
+        for clause, table in zip(declared, answers.tables(trials), strict=True):
+            by = [_columns(trials, one) for one in clause.by]
+            yield _summary(wording.visible(clause.text), table, by, points)
+    else:
+        told = summary.summarise(trials.db, trials.experiment, trials.rows)
+        factors = [[column.name] for column in told.columns if column.type not in {"estimate", "count"}]
+        yield _summary("Medians", told, factors, points)
+    for drawn in answers.plots(trials):
+        yield _figure(trials, drawn, points)
+
+
+def _expectations(judged: Sequence[answers.Judged]) -> document.Table:
+    rows = []
+    for one in judged:
+        alike = sum(finding.verdict == one.verdict for finding in one.findings)
+        odd = [answers.said(one, finding) for finding in one.findings if finding.verdict != answers.Verdict.PASS]
+        more = [f"… and in {len(odd) - _SHOWN:,} more"] if len(odd) > _SHOWN else []
+        where = f"{alike:,} of {len(one.findings):,}"
+        rows.append((one.verdict, one.expectation.title, where, "\n".join([*odd[:_SHOWN], *more])))
+    return _table("What was expected", ("verdict", "expectation", "combinations", "where not"), rows)
+
+
+def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
+    columns = [Column(one.name, one.type, "") for one in drawn.columns]
+    measured = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in drawn.plot.measures]
+    told = Summary(trials.experiment, (*columns, *measured), drawn.rows, 0, 0, ())
+    title = wording.visible(drawn.plot.text.removeprefix("plot "))
+    table = _summary(title, told, [_columns(trials, one) for one in drawn.columns], points)
+    pictures = tuple((one.named(one.measure), drawing.alone(drawn, one)) for one in drawing.pictures(drawn))
+    return Figure(title, pictures, table)
+
+
+def _columns(trials: Trials, asked: Asked) -> list[str]:
+    return [trials.factors[path][0] for path in asked.paths if path in trials.factors]
+
+
+def _summary(title: str, told: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]) -> document.Table:
+    """A table whose figures lead to the points that they are of; `by` has the database's columns of each factor."""
+    places: dict[tuple[object, ...], list[_Point]] = {}
+    for point in points:
+        places.setdefault(tuple(_first(point.levels, names) for names in by), []).append(point)
+    rows = []
+    for row in told.rows:
+        own = places.get(row[: len(by)], [])
+        href = f"#{own[0].anchor}" if own else ""
+        shown = [summary.shown(value, column) for value, column in zip(row, told.columns, strict=True)]
+        figures = [Cell(text, href if i >= len(by) and text != "-" else "") for i, text in enumerate(shown)]
+        links = tuple(Link(point.anchor, f"#{point.anchor}") for point in own)
+        rows.append((*figures, Cell("", "", links)))
+    names, data = summary.flat(told)
+    heads = [summary.heading(told, n) for n in range(len(told.columns))]
+    numeric = frozenset(i for i, column in enumerate(told.columns) if column.type not in {"word", "string"})
+    note = "".join(f"{count:,} trials do not count: {reason}. " for reason, count in told.reasons[:_SHOWN])
+    return document.Table(
+        title, (*heads, "points"), tuple(rows), tuple(names), tuple(map(tuple, data)), numeric, note=note
+    )
+
+
+def _first(levels: dict[str, object], names: Sequence[str]) -> object:
+    return next((levels[name] for name in names if levels.get(name) is not None), None)
+
+
+# -- what differs
+
+
+def _differs(trials: Trials) -> Iterator[Block]:
+    read = design.read(trials)
+    try:
+        compared = compare.factors(read, None, ())
+        sources = effects.effects(read)
+    except RunError as error:
+        yield Words(f"{error.message[:1].upper()}{error.message[1:]}.")
+        return
+    heads = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
+    ratios = []
+    for one in compared:
+        told = one.ratio.estimate(one.comparisons) if one.ratio else None
+        figures = (told.median, told.low, told.high, told.n) if told else (None, None, None, 0)
+        ratios.append((one.factor, one.second, one.first, *figures, one.verdict, one.note))
+    title = f"Levels of each factor against its first: {read.metric}"
+    yield _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
+    together = (
+        f"The intervals hold together, of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
+    )
+    yield Words(f"{together}`low` and `high` are the ends of the 95 % interval of the ratio.")
+    heads = ("source", "share of the variance, %", "degrees of freedom", "p")
+    shares = [(one.name, 100 * one.share, one.df, one.p) for one in sources]
+    yield _table(f"What the variance of {read.metric} comes from", heads, shares, frozenset({1, 2, 3}))
+
+
+# -- what to mind
+
+
+def _mind(trials: Trials, known: Known | None) -> Iterator[Block]:
+    doubts = [*checks.run(design.read(trials)), *checks.depths(trials)]
+    if doubts:
+        rows = [(one.sign.code, one.sentence) for one in doubts]
+        yield _table("Signs that figures are doubtful", ("code", "sign"), rows)
+    else:
+        yield Words("No sign was found that the figures are doubtful.")
+    problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")
+    if problems:
+        yield _table("What did not count, and why", ("problem", "times"), problems, frozenset({1}))
+    if known and known.plan.header.findings:
+        heads = ("rule", "severity", "place", "finding", "allowed, because")
+        found = known.plan.header.findings
+        said = [(f"{f.code} {f.name}".strip(), f.severity, f.place, f.message, f.allowed) for f in found]
+        yield _table("Found in the program before it ran", heads, said)
+    elif known:
+        yield Words("The rules about measurements found nothing in the program.")
+
+
+# -- how it was measured
+
+
+def _measured(trials: Trials, known: Known | None) -> Iterator[Block]:
+    if known:
+        header = known.plan.header
+        hosts = f" on {', '.join(header.hosts)}" if any(header.hosts) else ""
+        yield Words(
+            f"{header.trials:,} trials{hosts}: {header.measured}, each measured {header.repeat:,} times, in an order "
+            f"drawn with the seed {header.seed}. Plan {header.plan}."
+        )
+    facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
+    short = [fact for fact in facts if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
+    if short:
+        yield _table("Machine and versions", ("run", "fact", "value"), short)
+    for run, name, value in facts:
+        if (run, name, value) not in short:
+            yield Listing(f"{name} of {run}" if trials.others else str(name), wording.visible(str(value), keep="\n"))
+    spent = _asked_of(trials, "action, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
+    if spent:
+        heads = ("what for", "commands", "seconds")
+        yield _table("Where the time went", heads, spent, frozenset({1, 2}))
+    first = next((item for item in known.plan.items() if isinstance(item, Trial)), None) if known else None
+    if first:
+        steps = [(step.name, str(step.action), step.why, step.command) for step in first.steps]
+        yield _table("The commands of the first trial", ("step", "what for", "why", "command"), steps)
+
+
+def _asked_of(trials: Trials, question: str, end: str) -> list[tuple[object, ...]]:
+    """A question about the runs that the trials are of; it ends in WHERE."""
+    runs = ", ".join(map(literal, (trials.run, *trials.others)))
+    return list(run_query(trials.db, f"SELECT {question} run IN ({runs}) {end}").rows)
+
+
+# -- every trial
+
+_OF_TRIALS = ("run", "trial", "replicate", "number", "position", "host", "started", "valid", "why_not", "cache_state")
+
+
+def _points(trials: Trials) -> list[_Point]:
+    """All that was tried, by point, in the order of the plan."""
+    factors = [name for name, _ in trials.factors.values()]
+    metrics = _shown_metrics(trials)
+    chosen = ", ".join(map(quoted, [*_OF_TRIALS, *factors, *metrics]))
+    answer = run_query(trials.db, f"SELECT {chosen} FROM {trials.rows} ORDER BY number, replicate, run")
+    found: dict[str, list[dict[str, object]]] = {}
+    for row in answer.rows:
+        one: dict[str, object] = dict(zip([*_OF_TRIALS, *factors, *metrics], cells(row), strict=True))
+        found.setdefault(str(one["trial"]), []).append(one)
+    return [
+        _Point(f"point-{n}", {name: rows[0][name] for name in factors}, tuple(rows))
+        for n, rows in enumerate(found.values(), 1)
+    ]
+
+
+def _shown_metrics(trials: Trials) -> list[str]:
+    """The columns of the metrics that the experiment speaks of, else the usual one."""
+    tables, plots = answers.asked(trials, "table", Table), answers.asked(trials, "plot", Plot)
+    measures = [measure for one in tables for measure in one.measures]
+    terms = [one.term for one in (*measures, *(measure for one in plots for measure in one.measures))]
+    names = [name for term in terms for name in _metrics(term) if name in trials.metrics]
+    usual = design.read(trials).metric
+    return list(dict.fromkeys(trials.metrics[name][0] for name in [*names, usual]))
+
+
+def _metrics(term: Term) -> Iterator[str]:
+    if term.op == "metric":
+        yield term.name
+    for part in term.terms:
+        yield from _metrics(part)
+
+
+def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Iterator[Block]:
+    total = sum(len(point.rows) for point in points)
+    if total > _MOST_TRIALS:
+        yield Words(f"{total:,} trials are too many for a page: zlang sql 'from all_trials'")
+        return
+    sorts = {
+        str(name): (str(sort), str(unit))
+        for name, sort, unit in run_query(
+            trials.db, 'SELECT name, type, unit FROM "columns" WHERE experiment = ?', [trials.experiment]
+        ).rows
+    }
+    factors = [name for name, _ in trials.factors.values() if any(point.levels[name] is not None for point in points)]
+    metrics = _shown_metrics(trials)
+    hosts = ["host"] if any(row["host"] for point in points for row in point.rows) else []
+    raw = _raw_files(trials, known)
+    rows, data = [], []
+    for point in points:
+        for row in point.rows:
+            state = "counts" if row["valid"] else f"does not: {row['why_not']}"
+            own = raw.get((row["run"], row["trial"], row["replicate"]), ())
+            fixed = (point.anchor, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
+            levels = [wording.level(row[name], sorts[name][0]) for name in factors]
+            told = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
+            words = [*map(_plain, fixed), *levels, *told, _plain(state), _plain(row["cache_state"])]
+            rows.append((*map(Cell, words), Cell("", "", own)))
+            figures = [row[name] for name in (*factors, *metrics)]
+            data.append((*fixed, *figures, state, row["cache_state"], " ".join(link.text for link in own)))
+    heads = ("point", "trial", "replicate", "order", *hosts, *factors, *metrics, "counts", "cache", "raw files")
+    texts = {
+        "point",
+        "host",
+        "counts",
+        "cache",
+        "raw files",
+        *(n for n in factors if sorts[n][0] in {"word", "string"}),
+    }
+    numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
+    anchors = tuple(point.anchor if i == 0 else "" for point in points for i in range(len(point.rows)))
+    title = "Trials by point; `order` is the place at which each was carried out"
+    yield document.Table(title, heads, tuple(rows), heads, tuple(data), numeric, anchors)
+
+
+def _measured_as(value: object, unit: str) -> str:
+    return wording.measured(value, unit) if isinstance(value, int | float) else "-"
+
+
+def _raw_files(trials: Trials, known: Known | None) -> dict[tuple[object, ...], tuple[Link, ...]]:
+    """Where the raw output of each trial is, by run, trial and replicate; only of runs whose folder is there."""
+    if known is None:
+        return {}
+    artefacts: dict[tuple[object, object], list[str]] = {
+        (item.identity, item.replicate): [step.reader.artefact for step in item.steps if step.reader]
+        for item in known.plan.items()
+        if isinstance(item, Trial)
+    }
+    found = _asked_of(
+        trials,
+        'run, trial, replicate, arg_max("out", position) FROM steps WHERE trial IS NOT NULL AND',
+        "GROUP BY run, trial, replicate",
+    )
+    return {
+        (run, trial, replicate): tuple(
+            Link(name or str(out), quote(f"{known.folders}/{run}/{out}/{name}"))
+            for name in ("", *artefacts.get((trial, replicate), ()))
+        )
+        for run, trial, replicate, out in found
+    }
+
+
+# -- again
+
+
+def _again(known: Known | None) -> Iterator[Block]:
+    if known is None:
+        return
+    header = known.plan.header
+    program = next(iter(header.sources), "program.zexp")
+    settings = dict(header.settings)
+    profile = settings.pop("--profile", None)
+    said = [Path(program).name, *(f"--set {quote_word(f'{name}={text}')}" for name, text in settings.items())]
+    said += [f"--profile {quote_word(profile)}"] if profile else []
+    said += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
+    yield Words(
+        "With the program above, and the files that it imports, in a directory of its own these commands give the "
+        f"same plan; this report is by zlang {__version__}. The script does the same where there is no zlang."
+    )
+    yield Listing("Commands", wording.visible(f"zlang run {' '.join(said)}\nzlang report", keep="\n"), is_open=True)
+    folder = f"{known.folders}/{known.run}"
+    files = (
+        ("plan.sh", "the plan as a shell script"),
+        ("plan.jsonl", "the plan"),
+        ("journal.jsonl", "what was done, and when"),
+    )
+    rows = tuple((Cell("", "", (Link(name, quote(f"{folder}/{name}")),)), Cell(what)) for name, what in files)
+    yield document.Table("Files of the run", ("file", "holds"), rows, ("file", "holds"), files)

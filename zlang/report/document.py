@@ -1,0 +1,97 @@
+"""A report as plain data: sections of texts, tables and figures, before it is a page, Markdown or CSV files.
+
+Rule: nothing in it is markup. What people named is text here, and each form escapes it in its own way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A text that leads somewhere: `#anchor` within the report, or a path relative to it."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a table shows at a place: a text, where it leads, and more that lead elsewhere."""
+
+    shown: str
+    href: str = ""
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it is shown, and the plain `names` and `data` of the same, for CSV.
+
+    `anchors` are what links call the rows by, where there are any.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    names: tuple[str, ...]
+    data: tuple[tuple[object, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    anchors: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot: its pictures, each a caption and a Vega-Lite specification, and the figures in them as a table."""
+
+    title: str
+    pictures: tuple[tuple[str, Mapping[str, object]], ...]
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A text whose lines stay as they are: a program, a command, what a tool printed."""
+
+    title: str
+    text: str
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A paragraph."""
+
+    text: str
+
+
+Block = Table | Figure | Listing | Words
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks under a heading; `anchor` is what links call it by."""
+
+    anchor: str
+    title: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A report: its title, what it is of in a line, and its sections."""
+
+    title: str
+    about: str
+    sections: tuple[Section, ...]
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables, those of figures among them, in order."""
+        blocks = [block for section in self.sections for block in section.blocks]
+        return [
+            block if isinstance(block, Table) else block.table for block in blocks if isinstance(block, Table | Figure)
+        ]

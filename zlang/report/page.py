@@ -1,0 +1,121 @@
+"""A report's document as one HTML page, as Markdown, and as CSV files.
+
+Rules: the page reaches for nothing outside itself, and its policy forbids it; its tables need no script, and where no
+script runs there are still pictures. All text is escaped by the templates: there is no markup in a document.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from zlang import __version__
+from zlang.report import drawing, formats
+from zlang.report.document import Cell, Document, Figure, Listing, Table, Words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_LONG = 300
+"""A cell of more characters is a box that scrolls."""
+_KINDS = {"table": Table, "figure": Figure, "listing": Listing, "words": Words}
+_SHORTEST_FENCE = 3
+
+
+def html(document: Document) -> str:
+    """One page that holds all it needs. Raises RunError where what draws is not installed."""
+    script = ""
+    if any(isinstance(block, Figure) for section in document.sections for block in section.blocks):
+        # What ends the element would end it also within a text.
+        script = re.sub("<(?=/script|!--)", r"<\\", f"{drawing.library()}\n{_text('report.js')}", flags=re.IGNORECASE)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return _render("report.html.j2", document, script=script, digest=digest, style=_text("report.css"))
+
+
+def markdown(document: Document) -> str:
+    """The same as GitHub's Markdown: texts and tables."""
+    return _render("report.md.j2", document)
+
+
+def csv(document: Document) -> dict[str, str]:
+    """Each table as a CSV file, by its name."""
+    return {f"{n:02d}-{slug(table.title)}.csv": _csv(table) for n, table in enumerate(document.tables, 1)}
+
+
+def slug(title: str) -> str:
+    """A title as a file is called."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower())[:60].strip("-") or "table"
+
+
+def _render(template: str, document: Document, **more: str) -> str:
+    return _templates().get_template(template).render(document=document, version=__version__, **more)
+
+
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+    made = Environment(
+        loader=PackageLoader("zlang.report"),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.tests |= {name: lambda block, kind=kind: isinstance(block, kind) for name, kind in _KINDS.items()}
+    made.tests["long"] = lambda cell: len(cell.shown) > _LONG
+    made.filters |= {"csv": _csv_link, "still": _still, "slug": slug, "plain": _escaped, "rows": _rows, "fence": _fence}
+    return made
+
+
+def _text(name: str) -> str:
+    return resources.files("zlang.report").joinpath("templates", name).read_text("utf-8")
+
+
+def _csv(table: Table) -> str:
+    return formats.as_csv(table.names, table.data)
+
+
+def _csv_link(table: Table) -> str:
+    return _data("text/csv;charset=utf-8", _csv(table))
+
+
+def _still(spec: Mapping[str, object]) -> str:
+    """A picture that cannot do anything, for where no script runs, and for paper."""
+    return _data("image/svg+xml", drawing.still(spec))
+
+
+def _data(kind: str, text: str) -> str:
+    return f"data:{kind};base64,{base64.b64encode(text.encode('utf-8', 'replace')).decode()}"
+
+
+# -- Markdown
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _rows(table: Table) -> str:
+    rows = [[_linked(cell) for cell in row] for row in table.rows]
+    rules = ["---:" if n in table.numeric else "---" for n in range(len(table.columns))]
+    lines = [[_escaped(column) for column in table.columns], rules, *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _linked(cell: Cell) -> str:
+    files = [f"[{_escaped(link.text)}](<{link.href}>)" for link in cell.links if not link.href.startswith("#")]
+    points = [_escaped(link.text) for link in cell.links if link.href.startswith("#")]
+    return " ".join([*([_escaped(cell.shown)] if cell.shown else []), *points, *files])
+
+
+def _fence(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(_SHORTEST_FENCE, longest + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"
