@@ -36,6 +36,8 @@ class RunBuilder:
     setups: tuple[Setup, ...] = ()
     clauses: tuple[Clause, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    title: str = "A title"
     finished: bool = True
     reader: Reader = field(default_factory=lambda: Reader("shell", "measure.out", {}))
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict)
@@ -120,9 +122,10 @@ class RunBuilder:
         for name, text in self.facts.items():
             self.write(f"facts/{name}.out", text)
         header = Header(
-            experiment=self.experiment, title="A title", plan="0" * 16, seed=1, points=len({i for i, _ in self.trials}),
-            repeat=2, trials=len(self.trials), factors=self.factors, sources=self.sources, facts=facts,
-            tools={"fio": "3.33"},
+            experiment=self.experiment, title=self.title, plan="0" * 16, seed=1,
+            points=len({i for i, _ in self.trials}), repeat=2, trials=len(self.trials), factors=self.factors,
+            sources=self.sources, facts=facts,
+            tools={"fio": "3.33"}, settings=self.settings,
             expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in self.clauses if isinstance(one, Table)),
             plots=tuple(one for one in self.clauses if isinstance(one, Plot)),

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "zlang"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-HEAVY = {"covertable", "duckdb", "lark", "numpy", "pydantic", "rich", "scipy"}
+HEAVY = {"covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy"}
 
 TOOLS = {
     "arcstat", "blktrace", "btrfs", "dmsetup", "ext4", "fallocate", "fincore", "fio", "fstrim", "iostat", "lvm",

@@ -215,9 +215,9 @@ def _differs(trials: Trials) -> Iterator[Block]:
         f"The intervals hold together, of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     )
     yield Words(f"{together}`low` and `high` are the ends of the 95 % interval of the ratio.")
-    heads = ("source", "share of the variance, %", "degrees of freedom", "p")
+    columns = ("source", "share of the variance, %", "degrees of freedom", "p")
     shares = [(one.name, 100 * one.share, one.df, one.p) for one in sources]
-    yield _table(f"What the variance of {read.metric} comes from", heads, shares, frozenset({1, 2, 3}))
+    yield _table(f"What the variance of {read.metric} comes from", columns, shares, frozenset({1, 2, 3}))
 
 
 # -- what to mind
@@ -226,8 +226,8 @@ def _differs(trials: Trials) -> Iterator[Block]:
 def _mind(trials: Trials, known: Known | None) -> Iterator[Block]:
     doubts = [*checks.run(design.read(trials)), *checks.depths(trials)]
     if doubts:
-        rows = [(one.sign.code, one.sentence) for one in doubts]
-        yield _table("Signs that figures are doubtful", ("code", "sign"), rows)
+        signs = [(one.sign.code, one.sentence) for one in doubts]
+        yield _table("Signs that figures are doubtful", ("code", "sign"), signs)
     else:
         yield Words("No sign was found that the figures are doubtful.")
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")

@@ -30,6 +30,7 @@ Library = Any
 Colour = tuple[int, int, int] | None
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT = 20
+_LONGEST = 160
 _WIDTH = 480
 _CONFIG = {
     "axis": {"labelLimit": 120, "titleLimit": 280},
@@ -201,16 +202,36 @@ def vega(every: Sequence[Drawn]) -> dict[str, object]:
         for picture in pictures(drawn):
             title = {
                 "text": picture.named(picture.title),
-                "subtitle": wording.visible(drawn.plot.text),
+                "subtitle": drawn.plot.text,
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture)})
-    return {"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views}
+    return _tame({"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views})
 
 
 def alone(drawn: Drawn, picture: Picture) -> dict[str, object]:
     """A specification of one picture without a title, as wide as its place."""
-    return {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture)}
+    return _tame({"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture)})
+
+
+def _tame(spec: dict[str, object]) -> dict[str, object]:
+    """A specification whose texts can be drawn: long ones, which take all memory, are cut, and are still distinct."""
+    known: dict[str, str] = {}
+
+    def tamed(part: object) -> object:
+        match part:
+            case str():
+                text = wording.visible(part)
+                short = f"{text[:_LONGEST]}… ({len(known) + 1})"
+                return text if len(text) <= _LONGEST else known.setdefault(text, short)
+            case dict():
+                return {key: value if key == "labelExpr" else tamed(value) for key, value in part.items()}
+            case list():
+                return [tamed(value) for value in part]
+            case _:
+                return part
+
+    return {key: tamed(value) for key, value in spec.items()}
 
 
 def still(spec: Mapping[str, object]) -> str:

@@ -1,0 +1,103 @@
+"""Runs to be reported: one that is plain, and one whose every name would like to be something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+from run_folders import RunBuilder, factor
+
+from zlang import pipeline
+from zlang.check.answers import Asked, Clause, Measure, Plot, Table, Term
+from zlang.check.check import Overrides
+from zlang.source import Source
+from zlang.store.ingest import ingest
+
+HOSTILE = (
+    '<script>document.title = "pwned"</script>',
+    "</script><img src=x onerror=\"document.title='pwned'\">",
+    "\"' onmouseover='document.title=1' x=\"",
+    "{{ 7 * 7 }} {% raw %} <!-- ]]> & &lt;",
+    "javascript:alert(1)",
+    "](javascript:alert(1)) ``` | <b>",
+    "größe 数据 🦎 \x1b[31m\x00\u202e",
+    "name" * 2500,
+)
+
+PROGRAM = """\
+# Is a larger block faster?
+import fio
+param top: size = 16KiB
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio rand { rw = randread  bs = 4KiB | top }
+experiment e "Blocks" { on = data  run = rand  repeat = 3
+  expect "larger is faster" median(read_iops where bs == 64KiB) > median(read_iops where bs == 4KiB)
+  table read_iops by bs
+  plot read_iops over bs
+}
+"""
+
+
+def plain(directory: Path) -> tuple[Path, Path]:
+    """A database and its run folders: two block sizes, three times each."""
+    overrides = Overrides({"top": "64KiB"})
+    checked = pipeline.check(Source("program.zexp", PROGRAM), overrides)
+    assert checked.is_sound
+    run = RunBuilder(
+        directory / "runs" / "r",
+        experiment="e",
+        factors=(factor("bs", "size"),),
+        clauses=tuple(checked.program.experiments["e"].clauses),
+        sources={"program.zexp": PROGRAM},
+        settings=dict(overrides.values),
+        facts={"kernel": "Linux 6.18\n", "cpu": "a processor\n" * 20},
+    )
+    for replicate, noise in enumerate((0.9, 1.0, 1.1), 1):
+        for point, bs, iops in (("p1", 4096, 100.0), ("p2", 65536, 50.0)):
+            run.measured(point, replicate, {"bs": bs}, _printed({"read_iops": iops * noise}))
+    run.done()
+    return _ingested(directory)
+
+
+def hostile(directory: Path) -> tuple[Path, Path]:
+    """The same with all of these words as title, factor, program, fact, clause and reason, and each as a level."""
+    words = " ".join(HOSTILE)
+    asked = Asked(words, ("rand.bs",), "word")
+    measure = Measure(words, Term("median", (Term("metric", name="read_iops"),), words), "iops")
+    clauses: tuple[Clause, ...] = (
+        Table(f"table {words}", (measure,), (asked,)),
+        Plot(f"plot {words}", (measure,), Asked("depth", ("rand.depth",), "count"), (asked,), None),
+        Plot(f"plot {words}", (measure,), asked, (), Asked("depth", ("rand.depth",), "count")),
+    )
+    run = RunBuilder(
+        directory / "runs" / "r",
+        experiment="e",
+        title=words,
+        factors=(factor(words, "word", "rand.bs"), factor("depth", "count")),
+        clauses=clauses,
+        sources={f"{words}.zexp": f"# {words}\n{words}\n"},
+        settings={"word": words},
+        facts={"kernel": words},
+    )
+    for replicate in (1, 2):
+        for n, level in enumerate(HOSTILE):
+            for depth in (1, 2):
+                run.measured(
+                    f"p{n}{depth}",
+                    replicate,
+                    {words: level, "depth": depth},
+                    _printed({"read_iops": 100.0 * replicate}),
+                )
+    run.failed("p", 1, {words: "another", "depth": 1}, words)
+    run.done()
+    return _ingested(directory)
+
+
+def _printed(metrics: dict[str, float]) -> bytes:
+    return orjson.dumps({"metrics": metrics})
+
+
+def _ingested(directory: Path) -> tuple[Path, Path]:
+    ingest(directory / "runs", directory / "db")
+    return directory / "db", directory / "runs"

@@ -1,0 +1,107 @@
+"""A run as a report: what it tells, where its figures lead, and that what people named stays text in every form."""
+
+from __future__ import annotations
+
+import csv
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from reports import hostile, plain
+
+from zlang import pipeline
+from zlang.report import page
+
+pytestmark = pytest.mark.usefixtures("told")
+
+
+class Page(HTMLParser):
+    """The elements of a page: their attributes, and the text in each kind of them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self.inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attrs)))
+        if tag not in {"meta", "img"}:
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        tag = self.inside[-1] if self.inside else ""
+        self.texts[tag] = self.texts.get(tag, "") + data
+
+    def of(self, tag: str, name: str) -> list[str]:
+        """The values of an attribute of all elements of a kind."""
+        return [str(found[name]) for kind, found in self.attributes if kind == tag and name in found]
+
+
+def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    (target,) = pipeline.write_report(db, None, runs, "html", tmp_path / "report.html")
+    seen = Page(target.read_text("utf-8"))
+    links, anchors = seen.of("a", "href"), set(seen.of("tr", "id")) | set(seen.of("section", "id"))
+    within = [link[1:] for link in links if link.startswith("#")]
+    assert {"point-1", "point-2"} <= set(within) <= anchors
+    files = [unquote(link) for link in links if link.startswith("runs/")]
+    assert len([name for name in files if name.endswith("measure.out")]) == 6
+    assert all((tmp_path / name).exists() for name in files if "plan.sh" not in name)
+
+
+def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    (target,) = pipeline.write_report(db, None, runs, "markdown", tmp_path / "report.md")
+    text = target.read_text("utf-8").replace("\\", "")
+    assert "Is a larger block faster?" in text
+    assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
+    assert re.search(r"\| 4KiB \| 3 \| 100 \[[\d.]+ … [\d.]+\] \| point-1 \|", text)
+    assert re.search(r"\| bs \| 64KiB \| 4KiB \| 0\.\d+ \|.* slower", text)
+    assert "| kernel | Linux 6.18 |" in text
+    assert "zlang run program.zexp --set top=64KiB --experiment e --seed 1" in text
+    assert "[measure.out](<runs/r/trials/p1/1/a1/measure.out>)" in text
+
+
+def test_every_table_is_a_csv_file(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    files = pipeline.write_report(db, None, runs, "csv", tmp_path / "tables")
+    (found,) = [file for file in files if "read-iops-by-bs" in file.name]
+    rows = list(csv.DictReader(found.read_text("utf-8").splitlines()))
+    told = [(row["bs"], row["n"], row["read_iops"]) for row in rows]
+    assert told == [("4096", "3", "100.0"), ("65536", "3", "50.0")]
+
+
+def test_without_its_folder_the_trials_are_told_all_the_same(tmp_path: Path) -> None:
+    db, _ = plain(tmp_path)
+    text = page.markdown(pipeline.report(db, None, tmp_path / "elsewhere", tmp_path))
+    assert "The run's folder is not here" in text.replace("\\", "")
+    assert "4KiB" in text
+
+
+def test_what_people_named_is_text(tmp_path: Path) -> None:
+    db, runs = hostile(tmp_path)
+    (target,) = pipeline.write_report(db, None, runs, "html", tmp_path / "report.html")
+    text = target.read_text("utf-8")
+    seen = Page(text)
+    assert {tag for tag, _ in seen.attributes} == KNOWN
+    assert not [name for _, found in seen.attributes for name in found if name.startswith("on")]
+    assert not [link for link in seen.of("a", "href") if not re.match("#|data:text/csv|runs/", link)]
+    assert len(seen.of("script", "type")) == text.count("</script>") - 1
+    markdown = page.markdown(pipeline.report(db, None, runs, tmp_path))
+    fences = re.sub(r"(?ms)^(`{3,})\n.*?\n\1$", "", markdown)
+    assert not re.search(r"(?<!\\)<(?!runs/)|(?<!\\)&", re.sub(r"\]\(<[^>]*>\)", "", fences))
+
+
+KNOWN = {
+    "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "nav", "a", "main", "section", "h2", "h3",
+    "div", "details", "summary", "pre", "table", "thead", "tr", "th", "tbody", "td", "figure", "figcaption", "img",
+    "script", "footer",
+}  # fmt: skip
