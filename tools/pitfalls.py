@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools import measured
 from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.errors import RunError
 from zlang.lint.rules import RULES
 from zlang.report.compare import Comparison
 from zlang.report.summary import Cell, Estimate, Summary
@@ -89,7 +90,9 @@ def _page(db: Path) -> Iterator[str]:
 def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     checked = pipeline.check(pipeline.read(str(path)), Overrides())
     (experiment,) = checked.program.experiments.values()
-    name = runs[experiment.name]
+    name = runs.get(experiment.name)
+    if name is None:
+        raise RunError(f"{path.stem} was not measured", "make pitfalls")
     table = pipeline.tables(db, name)[0]
     pitfall = Pitfall(path, experiment.title, name, table, None)
     if not all(_values(pitfall, way)[0].median for way in _WAYS):
@@ -158,7 +161,11 @@ def main(words: list[str]) -> int:
         case ["run", directory, *names]:
             return run(Path(directory), names)
         case ["page", directory]:
-            PAGE.write_text(page(Path(directory) / "results.duckdb"), "utf-8")
+            try:
+                PAGE.write_text(page(Path(directory) / "results.duckdb"), "utf-8")
+            except RunError as error:
+                print(error, file=sys.stderr)
+                return 1
             return 0
     print(__doc__, file=sys.stderr)
     return 2
