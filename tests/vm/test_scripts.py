@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from command_line import REPOSITORY, Zlang
@@ -336,3 +337,21 @@ def test_a_study(
     assert {row["cache_state"] for row in rows} == {state}
     told = [path.read_text() for path in carried_out.folder().rglob("tank.arc")]
     assert told == ["0 bytes of data, other pools: \n"] * (drawn[0] if state == "cold" else 0)
+
+
+@pytest.fixture
+def compiler(guest: Guest) -> Iterator[None]:
+    """The compiler with which the modules of ZFS were made gets the name by which make knows one."""
+    guest("ln -s gcc-12 /usr/bin/cc")
+    yield
+    guest("rm /usr/bin/cc")
+
+
+@pytest.mark.usefixtures("nfs_server", "compiler")
+def test_a_program_is_compiled_over_nfs(guest: Guest, carried_out: Zlang) -> None:
+    """As the study of it did, on ext4 and on ZFS: both ends of the mount are cold."""
+    rows = carry_out_study(guest, carried_out, "004.1-compiling", 2, 2, "files=4", "over_nfs=on")
+    assert {row["store"] for row in rows} == {"ext4", "dataset"}
+    for row in rows:
+        assert row["cache_state"] == "cold"
+        assert "0 bytes cached by the server" in str(row["cache_evidence"])
