@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from zlang.report.effects import Effect
     from zlang.report.summary import Summary
     from zlang.run.arming import Armed
+    from zlang.run.earlier import Measured
     from zlang.run.events import Event
     from zlang.run.folder import Folder
     from zlang.run.journal import Standing
@@ -350,11 +352,30 @@ def require_clear(header: Header, armed: Armed) -> None:
         raise RunError("; ".join(against), "nothing was begun and nothing was written")
 
 
-def begin(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:
-    """A new run folder that holds the plan, and what was armed for it. Raises RunError."""
+def measured(planned: Planned, runs: Path) -> dict[str, Measured]:
+    """The trials of a plan that runs in this directory have measured, and that count; the latest run comes first."""
+    from zlang.readers.judge import judge
+    from zlang.run import earlier, machine
+
+    folders = sorted(all_runs(runs), key=lambda folder: folder.plan.stat().st_mtime, reverse=True)
+    return earlier.measured(planned.plan, folders, judge, machine.answer)
+
+
+def begin(
+    planned: Planned,
+    runs: Path,
+    armed: Armed | None = None,
+    found: Mapping[str, Measured] = MappingProxyType({}),
+) -> Folder:
+    """A new run folder that holds the plan, what was armed for it and what need not be measured. Raises RunError."""
+    from zlang.run import earlier
+
     require_one_host(planned)
     _require(planned.plan.header.tools)
-    return _new_folder(planned, runs, armed)
+    folder = _new_folder(planned, runs, armed)
+    if found:
+        earlier.bring(found, folder, time.time())
+    return folder
 
 
 def _new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:

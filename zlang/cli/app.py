@@ -204,16 +204,21 @@ def run(
     failed: Annotated[
         bool, typer.Option("--failed", help="measure again what failed in the latest run of this program")
     ] = False,
+    again: Annotated[bool, typer.Option("--again", help="measure also what an earlier run has measured")] = False,
     arm: Arm = None,
     wipe: Wipe = None,
 ) -> None:
-    """Carry out a program's plan, keep everything, and show the medians."""
+    """Carry out a program's plan, keep everything, and show the medians.
+
+    What an earlier run in the same directory of runs has measured, with the same configuration, commands and versions,
+    is not measured again but taken over.
+    """
     from zlang.cli import running
     from zlang.run.arming import Armed
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
-    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed))
+    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed, again=again))
 
 
 def resume(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import select
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +24,14 @@ from zlang.run.stop import Interrupted
 
 _LOOK_EVERY = 0.2
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
+_NAMED = 3
+"""How many runs are named from which trials are taken over."""
 _THEN = ", then press Enter"
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from zlang.run.earlier import Measured
     from zlang.run.journal import Standing
 
 
@@ -47,6 +51,7 @@ def run(
     limit: int | None,
     yes: bool,
     failed: bool,
+    again: bool,
 ) -> int:
     """Carry out the plan of a program in a new run folder."""
     words.ordered(order)
@@ -61,21 +66,40 @@ def run(
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
     if only is not None and not 1 <= only <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
-    most = pipeline.RUN_LIMIT if limit is None else limit
-    if header.trials > most and only is None:
-        raise RunError(
-            f"the plan has {header.trials:,} trials, and `run` carries out at most {most:,}",
-            f"--limit {header.trials} raises it; or choose fewer levels",
-        )
     if failed:
         folder = pipeline.latest_of(runs, planned)
         pipeline.arm_again(folder, armed, f"zlang run {program} --failed")
         return _again(folder, db, Selection(only, failed=True))
-    pipeline.arm(header, armed, f"zlang run {program}")
-    pipeline.require_clear(header, armed)
-    _confirm(header.trials if only is None else 1, chosen.name, yes=yes)
-    folder = pipeline.begin(planned, runs, armed)
+    found = {} if again or only is not None else pipeline.measured(planned, runs)
+    left = 1 if only is not None else header.trials - len(found)
+    most = pipeline.RUN_LIMIT if limit is None else limit
+    if left > most:
+        raise RunError(
+            f"the plan has {left:,} trials, and `run` carries out at most {most:,}",
+            f"--limit {left} raises it; or choose fewer levels",
+        )
+    if found:
+        print(_taken_over(found, header.trials), file=sys.stderr)
+    if not left:
+        whole = {one.folder.path: one.folder for one in found.values()}
+        (folder, *others) = whole.values()
+        if not others and folder.read_plan().header.plan == header.plan:
+            return _answer(folder, db, 0)
+    else:
+        pipeline.arm(header, armed, f"zlang run {program}")
+        pipeline.require_clear(header, armed)
+        _confirm(left, chosen.name, yes=yes)
+    folder = pipeline.begin(planned, runs, armed, found)
     return _again(folder, db, Selection(only, failed=False))
+
+
+def _taken_over(found: Mapping[str, Measured], trials: int) -> str:
+    """Which trials need not be measured, and where they were."""
+    by_run = Counter(one.run for one in found.values())
+    named = ", ".join(f"{count:,} in {name}" for name, count in by_run.most_common(_NAMED))
+    more = f" and {len(by_run) - _NAMED} other runs" if len(by_run) > _NAMED else ""
+    some = f"all {trials:,}" if len(found) == trials else f"{len(found):,} of {trials:,}"
+    return f"{some} trials were measured before ({named}{more}); --again measures them again"
 
 
 def _confirm(trials: int, name: str, *, yes: bool) -> None:
@@ -117,8 +141,13 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         print(f"what was measured is kept. Go on: {_resume_line(folder, db)}", file=sys.stderr)
         return 1
+    return _answer(folder, db, failures, is_whole=selection.only is None)
+
+
+def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -> int:
+    """Show what a run has to say."""
     asking.ingest(folder.path.parent, db, quiet=True)
-    code = answering.finish(folder.name, db, failures, is_whole=selection.only is None)
+    code = answering.finish(folder.name, db, failures, is_whole=is_whole)
     print("\ntry next:")
     print(f"  {asking.example_query(pipeline.summarise(db))}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")

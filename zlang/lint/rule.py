@@ -37,7 +37,10 @@ class Rule(Record):
 
     def __call__(self, trial: Trial) -> tuple[Diagnostic, ...]:
         """What it finds at a trial."""
-        found = self.find(trial)
+        try:
+            found = self.find(trial)
+        except ZeroDivisionError:  # a nature that is 0 says nothing about what it is the measure of
+            found = None
         return () if found is None else (self.lint.at(found.thing.place(*found.natures), found.message, found.hint),)
 
 

@@ -35,6 +35,16 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
+class Reuse:
+    """A trial was measured in an earlier run: its attempt is in this folder too, and its lines follow as they were."""
+
+    t: float
+    trial: str
+    replicate: int
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """A command is about to be started."""
 
@@ -116,10 +126,11 @@ class Interrupt:
     t: float
 
 
-Recorded = Session | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Finish | Interrupt
+Recorded = Session | Reuse | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Finish | Interrupt
 
 RECORDED: Mapping[str, type[Recorded]] = {
     "session": Session,
+    "reuse": Reuse,
     "begin": Begin,
     "start": Start,
     "end": End,

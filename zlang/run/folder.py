@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.errors import RunError
+from zlang.files import sync_directory
 from zlang.plan import wire
 from zlang.plan.plan import Plan
-from zlang.run.journal import sync_directory
 from zlang.suggest import did_you_mean
 
 _LONGEST_NAME = 40

@@ -18,6 +18,7 @@ from typing import Self
 import orjson
 
 from zlang.errors import RunError
+from zlang.files import sync_directory
 from zlang.run.events import (
     RECORDED,
     Altered,
@@ -224,10 +225,10 @@ class Writer:
         except OSError as error:
             raise _cannot("open", path, error) from error
 
-    def write(self, event: Recorded) -> None:
-        """Append one event and wait until it is on the disk; a RunError says that it may not be there."""
-        line = encode(event)
-        rest = line if self._is_fresh else b"\n" + line
+    def write(self, *events: Recorded) -> None:
+        """Append events and wait until they are on the disk; a RunError says that they may not be there."""
+        lines = b"".join(map(encode, events))
+        rest = lines if self._is_fresh else b"\n" + lines
         self._is_fresh = False
         try:
             while rest:
@@ -248,15 +249,6 @@ class Writer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Close."""
         self.close()
-
-
-def sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk. Raises OSError."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _cannot(verb: str, path: Path, error: OSError) -> RunError:

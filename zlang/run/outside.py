@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 import orjson
 
 from zlang.errors import RunError
+from zlang.files import sync_directory
 from zlang.plan.plan import Trial
 from zlang.run import journal
 from zlang.run.events import Begin, Commit, Finish, Session
@@ -44,7 +45,7 @@ def record(
             out = _attempt(folder, trial, known.committed.get(trial.place))
             writer.write(Begin(clock(), trial.identity, trial.replicate, trial.number, out))
             (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(found[trial.place])))
-            journal.sync_directory(folder.path / out)
+            sync_directory(folder.path / out)
             writer.write(Commit(clock(), trial.identity, trial.replicate, out))
         if is_new or known.is_finished:
             writer.write(Finish(clock()))

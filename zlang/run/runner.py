@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zlang.errors import RunError
+from zlang.files import sync_tree
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.run import journal, machine
@@ -245,7 +246,7 @@ class _Run:
             yield from self._failed(trial, failure, window)
             return
         directory = self._directory(out)
-        _sync(directory, self._folder.path)
+        sync_tree(directory, self._folder.path)
         yield self._record(Commit(self._now(), trial.identity, trial.replicate, out))
         verdict = self._judge(trial, directory, window)
         yield Outcome(trial, directory, verdict, "" if verdict.valid else verdict.why_not)
@@ -452,24 +453,3 @@ def _is_full(directory: Path) -> bool:
     except OSError as error:
         return error.errno in {errno.ENOSPC, errno.EDQUOT}
     return False
-
-
-def _sync(directory: Path, top: Path) -> None:
-    """Wait until all files beneath `directory`, and the names that lead to them from `top`, are on the disk."""
-    for at, _, names in os.walk(directory):
-        for name in names:
-            _sync_file(os.path.join(at, name))  # noqa: PTH118  (os.walk gives strings)
-        journal.sync_directory(Path(at))
-    while directory != top:
-        directory = directory.parent
-        journal.sync_directory(directory)
-
-
-def _sync_file(path: str) -> None:
-    if not os.path.isfile(path) or os.path.islink(path):  # noqa: PTH113, PTH114  (a FIFO would block us)
-        return
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

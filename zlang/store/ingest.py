@@ -339,6 +339,8 @@ class _Run:
         for name, text in self.header.sources.items():
             if name.endswith(TABLE):
                 self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})
+        for (trial, replicate), run in self.outcomes.reused.items():
+            self.staging.add("reused", {"run": self.run, "trial": trial, "replicate": replicate, "measured_in": run})
         self.staging.add("runs", self._summary())
         self.found.runs += 1
         self.found.trials += self.done

@@ -52,12 +52,14 @@ def everything(
     )  # fmt: skip
     if experiments:
         newest = max(experiments, key=lambda e: e.newest)
-        for view in ("all_trials", "trials"):
-            source = f"{quoted(schemas[newest.name])}.{view}"
-            connection.execute(
-                f"CREATE VIEW main.{view} AS SELECT * FROM {source} WHERE run IN (SELECT run FROM main.runs "
-                f"WHERE plan IS NOT DISTINCT FROM (SELECT plan FROM main.runs WHERE run = {literal(newest.newest[1])}))"
-            )
+        source = f"{quoted(schemas[newest.name])}.all_trials"
+        plan = f"(SELECT plan FROM main.runs WHERE run = {literal(newest.newest[1])})"
+        runs = f"(SELECT list(run) FROM main.runs WHERE plan IS NOT DISTINCT FROM {plan})"
+        connection.execute(
+            f"CREATE VIEW main.all_trials AS SELECT * FROM {source} "
+            f"ANTI JOIN main.copies_among({runs}) USING (run, trial, replicate) WHERE list_contains({runs}, run)"
+        )
+        connection.execute("CREATE VIEW main.trials AS SELECT * FROM main.all_trials WHERE valid")
         _factors(connection, [c for c in newest.columns.listed() if c.role is Role.FACTOR])
     connection.execute("CHECKPOINT")
 
@@ -136,6 +138,12 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         "*",
     )
     staging.load(
+        connection,
+        "reused",
+        {"run": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT", "measured_in": "VARCHAR"},
+        "*",
+    )
+    staging.load(
         connection, "imports", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "text": "VARCHAR"}, "*"
     )
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
@@ -179,7 +187,10 @@ def _wide_table(
     before.take_wide(experiment.name, columns, table)
     connection.execute(f"INSERT INTO {table} SELECT {select} FROM {staging.source(experiment.table, staged)}")
     staging.discard(experiment.table)
-    connection.execute(f"CREATE VIEW {quoted(schema)}.trials AS SELECT * FROM {table} WHERE valid")
+    connection.execute(
+        f"CREATE VIEW {quoted(schema)}.trials AS SELECT * FROM {table} "
+        "ANTI JOIN main.copies USING (run, trial, replicate) WHERE valid"
+    )
     _tidy(connection, table, experiment.name, [c.name for c in columns if c.role is Role.METRIC])
     for position, column in enumerate(columns, 1):
         staging.add("columns", _catalogued(experiment.name, schema, position, column))

@@ -21,6 +21,7 @@ from zlang.run.events import (
     Interrupt,
     Made,
     Recorded,
+    Reuse,
     Session,
     Start,
     Unmade,
@@ -69,6 +70,8 @@ class Outcomes:
     finished: bool = False
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     steps: dict[str, list[StepTime]] = field(default_factory=dict)
+    reused: dict[tuple[str, int], str] = field(default_factory=dict)
+    """The run in which a trial was measured, where that was an earlier one."""
 
     def positions(self) -> dict[tuple[str, int], int]:
         """The place of each trial in the order in which the attempts that count were begun."""
@@ -101,6 +104,8 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
                 found.sessions += 1
                 found.last_session = max(found.last_session, t)
                 _cut_off(open_)
+            case Reuse(trial=trial, replicate=replicate, run=run):
+                found.reused[trial, replicate] = run
             case Begin(t=t, trial=trial, replicate=replicate, out=out):
                 began[out] = began[trial, replicate] = t
                 open_[trial, replicate] = Attempt(trial, replicate, out, t, unended=_NOT_ENDED)

@@ -17,6 +17,16 @@ CREATE TABLE runs (
 -- brings to its experiment's columns, is taken from here.
 CREATE TABLE sources (run VARCHAR, experiment VARCHAR, mark VARCHAR, brought VARCHAR);
 
+-- The trials that a run did not measure, because an earlier one had. Of all runs that have a measurement one shows it,
+-- that which made it if it is there; in the others it is a copy.
+CREATE TABLE reused (run VARCHAR, trial VARCHAR, replicate BIGINT, measured_in VARCHAR);
+CREATE MACRO copies_among(these) AS TABLE
+    SELECT run, trial, replicate FROM (
+        SELECT *, row_number() OVER (PARTITION BY measured_in, trial, replicate ORDER BY run) AS nth
+        FROM reused WHERE list_contains(these, run)
+    ) WHERE nth > 1 OR list_contains(these, measured_in);
+CREATE VIEW copies AS FROM copies_among((SELECT list(run) FROM runs));
+
 -- What each run's experiment asks of its results: its clauses `expect`, `table` and `plot`, as written and, in
 -- `definition`, as the plan's header has them.
 CREATE TABLE clauses (
@@ -46,7 +56,8 @@ CREATE TABLE factors (position BIGINT, name VARCHAR, type VARCHAR, unit VARCHAR,
 CREATE TABLE all_metrics (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, metric VARCHAR, value DOUBLE
 );
-CREATE VIEW metrics AS SELECT * EXCLUDE (valid) FROM all_metrics WHERE valid;
+CREATE VIEW metrics AS
+    SELECT * EXCLUDE (valid) FROM all_metrics ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
 -- One row a histogram: the bins of one direction and kind of latency. `latency` has a row for every bin.
 CREATE TABLE histograms (
@@ -55,7 +66,7 @@ CREATE TABLE histograms (
 );
 CREATE VIEW latency AS
     SELECT run, experiment, trial, replicate, direction, kind, unnest(ns) AS ns, unnest(counts) AS count
-    FROM histograms WHERE valid;
+    FROM histograms ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
 -- The percentile of bins of latency, of one trial or of many together: the least bin below which at least `percent` of
 -- all operations lie, which is fio's rule. Counts go beyond 64 bits because a percent has four decimals.

@@ -1,0 +1,113 @@
+"""What an earlier run has measured is not measured again: what counts as the same, and what the database makes of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+
+PROGRAM = """
+dir here { path = "data" }
+param most: count = 2
+let n = 1 .. most
+shell says { command = "echo {n} >>../said && test ! -e ../broken-{n}"  metrics = [time] }
+experiment counts { on = here  run = says  repeat = 2 }
+"""
+
+
+def _said(zlang: Zlang) -> dict[str, int]:
+    """How often each level was measured since the last time."""
+    words: list[str] = []
+    for path in zlang.at.glob("*/said"):
+        words += path.read_text().split()
+        path.unlink()
+    return {word: words.count(word) for word in sorted(set(words))}
+
+
+@pytest.fixture
+def lab(zlang: Zlang) -> Zlang:
+    """A directory in which the program has been run."""
+    (zlang.at / "data").mkdir()
+    zlang.run(PROGRAM)
+    assert _said(zlang) == {"1": 2, "2": 2}
+    return zlang
+
+
+def test_a_new_level_is_all_that_is_measured(lab: Zlang) -> None:
+    ended = lab("run", "program.zexp", "--set", "most=3")
+    assert "4 of 6 trials were measured before (4 in counts-" in ended.err
+    assert _said(lab) == {"3": 2}
+    assert lab.rows("select n, count(*) as trials, count(elapsed) as times from trials group by n order by n") == [
+        {"n": n, "trials": 2, "times": 2} for n in (1, 2, 3)
+    ]
+
+
+def test_more_replicates_are_all_that_is_measured(lab: Zlang) -> None:
+    lab.run(PROGRAM.replace("repeat = 2", "repeat = 3"))
+    assert _said(lab) == {"1": 1, "2": 1}
+
+
+def test_a_comment_measures_nothing_and_again_everything(lab: Zlang) -> None:
+    before = lab("run", "program.zexp").err
+    assert "all 4 trials were measured before" in before
+    assert len(list((lab.at / "runs").iterdir())) == 1, "that run answers"
+    lab.run(PROGRAM + "# a comment\n")
+    assert _said(lab) == {}
+    lab("run", "program.zexp", "--again")
+    assert _said(lab) == {"1": 2, "2": 2}
+
+
+def test_a_trial_that_does_not_count_is_measured_again(zlang: Zlang) -> None:
+    (zlang.at / "data").mkdir()
+    (zlang.at / "data" / "broken-2").touch()
+    zlang.run(PROGRAM, code=None)
+    assert _said(zlang) == {"1": 2, "2": 2}
+    (zlang.at / "data" / "broken-2").unlink()
+    zlang("run", "program.zexp")
+    assert _said(zlang) == {"2": 2}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param("test ! -e", "! test -e", id="a command"),
+        pytest.param('"data"', '"other"', id="the target"),
+        pytest.param("metrics =", "timeout = 5min  metrics =", id="a property"),
+    ],
+)
+def test_what_is_not_the_same_is_measured(lab: Zlang, before: str, after: str) -> None:
+    assert before in PROGRAM
+    (lab.at / "other").mkdir()
+    lab.run(PROGRAM.replace(before, after), code=None)
+    assert set(_said(lab)) == {"1", "2"}
+
+
+def test_another_version_of_a_tool_or_the_kernel_is_another_machine(lab: Zlang) -> None:
+    (lab.folder() / "facts" / "kernel.out").write_text("Linux 2.6.9\n")
+    lab("run", "program.zexp")
+    assert _said(lab) == {"1": 2, "2": 2}
+
+
+def test_each_measurement_counts_once(lab: Zlang) -> None:
+    first = lab.folder()
+    lab("run", "program.zexp", "--set", "most=3")
+    lab("run", "program.zexp", "--set", "most=1")
+    once = [{"n": 1, "trials": 2}, {"n": 2, "trials": 2}, {"n": 3, "trials": 2}]
+    asked = "select n, count(*) as trials from counts.trials group by n order by n"
+    assert lab.rows(asked) == once
+    assert lab.rows("select n, count(*) as trials from trials group by n order by n") == once[:1]
+    assert lab.rows("select distinct count(*) as n from metrics group by metric") == [{"n": 6}]
+    shutil.rmtree(first)
+    lab("ingest", "runs")
+    assert lab.rows(asked) == once, "a folder holds all that it shows"
+
+
+def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
+    was = lab.rows("select trial, replicate, started, elapsed from trials order by all")
+    shutil.rmtree(lab.at / "results.duckdb", ignore_errors=True)
+    lab("run", "program.zexp", "--set", "most=3")
+    assert lab.rows("select trial, replicate, started, elapsed from trials where n < 3 order by all") == was
+    (added,) = (path for path in Path(lab.at / "runs").iterdir() if (path / "journal.jsonl").read_text().count("reuse"))
+    assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 6
