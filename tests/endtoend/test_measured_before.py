@@ -1,4 +1,4 @@
-"""What an earlier run has measured is not measured again: what counts as the same, and what the database makes of it."""
+"""What an earlier run has measured is not measured again: what counts as the same, and what the database shows."""
 
 from __future__ import annotations
 
