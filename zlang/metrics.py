@@ -128,7 +128,7 @@ _UNITS = (
     (re.compile(r"_iops$|^vmstat_(in|cs)$"), "1/s"),
     (re.compile(r"_bw$|^vmstat_([sb][io])$"), "bytes/s"),
     (re.compile(r"_bytes$|^vmstat_(swpd|free|buff|cache|inact|active)$"), "bytes"),
-    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|(^|_)ns$|^iostat_\w+_await$"), "ns"),
+    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$|^iostat_\w+_await$"), "ns"),
     (re.compile(r"_(cpu|ratio)$|^vmstat_(us|sy|id|wa|st|gu)$"), "%"),
     (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
 )

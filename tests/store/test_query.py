@@ -34,6 +34,16 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("", "nothing to ask", "from trials"),
         ("-- only a comment", "nothing to ask", "from trials"),
         ("select now()", "pytz", "::TIMESTAMP"),
+        ("from trials where bs = '4KiB'", "Could not convert", "`4KiB` is 4096 here"),
+        ("from trials where elapsed < 500ms", "syntax error", "`500ms` is 0.5 here"),
+        ("from trials where bs = $bs", "not provided", "--param bs=…"),
+        ("select bs, max(read_iops) from trials", "GROUP BY", "group by all"),
+        ("from quickstart", "quickstart does not exist", "quickstart.trials"),
+        ("from results", "results does not exist", "show tables"),
+        ("select bandwidth from trials", '"bandwidth" not found', "@columns"),
+        ("select iops from trials", '"iops" not found', "`read_iops`"),
+        ('from trials where host = "4096"', '"4096" not found', "'4096'"),
+        ("select p99(read_iops) from trials", "p99 does not exist", "latency_percentile"),
     ],
 )
 def test_what_is_wrong_with_a_question(built: Path, sql: str, message: str, hint: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +26,12 @@ _KEEPS_UNIT = (
     "median|avg|mean|min|max|sum|any_value|first|last|mode|stddev|stddev_samp|stddev_pop|mad|"
     "quantile_cont|quantile_disc|arg_min|arg_max|latency_percentile"
 )
-_OF_A_COLUMN = re.compile(
-    rf'(?:(?:{_KEEPS_UNIT})\()?(?:\w+\.)?"?(?P<name>[^"(),.]+)"?(?:, [^()]*)?\)?(?: FILTER \(.*\))?'
-)
+_AGGREGATE = re.compile(rf"\b(?:{_KEEPS_UNIT})\(")
+_CALL = re.compile(r"\w\(")
+_NAME = re.compile(r'(?:\w+\.)?"?(?P<name>[^",.*/]+)"?(?:, .*)?')
+_OF_VALUES = ("value", "median", "mean", "least", "greatest")
+_BETWEEN = 3
+"""Columns of the terminal between those of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, a
     with pipeline.session(db, write=asked.write, unsafe=asked.unsafe) as session:
         result = session.ask(text, given)
         if asked.form == "table" and asked.out is None:
-            print_table(result, {} if asked.raw else meanings(session.columns()))
+            print_table(result, {} if asked.raw else meanings(session.columns(), given))
         else:
             _write(result, asked)
     return 0
@@ -126,35 +130,48 @@ def _write(result: Result, asked: Asked) -> None:
         raise RunError(f"cannot write {asked.out}: {error.strerror}", "name another with --out") from None
 
 
-Meaning = Callable[[float], str]
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What numbers are: levels of a factor of this type, or measured in this unit."""
+
+    type: str
+    unit: str
+
+    def show(self, value: float) -> str:
+        """A number as people write it."""
+        return wording.level(value, self.type) if self.type else wording.measured(value, self.unit)
 
 
-def meanings(columns: Iterable[Named]) -> dict[str, Meaning]:
-    """How the numbers of each column are shown, where columns of one name mean the same."""
-    found: dict[str, tuple[str, str, str]] = {}
+def meanings(columns: Iterable[Named], given: Mapping[str, object]) -> dict[str, Meaning]:
+    """What the numbers of each column are, where columns of one name are the same.
+
+    A query that takes a `$metric` has its values in `value`, as the table `metrics` calls them, or in what the saved
+    queries make of that.
+    """
+    found: dict[str, Meaning] = {}
     clashing: set[str] = set()
     for one in columns:
-        meant = (one.role, one.type, one.unit)
+        meant = Meaning(one.type if one.role == "factor" else "", one.unit)
         if one.unit and found.setdefault(one.name, meant) != meant:
             clashing.add(one.name)
-    return {name: _meaning(*meant) for name, meant in found.items() if name not in clashing}
-
-
-def _meaning(role: str, type_: str, unit: str) -> Meaning:
-    if role == "factor":
-        return lambda value: wording.level(value, type_)
-    return lambda value: wording.measured(value, unit)
+    found.update(dict.fromkeys(_OF_VALUES, Meaning("", metrics.unit(str(given.get("metric", ""))))))
+    return {name: meant for name, meant in found.items() if name not in clashing}
 
 
 def _meaning_of(column: str, known: Mapping[str, Meaning]) -> Meaning | None:
-    """How the numbers of a column of an answer are shown: by what it is called, or what it aggregates."""
-    matched = _OF_A_COLUMN.fullmatch(column)
-    if matched is None:
+    """What the numbers of a column of an answer are: by what it is called, or what it aggregates and adds up."""
+    text = _AGGREGATE.sub("(", column.partition(" FILTER (")[0])
+    if _CALL.search(text):
         return None
-    if matched["name"] in known:
-        return known[matched["name"]]
-    unit = metrics.unit(matched["name"])
-    return _meaning("metric", "", unit) if unit and matched["name"] != "elapsed" else None
+    names = [_NAME.fullmatch(part) for part in re.split(r" [+-] ", text.replace("(", "").replace(")", ""))]
+    found = {known.get(name["name"]) or _called(name["name"]) if name else None for name in names}
+    return found.pop() if len(found) == 1 else None
+
+
+def _called(name: str) -> Meaning | None:
+    """What is meant by a name that only the query knows; a share of its own may be of one, not of a hundred."""
+    unit = metrics.unit(f"_{name}")
+    return Meaning("", unit) if unit not in {"", "%"} else None
 
 
 def print_table(result: Result, known: Mapping[str, Meaning]) -> None:
@@ -164,13 +181,26 @@ def print_table(result: Result, known: Mapping[str, Meaning]) -> None:
     ways = [_meaning_of(column, known) if known else None for column in result.columns]
     rows = [[_short(v, cell(v), way) for v, way in zip(row, ways, strict=True)] for row in result.rows]
     numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
-    asking.draw(result.columns, rows, numeric)
+    widths = [max(map(len, column)) for column in zip(result.columns, *rows, strict=True)]
+    if sys.stdout.isatty() and sum(widths) + _BETWEEN * len(widths) > shutil.get_terminal_size().columns:
+        _one_below_the_other(result.columns, rows)
+    else:
+        asking.draw(result.columns, rows, numeric)
     print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
+
+
+def _one_below_the_other(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Rows that are wider than the terminal, a line for each column."""
+    width = max(map(len, columns))
+    for n, row in enumerate(rows, 1):
+        print(f"─ {n} ".ljust(width + _BETWEEN, "─"))
+        for column, text in zip(columns, row, strict=True):
+            print(f"{render.visible(column):{width}}   {render.visible(text)}".rstrip())
 
 
 def _short(value: object, text: str, way: Meaning | None) -> str:
     if way is not None and isinstance(value, int | float) and not isinstance(value, bool):
-        return way(value)
+        return way.show(value)
     if not isinstance(value, float):
         return text
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:.1f}"  # noqa: PLR2004

@@ -147,7 +147,7 @@ class _Talk:
             return
         if not line.startswith("."):
             text, given = querying.question(line.rstrip("; \n") if line.startswith("@") else line)
-            known = {} if self._raw else querying.meanings(self._session.columns())
+            known = {} if self._raw else querying.meanings(self._session.columns(), given)
             querying.print_table(self._session.ask(text, given), known)
             return
         command, _, rest = line.rstrip(";").partition(" ")

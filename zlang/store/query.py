@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
-from zlang.store import store
-from zlang.suggest import did_you_mean
+from zlang.store import hints, store
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,19 +36,8 @@ class Result:
     rows: tuple[tuple[object, ...], ...]
 
 
-_UNKNOWN_COLUMN = (
-    re.compile(r'Referenced column "(?P<name>[^"]*)" not found'),
-    re.compile(r'does not have a column named "(?P<name>[^"]*)"'),
-)
-_UNKNOWN_TABLE = (
-    re.compile(r'Referenced table "(?P<name>[^"]*)" not found'),
-    re.compile(r'(?:Table|View) with name "?(?P<name>[^"\s]*)"? does not exist'),
-)
-_UNKNOWN_SCHEMA = (re.compile(r'schema "(?P<name>[^"]*)" does not exist'),)
 _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECASE)
 """Functions that write files: where those are locked, DuckDB 1.5 ends by `abort` instead of refusing them."""
-_ONLY_READS = "a query can only read the results; --write and --unsafe let it do more"
-_UNKNOWN_FUNCTION = re.compile(r"(?:Scalar|Aggregate|Table|Macro)? ?Function with name (?P<name>\S+) does not exist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +64,7 @@ class Session:
         import duckdb
 
         if not self._access.unsafe and (found := _ENDS_THE_PROCESS.search(sql)):
-            raise RunError(f"{found[0].lower()} writes files", _ONLY_READS)
+            raise RunError(f"{found[0].lower()} writes files", hints.ONLY_READS)
         answers: list[Result | duckdb.Error | None] = []
         # A query that a signal ends in the thread that waits for it can leave DuckDB 1.5 hanging at the next one.
         thread = threading.Thread(target=lambda: answers.append(self._answer(sql, parameters)), daemon=True)
@@ -91,7 +79,7 @@ class Session:
         if answer is None:
             raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
         if isinstance(answer, duckdb.Error):
-            raise RunError(store.first_line(answer), _hint(self._connection, str(answer))) from answer
+            raise RunError(store.first_line(answer), hints.hint(self._connection, sql, str(answer))) from answer
         return answer
 
     def _answer(self, sql: str, parameters: Parameters) -> Result | duckdb.Error | None:
@@ -172,34 +160,3 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
         given.append(next(c for c in candidates if c not in taken))
         taken.add(given[-1])
     return tuple(given)
-
-
-def _hint(connection: duckdb.DuckDBPyConnection, message: str) -> str:
-    known = ((_UNKNOWN_SCHEMA, _schemas), (_UNKNOWN_TABLE, _tables), (_UNKNOWN_COLUMN, _columns))
-    for patterns, names in known:
-        for pattern in patterns:
-            if found := pattern.search(message):
-                return did_you_mean(found["name"].rpartition(".")[2], names(connection))
-    if found := _UNKNOWN_FUNCTION.search(message):
-        return did_you_mean(found["name"], _listed(connection, "SELECT DISTINCT function_name FROM duckdb_functions()"))
-    if "pytz" in message:
-        return "times with a time zone cannot be shown: write ::TIMESTAMP behind it"
-    if "disabled by configuration" in message or "locked" in message or "read-only" in message:
-        return _ONLY_READS
-    return ""
-
-
-def _schemas(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    return _listed(connection, "SELECT DISTINCT table_schema FROM information_schema.tables ORDER BY 1")
-
-
-def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    return _listed(connection, "SELECT DISTINCT table_name FROM information_schema.tables ORDER BY 1")
-
-
-def _columns(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    return _listed(connection, "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1")
-
-
-def _listed(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
-    return [str(name) for (name,) in connection.execute(sql).fetchall()]

@@ -1,0 +1,71 @@
+"""How answers are shown: numbers in the units of what they are of, and rows that are too wide."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from zlang.cli import querying
+from zlang.cli.querying import Meaning
+from zlang.store.query import Named, Result
+
+CATALOGUE = [
+    Named("main", "trials", "bs", "factor", "size", "bytes"),
+    Named("main", "trials", "read_bw", "metric", "number", "bytes/s"),
+    Named("main", "trials", "write_bw", "metric", "number", "bytes/s"),
+    Named("main", "trials", "elapsed", "trial", "", "s"),
+    Named("other", "trials", "odd", "factor", "size", "bytes"),
+    Named("main", "trials", "odd", "factor", "duration", "s"),
+]
+KNOWN = querying.meanings(CATALOGUE, {"metric": "read_clat_p99"})
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"),
+    [
+        ("bs", "4KiB"),
+        ("t.bs", "4KiB"),
+        ("read_bw", "4 KiB/s"),
+        ("median(read_bw)", "4 KiB/s"),
+        ("max(t.read_bw) FILTER (WHERE (bs > 1))", "4 KiB/s"),
+        ("quantile_cont(read_bw, 0.5)", "4 KiB/s"),
+        ("(median(read_bw) + avg(write_bw))", "4 KiB/s"),
+        ("avg((read_bw - write_bw))", "4 KiB/s"),
+        ("bw", "4 KiB/s"),
+        ("latency_percentile(l.ns, l.count, 99)", "4.1 us"),
+        ('median("value")', "4.1 us"),
+        ("greatest", "4.1 us"),
+        # What is not of one unit, or of no unit that is known:
+        ("(read_bw + elapsed)", "4096"),
+        ("(read_bw / write_bw)", "4096"),
+        ("(2 * read_bw)", "4096"),
+        ("ln(read_bw)", "4096"),
+        ("count(bs)", "4096"),
+        ("some_ratio", "4096"),
+        ("odd", "4096"),
+    ],
+)
+def test_units_of_columns(capsys: pytest.CaptureFixture[str], column: str, shown: str) -> None:
+    querying.print_table(Result((column,), ("BIGINT",), ((4096,),)), KNOWN)
+    assert capsys.readouterr().out.splitlines()[-1].strip() == shown
+
+
+def test_without_meanings_numbers_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
+    querying.print_table(Result(("bs",), ("BIGINT",), ((4096,),)), {})
+    assert capsys.readouterr().out.split()[-1] == "4096"
+
+
+def test_rows_wider_than_the_terminal_are_shown_a_line_a_column(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for width, lines in ((200, 4), (20, 6)):
+        monkeypatch.setattr("shutil.get_terminal_size", lambda width=width: os.terminal_size((width, 24)))
+        result = Result(("bs", "a long name"), ("BIGINT", "VARCHAR"), ((4096, "x" * 20), (1, "\x1b[2J")))
+        querying.print_table(result, {"bs": Meaning("size", "bytes")})
+        said = capsys.readouterr().out
+        assert len(said.splitlines()) == lines
+        assert "4KiB" in said
+        assert "\x1b[2J" not in said

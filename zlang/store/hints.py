@@ -1,0 +1,98 @@
+"""What DuckDB says is wrong with a question in, what to type instead out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from zlang import units
+from zlang.store.saved import value
+from zlang.store.store import literal, quoted
+from zlang.suggest import did_you_mean
+from zlang.units import UnitError
+
+if TYPE_CHECKING:
+    import duckdb
+
+ONLY_READS = "a query can only read the results; --write and --unsafe let it do more"
+_COLUMN = re.compile(r'Referenced column "(?P<one>[^"]*)" not found|does not have a column named "(?P<other>[^"]*)"')
+_TABLE = re.compile(
+    r'Referenced table "(?P<one>[^"]*)" not found|(?:Table|View) with name "?(?P<other>[^"\s]*)"? does not exist'
+)
+_SCHEMA = re.compile(r'schema "(?P<one>[^"]*)" does not exist')
+_FUNCTION = re.compile(r"Function with name (?P<one>\S+) does not exist")
+_MISSING = re.compile(r"parameters: (?P<one>.+)")
+_PERCENTILE = re.compile(r"p\d+|percentiles?|quantile", re.IGNORECASE)
+_WITH_UNIT = re.compile(r"(?<![\w.])\d[\d.]*[A-Za-z%]\w*(?:/s)?")
+_SENTENCES = (
+    ("pytz", "times with a time zone cannot be shown: write ::TIMESTAMP behind it"),
+    ("must appear in the GROUP BY clause", "end the query with: group by all"),
+    ("disabled by configuration", ONLY_READS),
+    ("locked", ONLY_READS),
+    ("read-only", ONLY_READS),
+)
+
+
+def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
+    """What to type instead, or nothing."""
+    for part, sentence in _SENTENCES:
+        if part in message:
+            return sentence
+    if "not provided for" in message and (found := _MISSING.search(message)):
+        return "give it a value: " + " ".join(f"--param {name}=…" for name in found["one"].split(", "))
+    if "excess parameters" in message:
+        return "the query has no such $name"
+    if message.startswith(("Conversion Error", "Parser Error")) and (said := _quantity(sql)):
+        return said
+    for pattern, answer in ((_SCHEMA, _schema), (_TABLE, _table), (_COLUMN, _column), (_FUNCTION, _function)):
+        if found := pattern.search(message):
+            name = next(name for name in found.groups() if name is not None)
+            return answer(connection, name.rpartition(".")[2])
+    return ""
+
+
+def _quantity(sql: str) -> str:
+    """Which number of the database a value with a unit is, where the query has one."""
+    for text in _WITH_UNIT.findall(sql):
+        try:
+            units.parse(text)
+        except UnitError:
+            continue
+        return f"`{text}` is {value(text)} here; or write $x, and --param x={text}"
+    return ""
+
+
+def _schema(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    return did_you_mean(name, _listed(connection, "SELECT DISTINCT table_schema FROM information_schema.tables"))
+
+
+def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    schemas = _listed(
+        connection, "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_name = 'trials'"
+    )
+    if name in schemas:
+        return f"it is an experiment: {quoted(name) if not name.isidentifier() else name}.trials"
+    tables = _listed(connection, "SELECT DISTINCT table_name FROM information_schema.tables ORDER BY 1")
+    return did_you_mean(name, tables) or "`show tables` lists them; most is in `trials`"
+
+
+def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    for factor in _listed(connection, "SELECT name FROM main.factors"):
+        column = quoted(factor)
+        if connection.execute(f"SELECT 1 FROM all_trials WHERE {column}::VARCHAR = ? LIMIT 1", [name]).fetchone():
+            return f"a text is in single quotes: {literal(name)}"
+    columns = _listed(connection, "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1")
+    near = did_you_mean(name, columns)
+    within = [column for column in columns if f"_{name.lower()}_" in f"_{column.lower()}_"][:3]
+    said = "did you mean " + " or ".join(f"`{one}`" for one in within) + "?" if within else ""
+    return near or said or "`zlang sql @columns` lists those of trials"
+
+
+def _function(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    if _PERCENTILE.fullmatch(name):
+        return "latency_percentile(ns, count, 99) is of operations, quantile_cont(read_iops, 0.99) of trials"
+    return did_you_mean(name, _listed(connection, "SELECT DISTINCT function_name FROM duckdb_functions()"))
+
+
+def _listed(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    return [str(name) for (name,) in connection.execute(sql).fetchall()]
