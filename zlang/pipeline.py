@@ -641,10 +641,12 @@ def compare(
     from zlang.report import answers, checks, design
     from zlang.report import compare as comparing
 
+    trials = answers.trials_of(db, run)
+    if pair and by is None and not answers.has_runs(db, pair):
+        by = comparing.factor_of(design.read(trials, metric), pair)
     if pair and by is None:
         one, other = (design.read(answers.trials_of(db, name), metric) for name in pair)
         return [comparing.runs(one, other)], [*checks.run(one), *checks.run(other)]
-    trials = answers.trials_of(db, run)
     read = design.read(trials, metric)
     return comparing.factors(read, by, pair), [*checks.run(read), *checks.depths(trials)]
 

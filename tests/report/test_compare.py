@@ -55,6 +55,8 @@ def test_what_differs_between_combinations_is_no_error() -> None:
         (math.log(1.135), 0.004, 9, "bytes", "12–15 % more"),
         (math.log(4), 0.05, 9, "1/s", "3.6–4.5 times faster"),
         (math.log(0.25), 0.05, 9, "1/s", "3.6–4.5 times slower"),
+        (math.log(2.36), 0.36, 9, "ns", "1.05–5.3 times slower"),
+        (math.log(200), 0.1, 9, "1/s", "160–251 times faster"),
         (0.001, 0.01, 9, "1/s", "no difference found, and a 3 % one would have been"),
         (0.001, 0.5, 2, "1/s", "cannot tell: only 15 times as much would have been found"),
         (0.5, None, 0, "1/s", "cannot tell: nothing was repeated"),

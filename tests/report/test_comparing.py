@@ -50,6 +50,19 @@ def test_levels(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "128KiB" in told(capsys, built, "compare", "4KiB", "128KiB", "--by", "bs")
 
 
+def test_the_factor_of_two_levels_need_not_be_named(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, built, "compare", "4KiB", "131072") == told(
+        capsys, built, "compare", "4KiB", "128KiB", "--by", "bs"
+    )
+    assert "there is no run `4KB`" in told(capsys, built, "compare", "4KB", "128KiB", code=1)
+
+
+def test_the_metric_is_named(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, built, "compare").startswith("read_iops, with 95 % intervals\n")
+    assert told(capsys, built, "effects").startswith("the variance of read_iops\n")
+    assert told(capsys, built, "effects", "--format", "csv").startswith("metric,effect,")
+
+
 def test_runs(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = told(capsys, built, "compare", "r1", "r2")
     assert "10–12 % slower" in out

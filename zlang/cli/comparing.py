@@ -31,8 +31,9 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     if form != "table":
         _formatted(found, form)
         return 0
+    print(f"{render.visible(found[0].metric)}, with 95 % intervals")
     rows = [[one.factor, one.second, one.first, *_numbers(one), render.visible(one.verdict)] for one in found]
-    asking.draw(("factor", "level", "against", "ratio (95 %)", "n", "verdict"), rows, [False] * 4 + [True, False])
+    asking.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
     if any(one.comparisons > 1 for one in found):
         print(f"the intervals hold together, of {found[0].comparisons} comparisons (Bonferroni)")
     for note in dict.fromkeys(f"{one.factor}: {one.note}" for one in found if one.note):
@@ -56,8 +57,8 @@ def _formatted(found: Sequence[Comparison], form: str) -> None:
     for one in found:
         told = one.ratio.estimate(one.comparisons) if one.ratio else None
         numbers = (told.median, told.low, told.high, told.n) if told else (None, None, None, 0)
-        rows.append((one.factor, one.second, one.first, *numbers, one.verdict, one.note))
-    columns = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
+        rows.append((one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note))
+    columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
     sys.stdout.write(WRITERS[form](columns, rows))
 
 
@@ -65,9 +66,16 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.one_of("--format", form, FORMATS)
     found, doubts = pipeline.effects(db, run, metric)
-    columns = ("effect", "share %", "df", "p", "over")
+    columns = ("metric", "effect", "share %", "df", "p", "over")
     told = [
-        (e.name, 100 * e.share, e.df, e.p, "setups" if e.is_whole_plot else "repetitions" if e.p is not None else "")
+        (
+            e.metric,
+            e.name,
+            100 * e.share,
+            e.df,
+            e.p,
+            "setups" if e.is_whole_plot else "repetitions" if e.p is not None else "",
+        )
         for e in found
     ]
     if form != "table":
@@ -75,8 +83,9 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
 
         sys.stdout.write(WRITERS[form](columns, told))
         return 0
-    rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for name, share, df, p, over in told]
-    asking.draw(columns, rows, [False, True, True, True, False])
+    print(f"the variance of {render.visible(found[0].metric)}")
+    rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in told]
+    asking.draw(columns[1:], rows, [False, True, True, True, False])
     show(doubts)
     return 0
 

@@ -70,6 +70,12 @@ class Drawn:
     rows: tuple[tuple[Cell, ...], ...]
 
 
+def has_runs(db: Path, names: Sequence[str]) -> bool:
+    """Whether any of the names is that of a run."""
+    known = {str(name) for (name,) in run_query(db, "SELECT run FROM runs").rows}
+    return any(Path(name).name in known for name in names)
+
+
 def trials_of(db: Path, run: str | None) -> Trials:
     """The trials of a run, or of the one that was worked on last. Raises RunError."""
     runs = run_query(

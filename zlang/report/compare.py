@@ -28,6 +28,7 @@ _ONE_RUN = "each run was carried out once: whatever else changed between them is
 class Comparison:
     """The second level of a factor against the first (or two runs): the ratio, what it means, and what to mind."""
 
+    metric: str
     factor: str
     first: str
     second: str
@@ -58,14 +59,28 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
     return [_compared(design, i, first, second, len(wanted)) for i, first, second in wanted]
 
 
-def _level(design: Design, factor: int, text: str) -> Cell:
+def factor_of(design: Design, pair: Sequence[str]) -> str | None:
+    """The factor that has both levels, where one has. Raises RunError where several have."""
+    found = [one.name for i, one in enumerate(design.factors) if {*pair} <= {*_levels(design, i)}]
+    if len(found) > 1:
+        raise RunError(f"{' and '.join(found)} have the levels {' and '.join(pair)}", f"say which: --by {found[0]}")
+    return found[0] if found else None
+
+
+def _levels(design: Design, factor: int) -> dict[str, Cell]:
+    """The levels of a factor by what they are called: `4096`, and `4KiB`."""
     type_ = design.factors[factor].type
-    shown = {wording.level(level, type_): level for level in design.levels[factor]}
-    plain = {str(level): level for level in design.levels[factor]}
-    if text not in {**plain, **shown}:
+    levels = design.levels[factor]
+    return {str(level): level for level in levels} | {wording.level(level, type_): level for level in levels}
+
+
+def _level(design: Design, factor: int, text: str) -> Cell:
+    known = _levels(design, factor)
+    if text not in known:
+        shown = [wording.level(level, design.factors[factor].type) for level in design.levels[factor]]
         hint = did_you_mean(text, shown) or "it has " + ", ".join(shown)
         raise RunError(f"`{design.factors[factor].name}` has no level `{text}`", hint)
-    return shown[text] if text in shown else plain[text]
+    return known[text]
 
 
 def _compared(design: Design, factor: int, first: Cell, second: Cell, comparisons: int) -> Comparison:
@@ -80,7 +95,7 @@ def _compared(design: Design, factor: int, first: Cell, second: Cell, comparison
     ratio, note = _ratio(design, factor, sides[0], sides[1], others)
     shown = [wording.level(level, column.type) for level in (first, second)]
     verdict = said(ratio, comparisons, design.unit)
-    return Comparison(column.name, shown[0], shown[1], ratio, comparisons, verdict, note)
+    return Comparison(design.metric, column.name, shown[0], shown[1], ratio, comparisons, verdict, note)
 
 
 def _ratio(
@@ -142,7 +157,7 @@ def runs(one: Design, other: Design) -> Comparison:
 
     ratio = ratios.apart(logs(one, keys[0]), logs(other, keys[1])) if same or names else None
     shown = [design.rows[0].run if design.rows else "" for design in (one, other)]
-    return Comparison("run", shown[0], shown[1], ratio, 1, said(ratio, 1, one.unit), _ONE_RUN)
+    return Comparison(one.metric, "run", shown[0], shown[1], ratio, 1, said(ratio, 1, one.unit), _ONE_RUN)
 
 
 def said(ratio: Ratio | None, comparisons: int, unit: str) -> str:
@@ -159,7 +174,7 @@ def said(ratio: Ratio | None, comparisons: int, unit: str) -> str:
         return _much(1 / high, 1 / low, _LESS.get(unit, "less"), 1 - high, 1 - low)
     if detectable < _TIMES:
         return f"no difference found, and a {_percent(detectable - 1)} % one would have been"
-    return f"cannot tell: only {detectable:.2g} times as much would have been found"
+    return f"cannot tell: only {_times(detectable)} times as much would have been found"
 
 
 _MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
@@ -168,13 +183,18 @@ _LESS = {"1/s": "slower", "bytes/s": "slower", "ns": "faster", "s": "faster"}
 
 def _much(low: float, high: float, word: str, least: float | None = None, most: float | None = None) -> str:
     if high >= _TIMES:
-        return f"{_span(f'{low:.2g}', f'{high:.2g}')} times {word}"
+        return f"{_span(_times(low), _times(high))} times {word}"
     parts = (low - 1 if least is None else least, high - 1 if most is None else most)
     return f"{_span(*map(_percent, parts))} % {word}"
 
 
 def _span(low: str, high: str) -> str:
     return low if low == high else f"{low}–{high}"
+
+
+def _times(ratio: float) -> str:
+    """`1.04`, `3.4`, `120`: as many digits as tell it from one."""
+    return f"{ratio:.2f}" if ratio < 1.095 else f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"  # noqa: PLR2004
 
 
 def _percent(part: float) -> str:

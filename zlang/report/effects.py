@@ -27,6 +27,7 @@ _LARGEST = 2000
 class Effect:
     """A source of variance: its share of it, its degrees of freedom, and how likely chance gives as much."""
 
+    metric: str
     name: str
     share: float
     df: int
@@ -58,13 +59,13 @@ def effects(design: Design) -> list[Effect]:
         squares = max(more - least, 0.0)
         is_whole = all(i in design.whole for i in term)
         p = plots.get(term) if is_whole else _tail(squares, df, within, within_df)
-        found.append(Effect(" × ".join(names[i] for i in term), squares / total, df, p, is_whole))
+        found.append(Effect(design.metric, " × ".join(names[i] for i in term), squares / total, df, p, is_whole))
     found.sort(key=lambda one: -one.share)
     if rest_df > within_df:
         higher = max(rest - within, 0.0)
         p = _tail(higher, rest_df - within_df, within, within_df)
-        found.append(Effect("interactions of more", higher / total, rest_df - within_df, p))
-    found.append(Effect("repetitions", within / total, within_df, None))
+        found.append(Effect(design.metric, "interactions of more", higher / total, rest_df - within_df, p))
+    found.append(Effect(design.metric, "repetitions", within / total, within_df, None))
     return found
 
 
