@@ -132,7 +132,7 @@ def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     if declared:
         for clause, table in zip(declared, answers.tables(trials), strict=True):
             by = [_columns(trials, one) for one in clause.by]
-            yield _summary(wording.visible(clause.text), table, by, points)
+            yield _summary(wording.visible(clause.text.removeprefix("table ")), table, by, points)
     else:
         told = summary.summarise(trials.db, trials.experiment, trials.rows)
         factors = [[column.name] for column in told.columns if column.type not in {"estimate", "count"}]

@@ -33,8 +33,8 @@ _HEIGHT = 20
 _LONGEST = 160
 _WIDTH = 480
 _CONFIG = {
-    "axis": {"labelLimit": 120, "titleLimit": 280},
-    "legend": {"labelLimit": 200, "titleLimit": 200, "orient": "bottom", "direction": "vertical"},
+    "axis": {"labelLimit": 120, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
+    "legend": {"labelLimit": 280, "titleLimit": 280, "labelFontSize": 11, "orient": "bottom", "direction": "vertical"},
     "title": {"limit": _WIDTH, "subtitleLimit": _WIDTH},
 }
 """Names may be long: they are cut with `…`."""
@@ -265,7 +265,7 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     has_bars = any(found.low is not None for _, _, found in points)
     title += " (median, 95 %)" if has_bars else ""
     domain = {"domain": [picture.least / size, picture.most / size], "nice": True}
-    y = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
+    y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
     colours = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in COLOURS]
     by = ", ".join(one.name for one in drawn.plot.by)
     names = list(picture.lines)
@@ -273,23 +273,25 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     colour = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
     # In a page a click on a name in the legend leaves this line alone.
     chosen = [{"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}] if by else []
-    faint = {"opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.1}} if by else {}
+    faint: dict[str, object] = {"opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.1}} if by else {}
+    shape: dict[str, object] = {"shape": line} if by else {}
     shown = [{"field": "line", "title": by}] if by else []
     shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}, {"field": "n", "title": "n"}]
+    bars: dict[str, object] = {
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "rule", "strokeWidth": 2},
+        "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, **faint},
+    }
     return {
         "height": 300,
         "data": {"values": values},
         "encoding": {"x": _x(drawn), "color": colour, "tooltip": shown},
         "layer": [
-            {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, **faint},
-            },
+            *([bars] if has_bars else []),
             {"mark": "line", "encoding": {"y": y, **faint}, "params": chosen},
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {"y": y, **({"shape": line} if by else {}), **faint},
+                "encoding": {"y": y, **shape, **faint},
             },
         ],
     }
