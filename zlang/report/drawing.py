@@ -269,18 +269,19 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     colours = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in COLOURS]
     by = ", ".join(one.name for one in drawn.plot.by)
     names = list(picture.lines)
-    line = {"field": "line", "type": "nominal", "title": by, "scale": {"domain": names}}
-    colour = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
+    line: dict[str, object] = {"field": "line", "type": "nominal", "title": by, "scale": {"domain": names}}
+    colour: dict[str, object] = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
     # In a page a click on a name in the legend leaves this line alone.
     chosen = [{"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}] if by else []
     faint: dict[str, object] = {"opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.1}} if by else {}
     shape: dict[str, object] = {"shape": line} if by else {}
     shown = [{"field": "line", "title": by}] if by else []
     shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}, {"field": "n", "title": "n"}]
+    at: dict[str, object] = {"y": y, **faint}
     bars: dict[str, object] = {
         "transform": [{"filter": "isValid(datum.low)"}],
         "mark": {"type": "rule", "strokeWidth": 2},
-        "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, **faint},
+        "encoding": {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
     }
     return {
         "height": 300,
@@ -288,10 +289,10 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
         "encoding": {"x": _x(drawn), "color": colour, "tooltip": shown},
         "layer": [
             *([bars] if has_bars else []),
-            {"mark": "line", "encoding": {"y": y, **faint}, "params": chosen},
+            {"mark": "line", "encoding": at, "params": chosen},
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {"y": y, **shape, **faint},
+                "encoding": {**at, **shape},
             },
         ],
     }

@@ -36,6 +36,10 @@
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
   }
 
+  // What is folded away would be missing on paper.
+  addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll("details")) one.open = true;
+  });
   dark.addEventListener("change", all);
   all();
 })();
