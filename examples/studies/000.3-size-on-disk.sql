@@ -1,6 +1,6 @@
 -- Agrees, to the byte for zeros: 512 bytes. What fio's default buffers compress to depends on its version;
 -- ours is told to save 61 %, of which lzjb finds most.
-select t.content, t.compression, round(100 * t.disk_bytes / 67108864.0, 1) as ours_percent,
+select t.content, t.compression, round(100 * t.after_du_bytes / 67108864.0, 1) as ours_percent,
   round(100 * any_value(p.value::double * if(p.unit = 'B', 1, 2**30)) / (36 * 2**30), 1) as theirs_percent
 from size_on_disk.trials as t
 left join imported.unwritten_capacity as p

@@ -5,5 +5,5 @@
 -- because a block of one sector has two of parity; gzip gains from 16 KiB on, and gzip-9 not more than
 -- gzip-2.
 pivot (
-  select recordsize, compression, round(100 * used_bytes / logical_bytes) as percent from capacity.trials
+  select recordsize, compression, round(100 * after_used_bytes / after_apparent_bytes) as percent from capacity.trials
 ) on compression using any_value(percent) group by recordsize order by recordsize

@@ -289,7 +289,7 @@ def carry_out_study(
     """Carry out so many points of a study, each once; gives what is known of its trials."""
     (zlang.at / "published").symlink_to(STUDIES / "published")
     text = re.sub(r"(?m)^  repeat +=.*\n", "", (STUDIES / f"{study}.zexp").read_text("utf-8"))
-    text = re.sub(r"(?m)^  run +=.*$", rf"\g<0>\n  design = sample({points})", text)
+    text = re.sub(r"(?m)^  on +=.*$", rf"\g<0>\n  design = sample({points})", text)
     sets = [word for each in given for word in ("--set", each)]
     carry_out(guest, zlang, text, "--profile", "small", "--seed", str(seed), *sets)
     rows = zlang.rows("select * from all_trials")
@@ -303,7 +303,7 @@ def carry_out_study(
     ("study", "drawn", "given", "factors", "state"),
     [
         ("000.1-unwritten-files", (3, 1), ["size=8MiB", "time=1s", "past_fuse=off"], ["content", "rw"], "as_is"),
-        ("002.2-capacity", (2, 1), ["files=10", "median=8KiB", "mean=16KiB"], ["recordsize", "compression"], "cold"),
+        ("002.2-capacity", (2, 1), ["files=10", "median=8KiB", "mean=16KiB"], ["recordsize", "compression"], "as_is"),
         (
             "003.2-tuning-zfs",
             (2, 3),
