@@ -122,7 +122,15 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         },
         "*",
     )  # fmt: skip
-    findings(connection, staging)
+    staging.load(
+        connection,
+        "findings",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "position": "BIGINT", "code": "VARCHAR", "name": "VARCHAR",
+            "severity": "VARCHAR", "message": "VARCHAR", "hint": "VARCHAR", "place": "VARCHAR", "allowed": "VARCHAR",
+        },
+        "*",
+    )  # fmt: skip
     staging.load(
         connection,
         "sources",
@@ -138,27 +146,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
     staging.load(
         connection, "imports", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "text": "VARCHAR"}, "*"
     )
-    staging.load(
-        connection,
-        "natures",
-        {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "nature": "VARCHAR", "value": "DOUBLE"},
-        "*",
-    )
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
-
-
-def findings(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
-    """Fill the table of what was found about runs: before they ran, and in what they measured."""
-    staging.load(
-        connection,
-        "findings",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "stage": "VARCHAR", "position": "BIGINT", "code": "VARCHAR",
-            "name": "VARCHAR", "severity": "VARCHAR", "message": "VARCHAR", "hint": "VARCHAR", "place": "VARCHAR",
-            "allowed": "VARCHAR", "metric": "VARCHAR",
-        },
-        "*",
-    )  # fmt: skip
 
 
 def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
