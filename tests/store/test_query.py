@@ -39,7 +39,7 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("from trials where bs = $bs", "not provided", "--param bs=…"),
         ("select bs, max(read_iops) from trials", "GROUP BY", "group by all"),
         ("from quickstart", "quickstart does not exist", "quickstart.trials"),
-        ("from results", "results does not exist", "show tables"),
+        ("from bandwidths", "bandwidths does not exist", "show tables"),
         ("select bandwidth from trials", '"bandwidth" not found', "@columns"),
         ("select iops from trials", '"iops" not found', "`read_iops`"),
         ('from trials where host = "4096"', '"4096" not found', "'4096'"),
