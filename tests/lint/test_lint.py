@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.check.traits import TRAITS
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
 from zlang.source import Source
 from zlang.syntax import format as formatting
 
+LANGUAGE = Path(__file__).parents[2] / "docs/language.md"
 HEAD = 'import fio\ndir here { path = "." }\nfile data on here { size = 1GiB }\n'
 WRITES = "fio writes { rw = randwrite }\n"
 EXPERIMENT = "experiment one { on = data  run = writes }\n"
@@ -125,3 +127,8 @@ def test_a_plan_keeps_what_was_found_and_why_it_is_allowed(tmp_path: Path) -> No
         ("iodepth-without-async", "warning", "program.zexp:4:40", "the engine is asked about elsewhere"),
         ("no-random-map", "note", "program.zexp:4:57", ""),
     ]
+
+
+def test_the_language_lists_all_natures() -> None:
+    rows = (f"| `{name}` | {next(iter(one.type.scalars))} | {one.doc} |\n" for name, one in TRAITS.items())
+    assert f"| trait | is | says |\n|---|---|---|\n{''.join(rows)}\n" in LANGUAGE.read_text("utf-8")

@@ -135,8 +135,9 @@ class InstanceBuilder:
         on = parent if isinstance(parent, Instance) else None
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
         given = Later(self.fields, point)
+        origin = given.get("from")
         thing = (self.kind, self.key, self.label, given, on, self.is_given, "", self.span, self.places)
-        return Instance(*thing, replays)
+        return Instance(*thing, replays, origin if isinstance(origin, Instance) else None)
 
     def _build(self, point: Any) -> Instance:
         given: dict[str, Value] = {}

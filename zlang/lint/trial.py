@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from zlang.check.answers import Expectation, Term
+from zlang.check.choices import Anywhere
 from zlang.check.instances import Frame, Later
 from zlang.check.program import Experiment, Instance, Point, Sketch, Symbol, Value
 from zlang.source import Span
@@ -30,6 +31,13 @@ class Thing:
     def name(self) -> str:
         """What people call it."""
         return self.instance.label
+
+    def stack(self) -> Iterator[Thing]:
+        """It and what it stands on, down to the machine."""
+        one: Instance | None = self.instance
+        while one is not None:
+            yield Thing(one)
+            one = one.parent
 
     def nature(self, trait: str) -> Nature:
         """What it says of itself."""
@@ -65,6 +73,15 @@ class Thing:
         """The property that decides it, given or not."""
         self.nature(trait)
         return next((name for name, _ in self._asked.get(trait, ())), trait)
+
+    def leaves_open(self, trait: str) -> bool:
+        """Whether its kind says what it is like, and it does not, because what decides it is not given."""
+        return trait in self.instance.kind.traits and self.nature(trait) is None
+
+    def is_said(self, trait: str) -> bool:
+        """Whether a property that decides it was given."""
+        self.nature(trait)
+        return any(name in self.instance.places for name, _ in self._asked.get(trait, ()))
 
     def place(self, *traits: str) -> Span:
         """Where the first of these natures is decided; where it is not given, the thing itself."""
@@ -130,21 +147,34 @@ class Trial:
     def beneath(self) -> Iterator[Thing]:
         """The target and what it stands on, down to the machine."""
         target = self.target
-        one = target.instance if target else None
-        while one is not None:
-            yield Thing(one)
-            one = one.parent
+        if target is not None:
+            yield from target.stack()
 
     def having(self, trait: str) -> Thing | None:
         """The nearest of these that says something of that nature."""
         return next((thing for thing in self.beneath() if thing.nature(trait) is not None), None)
 
+    @property
+    def collectors(self) -> tuple[Thing, ...]:
+        """What looks on."""
+        value = self.experiment.collect.value(self._point) if self.experiment.collect else ()
+        return tuple(Thing(one) for one in (value if isinstance(value, tuple) else ()) if isinstance(one, Instance))
+
+    @property
+    def first_target(self) -> Thing | None:
+        """What is measured where every factor has its first level."""
+        value = self.experiment.on.value(Anywhere({})) if self.experiment.on else None
+        return Thing(value) if isinstance(value, Instance) else None
+
+    @property
+    def machine(self) -> Thing | None:
+        """The machine on which the target stands, where something is known of it."""
+        return next((thing for thing in self.beneath() if thing.instance.kind.role == "machine"), None)
+
     def fact(self, name: str) -> Nature:
-        """What is known of the machine on which the target stands."""
-        for thing in self.beneath():
-            if thing.instance.kind.role == "machine":
-                return plain(thing.instance.values.get(name))
-        return None
+        """What is known of that machine."""
+        machine = self.machine
+        return plain(machine.instance.values.get(name)) if machine else None
 
 
 def plain(value: Value) -> Nature:

@@ -242,3 +242,46 @@ def compression_saves_no_sector(trial: Trial) -> Found | None:
     needed = "can never be compressed" if record <= sector else "is compressed only if it shrinks to a half"
     message = f"a record of {size(record)} {needed}: what is saved are whole sectors of {size(sector)}"
     return Found(keeping, ("record",), message, "mind it where you compare levels of compression")
+
+
+@RULES.add("ZL026", "bs-unaligned-to-recordsize-direct", NOTE)
+def unaligned_past_the_cache(trial: Trial) -> Found | None:
+    """Writes past the cache that go through it.
+
+    OpenZFS from 2.3 on writes past the ARC only what fills whole records; anything else goes through it without a word
+    (zfsprops(7), direct).
+
+    ```zexp wrong also=ZL021
+    import fio
+    import zfs
+
+    host box { zfs = "2.3.1" }
+    dir here on box { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank
+    file data on work { size = 1GiB }
+    fio writes { rw = randwrite  bs = 8KiB  direct = on }
+    experiment through { on = data  run = writes }
+    ```
+
+    ```zexp
+    import fio
+    import zfs
+
+    host box { zfs = "2.3.1" }
+    dir here on box { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { recordsize = 8KiB }
+    file data on work { size = 1GiB }
+    fio writes { rw = randwrite  bs = 8KiB  direct = on }
+    experiment past { on = data  run = writes }
+    ```
+    """
+    run, machine, keeping = trial.run, trial.machine, trial.having("record")
+    if machine is None or keeping is None or not machine.is_("passes_own_cache"):
+        return None
+    block, record = run.number("block"), keeping.number("record")
+    if not run.is_("uncached") or not run.is_("modifies") or not block or not record or block % record == 0:
+        return None
+    message = f"{size(block)} fill no record of {size(record)}, so that each write goes through the cache all the same"
+    return Found(run, ("uncached",), message, _smaller(keeping, block, "bs-unaligned-to-recordsize-direct"))

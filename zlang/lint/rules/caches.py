@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import WARNING, Found, Rules, size
+from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, size
 from zlang.lint.trial import Trial
 
 RULES = Rules()
@@ -14,6 +14,13 @@ def _is_cached(trial: Trial) -> bool:
     if kept is not None and kept.is_("own_cache"):
         return not any(thing.is_not("keeps_data") for thing in trial.beneath())
     return not trial.run.is_("uncached")
+
+
+def _has_another(trial: Trial) -> bool:
+    """Whether a cache keeps the data besides that of the pages of the machine from which they are read."""
+    return any(
+        thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath()
+    )
 
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING)
@@ -53,7 +60,7 @@ def working_set_in_cache(trial: Trial) -> Found | None:
     if holding is None or ram is None or isinstance(ram, bool | str) or not _is_cached(trial):
         return None
     held = holding.number("holds")
-    if held is None or held > ram:
+    if not held or held > ram:
         return None
     message = f"the {size(held)} that are read fit into the {size(ram)} of memory: a second pass measures the cache"
     return Found(holding, ("holds",), message, f"read more than {size(2 * ram)}, or say `cache = hot`")
@@ -64,31 +71,39 @@ def replicates_warm_the_cache(trial: Trial) -> Found | None:
     """Replicates warm the cache for each other.
 
     Where nothing empties the caches between replicates, each finds what those before it have left, and their mean
-    means nothing. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one measurement.
+    means nothing. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one measurement. A
+    workload that drops the pages of its file before it begins, as fio does, is warned of only where another cache
+    than that of pages keeps them, such as the ARC.
 
     ```zexp wrong
     import fio
+    import zfs
 
     dir here { path = "." }
-    file data on here { size = 1GiB }
-    fio reads { rw = randread }
+    pool tank on here { size = 4GiB }
+    dataset work on tank
+    file data on work { size = 1GiB }
+    fio reads { rw = randread  bs = 128KiB }
     experiment again { on = data  run = reads  repeat = 5 }
     ```
 
     ```zexp
     import fio
+    import zfs
 
     dir here { path = "." }
-    file data on here { size = 1GiB }
-    fio reads { rw = randread }
+    pool tank on here { size = 4GiB }
+    dataset work on tank
+    file data on work { size = 1GiB }
+    fio reads { rw = randread  bs = 128KiB }
     experiment again { on = data  run = reads  repeat = 5  cache = cold }
     ```
     """
     run, repeat = trial.run, trial.experiment.repeat
     if repeat == 1 or trial.phases or not run.is_("reads") or run.is_("modifies") or run.instance.replays:
         return None
-    if not _is_cached(trial):
-        return None
+    if not _is_cached(trial) or (run.is_("invalidates") and (run.is_said("invalidates") or not _has_another(trial))):
+        return None  # of what is said the rule below speaks
     message = f"{repeat} replicates, and nothing is done about the caches: each finds what those before it have left"
     return Found(run, (), message, "say `cache = cold`, or `cache = hot`")
 
@@ -285,3 +300,163 @@ def loop_is_cached_beneath(trial: Trial) -> Found | None:
             message = f"the workload goes past the page cache, and `{thing.name}` beneath it is in the page cache again"
             return Found(thing, ("cached_beneath",), message, "say `direct_io = on`")
     return None
+
+
+@RULES.add("ZL005", "invalidate-is-not-a-flush", WARNING)
+def pages_alone_are_dropped(trial: Trial) -> Found | None:
+    """To drop the pages of a file is not to flush.
+
+    What a workload drops before it begins are the pages that this machine has of its file. The cache of a file system
+    of its own, that of a server and that beneath a device stay as they are: a second pass with `invalidate = on` had
+    516 hits and no miss in the ARC (measured on zfs-fuse).
+
+    ```zexp wrong
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank
+    file data on work { size = 1GiB }
+    fio reads { rw = randread  bs = 128KiB  invalidate = on }
+    experiment dropped { on = data  run = reads  repeat = 5 }
+    ```
+
+    ```zexp
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank
+    file data on work { size = 1GiB }
+    fio reads { rw = randread  bs = 128KiB  invalidate = on }
+    experiment flushed { on = data  run = reads  repeat = 5  cache = cold }
+    ```
+    """
+    run = trial.run
+    if trial.phases or not run.is_("reads") or not run.is_("invalidates") or not run.is_said("invalidates"):
+        return None
+    for thing in trial.beneath():
+        if (thing.is_("own_cache") or thing.is_("remote")) and _is_cached(trial):
+            message = f"what is dropped are pages of this machine: what `{thing.name}` has in a cache of its own stays"
+            return Found(run, ("invalidates",), message, "say `cache = cold`")
+    return None
+
+
+@RULES.add("ZL007", "two-ended-cache", ERROR)
+def one_end_is_flushed(trial: Trial) -> Found | None:
+    """A cache at each end, of which one is flushed.
+
+    Over a network the client has a cache and the server has another; cold is what both have lost. zlang flushes both
+    where the server is the run's own, and cannot where it is another machine's, until it is said what empties that.
+    The run would end there, so it is an error.
+
+    ```zexp wrong
+    import fio
+    import nfs
+
+    dir here { path = "." }
+    nfs far on here { address = "filer"  path = "/export" }
+    file data on far { size = 1GiB }
+    fio reads { rw = randread }
+    experiment half { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+    import nfs
+
+    dir here { path = "." }
+    nfs far on here {
+      address      = "filer"
+      path         = "/export"
+      server_flush = "ssh filer 'sync; echo 3 >/proc/sys/vm/drop_caches' && echo 0"
+    }
+    file data on far { size = 1GiB }
+    fio reads { rw = randread }
+    experiment whole { on = data  run = reads  cache = cold }
+    ```
+    """
+    behind = next((thing for thing in trial.beneath() if thing.is_("out_of_reach")), None)
+    if behind is None or "flush" not in trial.phases:
+        return None
+    message = f"of the two caches of `{behind.name}` only that of this machine can be emptied, not that of the server"
+    return Found(behind, (), message, 'say what empties it, `server_flush = "…"`, or `cache = as_is`')
+
+
+@RULES.add("ZL012", "hypervisor-cache", NOTE)
+def disks_are_virtual(trial: Trial) -> Found | None:
+    """A cache beneath the machine.
+
+    The disks of a virtual machine may be files of another, which has them in its memory: on a virtual disk reads of 4
+    KiB took 0.1 ms (measured). Nothing in the machine can empty that cache or look whether it is empty. It is a note:
+    results of such a machine are compared with those of its like.
+
+    ```zexp wrong
+    import fio
+
+    host box { hardware = virtual }
+    dir here on box { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment guest { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    host box { hardware = physical }
+    dir here on box { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment metal { on = data  run = reads  cache = cold }
+    ```
+    """
+    machine = trial.machine
+    if machine is None or not machine.is_("virtual") or not trial.run.is_("reads"):
+        return None
+    if not trial.is_cold and not trial.run.is_("uncached"):
+        return None
+    message = f"`{machine.name}` is a virtual machine: what is cold in it may be in the memory of the one beneath"
+    return Found(machine, ("virtual",), message, "say so with the results, or measure on a machine of its own")
+
+
+@RULES.add("ZL051", "no-warmup", WARNING)
+def nothing_warms(trial: Trial) -> Found | None:
+    """Caches that ought to be warm, and nothing that warms them.
+
+    A study of 2013 let sequential reads come before random ones, so that the caches were as warm as the order made
+    them. zlang's `hot` reads the data into the caches, and its `warm` rehearses until it is steady. A protocol of your
+    own that only looks whether they are warm finds them as the trial before has left them, and most trials invalid.
+
+    ```zexp wrong
+    import fio
+
+    kind kept: protocol {
+      doc    = "Look whether the caches are warm."
+      phases = [verify_hot]
+    }
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment hoping { on = data  run = reads  cache = kept }
+    ```
+
+    ```zexp
+    import fio
+
+    kind kept: protocol {
+      doc    = "Warm the caches, and look whether they are warm."
+      phases = [warm, verify_hot]
+    }
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment knowing { on = data  run = reads  cache = kept }
+    ```
+    """
+    if "verify_hot" not in trial.phases or trial.phases[0] != "verify_hot":
+        return None
+    message = "the caches have to be warm, and nothing before that warms them"
+    return Found(trial.run, (), message, "add `warm` to the phases of the protocol, or say `cache = hot`")

@@ -274,3 +274,92 @@ def closed_loop(trial: Trial) -> Found | None:
     return Found(
         run, (), message, "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
     )
+
+
+@RULES.add("ZL043", "generator-on-the-server", NOTE)
+def generator_competes(trial: Trial) -> Found | None:
+    """A load that takes the processors from what it measures.
+
+    To compress and to check takes processors, to look for equal blocks does when they are written, and so does the
+    load. On one machine each takes them from the other: a gap of 25 % in a study of 2017 was gone when another machine
+    made the load. It is a note. There is none where one worker leaves the other processors alone, where a collector
+    shows what they were busy with, because then it can be told, or where there is no load.
+
+    ```zexp wrong
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { compression = off | gzip-9 }
+    file data on work { size = 1GiB  content = compressible(50%) }
+    fio reads { rw = randread  bs = 128KiB  numjobs = 8 }
+    experiment crowded { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+
+    ```zexp
+    import fio
+    import linux
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { compression = off | gzip-9 }
+    file data on work { size = 1GiB  content = compressible(50%) }
+    fio reads { rw = randread  bs = 128KiB  numjobs = 8 }
+    mpstat processors
+    experiment watched { on = data  run = reads  cache = cold  repeat = 3  collect = [processors] }
+    ```
+    """
+    run, machine = trial.run, trial.machine
+    if run.number("workers") == 1 or not (run.is_("reads") or run.is_("modifies")):
+        return None
+    origin = run.instance.origin
+    if origin is not None and machine is not None and origin.key != machine.instance.key:
+        return None
+    if any(thing.is_("remote") for thing in trial.beneath()) or any(one.is_("counts_cpu") for one in trial.collectors):
+        return None
+    for thing in trial.beneath():
+        for trait, what in _BUSY.items():
+            if (trait != "dedups" or run.is_("modifies")) and thing.factors(trait):
+                message = f"trials differ in {what}, which takes processors, and so does the load on the same machine"
+                return Found(thing, (trait,), message, "make the load on another machine, or add a collector of CPU")
+    return None
+
+
+_BUSY = {"compresses": "how they compress", "dedups": "whether equal blocks are found", "checks_data": "checksums"}
+
+
+@RULES.add("ZL048", "numa-and-affinity", NOTE)
+def nodes_are_mixed(trial: Trial) -> Found | None:
+    """Memory that is nearer to one processor than to another.
+
+    On a machine of several nodes a worker may run on one and its buffers lie on another, and each run decides that
+    anew: values vary more than they need to. A study of 2017 measured on such a machine.
+
+    ```zexp wrong
+    import fio
+
+    host box { nodes = 2 }
+    dir here on box { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment anywhere { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    host box { nodes = 2 }
+    dir here on box { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  numa_cpu_nodes = "0" }
+    experiment bound { on = data  run = reads  cache = cold }
+    ```
+    """
+    machine, run = trial.machine, trial.run
+    nodes = machine.number("nodes") if machine else None
+    if machine is None or nodes is None or nodes == 1 or not run.is_not("bound"):
+        return None
+    message = f"`{machine.name}` has {nodes} nodes, and the workload is bound to none: each run falls on others"
+    return Found(run, ("bound",), message, f"say `{run.word('bound')} = …`")

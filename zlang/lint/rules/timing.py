@@ -228,3 +228,83 @@ def still_writing_its_tables(trial: Trial) -> Found | None:
         return None
     message = f"`{unready.name}` still writes tables of its own while it is measured"
     return Found(unready, ("unready",), message, "have them written when it is made")
+
+
+@RULES.add("ZL054", "ssd-not-preconditioned", WARNING)
+def flash_is_fresh(trial: Trial) -> Found | None:
+    """Flash that is still fresh.
+
+    A drive that has been erased writes to free blocks; one that is full has to make them first. A study of 2011 had
+    6,000 IOPS, and 910 after eight hours. What stays is measured after all of it was written twice and then until it is
+    steady (SNIA PTS). It is a warning and no error, because the beginning can be meant. Whether a disk is flash is said
+    of it, and compared with what the kernel says.
+
+    ```zexp wrong
+    import disks
+    import fio
+
+    disk drive {
+      id     = "/dev/disk/by-id/nvme-drive_0123456789"
+      serial = "0123456789"
+      size   = 120034123776B
+      medium = flash
+    }
+    fio writes { rw = randwrite  direct = on  time_based = on  runtime = 10min }
+    experiment fresh { on = drive  run = writes }
+    ```
+
+    ```zexp
+    import disks
+    import fio
+    import treatments
+
+    disk drive {
+      id     = "/dev/disk/by-id/nvme-drive_0123456789"
+      serial = "0123456789"
+      size   = 120034123776B
+      medium = flash
+    }
+    fio writes { rw = randwrite  direct = on  time_based = on  runtime = 10min }
+    experiment steady { on = drive  run = writes  before = precondition {} }
+    ```
+    """
+    flash = next((thing for thing in trial.beneath() if thing.is_("flash")), None)
+    if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("steadies")):
+        return None
+    message = f"`{flash.name}` is flash, and what it writes while it is fresh is faster than what it writes later"
+    return Found(trial.run, ("modifies",), message, "say `before = precondition {}` (import treatments)")
+
+
+@RULES.add("ZL055", "thermal-and-governor", NOTE)
+def processors_are_paced(trial: Trial) -> Found | None:
+    """Processors that are clocked as somebody else decides.
+
+    A governor other than `performance` lets a processor sleep between two operations and wake up for the next, so that
+    the latency of a fast device is that of waking up. Heat does the same to processors, drives and controllers: one in
+    a study of 2011 stood still at 79 °C. A collector of temperatures (`smart`) shows it.
+
+    ```zexp wrong
+    import fio
+
+    host box { governor = powersave }
+    dir here on box { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment sleepy { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    host box { governor = performance }
+    dir here on box { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread }
+    experiment awake { on = data  run = reads  cache = cold }
+    ```
+    """
+    machine = trial.machine
+    if machine is None or not machine.is_("paced_down"):
+        return None
+    message = f"the processors of `{machine.name}` may be clocked down between operations"
+    return Found(machine, ("paced_down",), message, "set the governor to performance")

@@ -178,3 +178,56 @@ def mix_of_one(trial: Trial) -> Found | None:
         return None
     message = f"a mix of which {share(part)} are reads is no mix"
     return Found(run, ("read_share",), message, "say `rw = randwrite` or `rw = randread`")
+
+
+@RULES.add("ZL067", "mixed-direction-latency", NOTE)
+def one_direction_is_hidden(trial: Trial) -> Found | None:
+    """A latency of a mix that is of one direction.
+
+    Reads and writes of a mix have latencies of their own, and one of them alone, or a mean of both, hides the other: of
+    16 latencies that a study of 2017 published for 70 % reads, 13 cannot be true together with their IOPS.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio load { rw = randrw  rwmixread = 70%  direct = on }
+    experiment half {
+      on    = data
+      run   = load
+      cache = cold
+      table median(read_clat_mean)
+    }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio load { rw = randrw  rwmixread = 70%  direct = on }
+    experiment whole {
+      on    = data
+      run   = load
+      cache = cold
+      table median(read_clat_mean), median(write_clat_mean)
+    }
+    ```
+    """
+    run = trial.run
+    if not run.is_("reads") or not run.is_("modifies"):
+        return None
+    asked = {_direction(term) for term in formulas(trial.experiment) if _is_of_latency(term)} & set(_OTHER)
+    if len(asked) != 1:
+        return None
+    (one,) = asked
+    message = f"of a mix only the latency of {one}s is asked for: that of {_OTHER[one]}s is another"
+    return Found(run, ("read_share",), message, f"ask for both: `{one}_…` and `{_OTHER[one]}_…`")
+
+
+def _direction(term: Term) -> str:
+    return (term.paths[0] if term.op == "percentile" and term.paths else term.name).split("_")[0].split(".")[0]
+
+
+_OTHER = {"read": "write", "write": "read"}
