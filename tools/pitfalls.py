@@ -2,7 +2,8 @@
 
 In: each `RULE.zexp` or `RULE.subject.zexp`, called after the pitfall's name in docs/lints, where it is a rule of `zlang
 check`: one experiment with `let way = "wrong" | "right"`, the question as its title, expectations, and a `table … by
-way` of which the first measure is what goes wrong. The comment at its head is the question, an empty line, and what
+way` of which the first measure is what goes wrong. Where one measurement is answered wrongly and rightly there is no
+`way`, and the first two measures are these answers. The comment at its head is the question, an empty line, and what
 is wrong and right. Out: runs and a database in a directory; the page.
 
     python tools/pitfalls.py run DIRECTORY [NAME…]     carry them out, one after the other; needs root
@@ -24,7 +25,7 @@ from zlang.check.check import Overrides
 from zlang.errors import RunError
 from zlang.lint.rules import RULES
 from zlang.report.compare import Comparison
-from zlang.report.summary import Cell, Estimate, Summary
+from zlang.report.summary import Cell, Column, Estimate, Summary
 from zlang.report.wording import measured as shown
 
 PITFALLS = measured.ROOT / "examples/pitfalls"
@@ -95,29 +96,36 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
         raise RunError(f"{path.stem} was not measured", "make pitfalls")
     table = pipeline.tables(db, name)[0]
     pitfall = Pitfall(path, experiment.title, name, table, None)
-    if not all(_values(pitfall, way)[0].median for way in _WAYS):
+    measure, *values = _answers(table)
+    if not all(values):
         return pitfall  # of nothing there is no logarithm
-    if not table.columns[2].name.isidentifier():
+    if not measure.name.isidentifier():
         return pitfall  # metrics are compared, formulas are not
-    (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, table.columns[2].name)
+    (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, measure.name)
     return replace(pitfall, comparison=comparison)
 
 
 def _line(pitfall: Pitfall) -> list[str]:
-    values = [_values(pitfall, way)[0].median for way in _WAYS]
-    unit, name = pitfall.table.columns[2].unit, rule(pitfall.path)
+    measure, *values = _answers(pitfall.table)
+    name = rule(pitfall.path)
     return [
         f"[{pitfall.path.stem}](#{pitfall.path.stem.replace('.', '')})",
         f"[{NAMES[name]}](lints/{NAMES[name]}.md)" if name in NAMES else "",
-        f"`{pitfall.table.columns[2].name}`",
-        *(shown(value, unit) if value is not None else "" for value in values),
+        f"`{measure.name}`",
+        *(shown(value, measure.unit) if value is not None else "" for value in values),
         _ratio(pitfall.comparison, *values),
     ]
 
 
-def _values(pitfall: Pitfall, way: str) -> list[Estimate]:
-    (row,) = (row for row in pitfall.table.rows if row[0] == way)
-    return [cell for cell in row if isinstance(cell, Estimate)]
+def _answers(table: Summary) -> tuple[Column, float | None, float | None]:
+    """What is measured, wrongly and rightly."""
+    if table.columns[0].name == "way":
+        found = {row[0]: row[2] for row in table.rows}
+        measure, cells = table.columns[2], [found[way] for way in _WAYS]
+    else:
+        measure, cells = table.columns[1], list(table.rows[0][1:3])
+    wrong, right = (cell.median if isinstance(cell, Estimate) else None for cell in cells)
+    return measure, wrong, right
 
 
 def _ratio(comparison: Comparison | None, wrong: float | None, right: float | None) -> str:
