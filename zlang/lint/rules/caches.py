@@ -338,7 +338,7 @@ def pages_alone_are_dropped(trial: Trial) -> Found | None:
     if trial.phases or not run.is_("reads") or not run.is_("invalidates") or not run.is_said("invalidates"):
         return None
     for thing in trial.beneath():
-        if (thing.is_("own_cache") or thing.is_("remote")) and _is_cached(trial):
+        if any(thing.is_(trait) for trait in ("own_cache", "remote", "cached_beneath")) and _is_cached(trial):
             message = f"what is dropped are pages of this machine: what `{thing.name}` has in a cache of its own stays"
             return Found(run, ("invalidates",), message, "say `cache = cold`")
     return None
