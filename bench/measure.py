@@ -23,12 +23,13 @@ MIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something to be measured. `output` is where its standard output goes; by default nowhere."""
+    """Something to be measured. `output` is where its standard output goes, by default nowhere; it ends with `code`."""
 
     words: Sequence[str]
     directory: Path = ROOT
     output: Path = Path(os.devnull)
     setting: Mapping[str, str] | None = None
+    code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Cost:
 
 
 def cost(command: Command) -> Cost:
-    """Run it once. It must succeed."""
+    """Run it once. It must end as it should."""
     with command.output.open("wb") as out:
         began = time.perf_counter()
         child = subprocess.Popen(
@@ -52,7 +53,7 @@ def cost(command: Command) -> Cost:
         _, status, used = os.wait4(child.pid, 0)
         wall = time.perf_counter() - began
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
+    if child.returncode != command.code:
         sys.exit(f"{' '.join(command.words)} ended with {child.returncode}:\n{said.decode(errors='replace')}")
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / MIB)
 

@@ -25,6 +25,7 @@ EXIT_CODES = {
     3: "a bug in zlang; the message names a log for the report",
     4: "an expectation failed (`run`, `resume`, `expect`)",
     5: "no expectation failed, but of one it cannot be told (`run`, `resume`, `expect`)",
+    6: "two plans differ (`diff`, `snapshot --validate`)",
     130: "interrupted by Ctrl-C, or not confirmed; `zlang resume` goes on with a run",
     143: "ended by SIGTERM; likewise",
 }
@@ -186,6 +187,54 @@ def plan(
             as_json=as_json,
         )
     )
+
+
+def diff(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="a program, REVISION:PROGRAM of git, or a plan", show_default=False)
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="likewise", show_default=False)],
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    seed: Seed = None,
+    order: Order = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say which trials come, go and change between two programs or plans, and what commands do.
+
+    A plan is a run folder, or a file of `zlang plan --emit json` or `zlang snapshot`, whose name ends in `.jsonl`. A
+    program is planned with what is said here, or like the plan that it is compared with. The exit code is 6 if anything
+    differs.
+    """
+    from zlang.cli import differing
+
+    raise typer.Exit(differing.diff(old, new, settings, profile, experiment, seed, order, as_json=as_json))
+
+
+def snapshot(
+    file: File,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    seed: Seed = None,
+    order: Order = None,
+    *,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="write nothing: say what differs from the plan that was kept")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Keep a program's plan beside it, as PROGRAM.plan.jsonl; `--validate` fails when it would be another one now.
+
+    For the checks of a repository of experiments: what a change of a file, or of zlang, does to the plans is seen
+    before they are carried out. The exit code is 6 if anything differs.
+    """
+    from zlang.cli import differing
+
+    given = (file, settings, profile, experiment, seed, order)
+    raise typer.Exit(differing.snapshot(*given, validate=validate, as_json=as_json))
 
 
 def run(
@@ -484,6 +533,8 @@ COMMANDS = (
     explain,
     fmt,
     plan,
+    diff,
+    snapshot,
     run,
     resume,
     clean,

@@ -28,6 +28,7 @@ from zlang.check.program import (
 )
 from zlang.check.texts import shell_text
 from zlang.diagnostics import Code, ProgramError
+from zlang.plan.difference import Told
 from zlang.plan.order import Order, Place, order, sampled
 from zlang.plan.plan import Action, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
@@ -173,6 +174,13 @@ def plan(program: Program, schedule: Schedule, settings: Mapping[str, str], find
     """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
     builder = Builder(program, schedule.experiment, schedule)
     return Plan(replace(builder.header(settings), findings=findings), builder.items)
+
+
+def told(schedule: Schedule) -> Iterator[Told]:
+    """The trials in order, without their commands."""
+    for slot in schedule.slots():
+        identity = _cast(schedule.experiment, slot.point).identity
+        yield Told(identity, slot.replicate, slot.number, schedule.factors(slot.point))
 
 
 def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:

@@ -1,0 +1,76 @@
+"""What differs between two plans, against counting trial by trial."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlang.plan.difference import Edit, Told, difference, edits
+from zlang.plan.plan import Action, Step
+
+IDENTITIES = st.sampled_from("abcdef")
+LEVELS = st.integers(1, 4)
+SIDES = st.lists(
+    st.tuples(IDENTITIES, LEVELS, st.integers(1, 3)), max_size=8, unique_by=(lambda p: p[0], lambda p: p[1])
+)
+
+
+def _told(points: list[tuple[str, int, int]]) -> list[Told]:
+    return [
+        Told(identity, replicate, number, {"bs": level})
+        for number, (identity, level, repeat) in enumerate(points, 1)
+        for replicate in range(1, repeat + 1)
+    ]
+
+
+@given(SIDES, SIDES)
+def test_every_trial_is_counted_once(was: list[tuple[str, int, int]], now: list[tuple[str, int, int]]) -> None:
+    found = difference(_told(was), _told(now))
+    changed = sum(point.replicates for point in found.changed)
+    come, go = (sum(point.replicates for point in some) for some in (found.come, found.go))
+    assert found.same + changed + come == len(_told(now))
+    assert found.same + changed + go == len(_told(was))
+    before, after = ({identity: repeat for identity, _, repeat in side} for side in (was, now))
+    assert found.same == sum(min(repeat, after.get(identity, 0)) for identity, repeat in before.items())
+    for point in found.changed:
+        (level,) = point.factors.values()
+        assert {old for old, at, _ in was if at == level} != {new for new, at, _ in now if at == level}
+    left = Counter(dict(point.factors)["bs"] for point in found.come) & Counter(
+        dict(point.factors)["bs"] for point in found.go
+    )
+    assert not left, "what could be the same point changed"
+
+
+@given(SIDES, st.randoms(use_true_random=False))
+def test_another_order_is_said_where_nothing_else_differs(points: list[tuple[str, int, int]], draw: object) -> None:
+    told = _told(points)
+    mixed = list(told)
+    draw.shuffle(mixed)  # type: ignore[attr-defined]
+    assert difference(told, told).is_none
+    assert difference(told, mixed).is_reordered == (
+        [(one.identity, one.replicate) for one in told] != [(one.identity, one.replicate) for one in mixed]
+    )
+
+
+def test_commands_of_the_same_trial_are_compared() -> None:
+    was, now = Told("a", 1, 1, {"bs": 1}, "old"), Told("a", 1, 1, {"bs": 1}, "new")
+    (changed,) = difference([was], [now]).changed
+    assert (changed.was, changed.now) == (1, 1)
+
+
+def _step(name: str, command: str) -> Step:
+    return Step(name, Action.MEASURE, command, "", 60)
+
+
+def test_of_a_long_command_the_words_are_said() -> None:
+    words = " ".join(f"--option{n}={n}" for n in range(40))
+    was = [_step("make", "mkdir a"), _step("fio", f"fio {words} --iodepth=1"), _step("gone", "rm a")]
+    now = [_step("make", "mkdir b"), _step("fio", f"fio {words} --iodepth=4"), _step("flush", "sync")]
+    assert edits(was, now) == (
+        Edit("make", "mkdir a", "mkdir b"),
+        Edit("fio", "--iodepth=1", "--iodepth=4"),
+        Edit("flush", "", "sync"),
+        Edit("gone", "rm a", ""),
+    )

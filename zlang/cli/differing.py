@@ -1,0 +1,171 @@
+"""`zlang diff` and `zlang snapshot`: which trials come, go and change, and what commands do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from zlang import pipeline
+from zlang.cli import checking, render, words
+from zlang.errors import RunError
+from zlang.pipeline import Side
+from zlang.plan.difference import Changed, Difference, Edit, Point
+from zlang.plan.plan import Factor
+from zlang.report import wording
+
+DIFFERS = 6
+"""Exit code: two plans differ."""
+_SHOWN = 10
+"""How many points of a sort are listed."""
+_LOOKED_AT = 20
+"""Of how many points that changed the commands are compared."""
+_LONGEST = 200
+"""Characters of what went from a command, or came."""
+
+
+def diff(
+    old: str,
+    new: str,
+    settings: list[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    seed: int | None,
+    order: str | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Compare two programs or plans."""
+    words.ordered(order)
+    said = checking.overrides(settings, profile)
+    saved = next((side.plan.header for word in (old, new) if (side := pipeline.saved(word))), None)
+    if saved is not None:
+        # Beside a plan that was kept a program is planned as that was, unless something else is said.
+        said = said if settings or profile else pipeline.said_of(saved)
+        experiment, seed, order = (
+            experiment or saved.experiment,
+            saved.seed if seed is None else seed,
+            order or saved.order,
+        )
+    seed = pipeline.DEFAULT_SEED if seed is None else seed
+    one, other = (pipeline.saved(word) or pipeline.side(word, said, experiment, seed, order) for word in (old, new))
+    return _answer(one, other, as_json=as_json)
+
+
+def snapshot(
+    file: str,
+    settings: list[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    seed: int | None,
+    order: str | None,
+    *,
+    validate: bool,
+    as_json: bool,
+) -> int:
+    """Keep the plan beside its program, or say what of it would be otherwise now."""
+    words.ordered(order)
+    if validate and (settings or profile or seed is not None or order):
+        raise RunError("a plan that was kept knows how it was made", "leave --set, --profile, --seed and --order out")
+    checked = checking.sound(file, checking.overrides(settings, profile))
+    chosen = pipeline.choose(checked, experiment)
+    path = pipeline.snapshot_path(checked, chosen)
+    if validate:
+        kept = pipeline.saved(str(path))
+        if kept is None:
+            raise RunError(f"there is no {path}", f"`zlang snapshot {words.file(file)}` writes it")
+        header = kept.plan.header
+        now = pipeline.side(file, pipeline.said_of(header), header.experiment, header.seed, header.order)
+        return _answer(kept, now, as_json=as_json)
+    said = checking.overrides(settings, profile)
+    side = pipeline.side(file, said, chosen.name, pipeline.DEFAULT_SEED if seed is None else seed, order)
+    pipeline.keep_plan(side.plan, path)
+    trials = side.plan.header.trials
+    if as_json:
+        print(json.dumps({"file": str(path), "trials": trials}))
+    else:
+        print(f"{render.visible(str(path))}: {trials:,} trials")
+    return 0
+
+
+def _answer(one: Side, other: Side, *, as_json: bool) -> int:
+    found = pipeline.difference(one, other)
+    edits = pipeline.edits(one, other, found.changed[:_LOOKED_AT])
+    if as_json:
+        print(json.dumps(_as_json(one, other, found, edits), default=str))
+    else:
+        _print(one, other, found, edits)
+    return 0 if found.is_none else DIFFERS
+
+
+def _print(one: Side, other: Side, found: Difference, edits: Mapping[int, tuple[Edit, ...]]) -> None:
+    factors = {factor.name: factor for side in (one, other) for factor in side.plan.header.factors}
+    print(f"{render.visible(one.name)} → {render.visible(other.name)}: ", end="")
+    if found.is_none:
+        print(f"the same {found.same:,} trials in the same order")
+        return
+    if found.is_reordered:
+        print(f"the same {found.same:,} trials in another order")
+        return
+    come, go, changed = (sum(one.replicates for one in some) for some in (found.come, found.go, found.changed))
+    print(f"{come:,} trials come, {go:,} go, {changed:,} change, {found.same:,} stay the same")
+    for title, points in (("come", found.come), ("go", found.go)):
+        _list(title, [_named(point, factors) for point in points])
+    _list("change", [_named(point, factors) for point in found.changed])
+    told: list[tuple[Edit, ...]] = []
+    for point in found.changed[:_LOOKED_AT]:
+        mine = edits[point.now]
+        if mine not in told:
+            told.append(mine)
+            print(f"\ncommands of {_named(point, factors)}:" if mine else f"\nno command of {_named(point, factors)}")
+            _commands(mine)
+
+
+def _list(title: str, lines: list[str]) -> None:
+    if lines:
+        print(f"\n{title}:")
+        for line in lines[:_SHOWN]:
+            print(f"  {line}")
+        if len(lines) > _SHOWN:
+            print(f"  … and {len(lines) - _SHOWN:,} more points: --json lists all")
+
+
+def _named(point: Point | Changed, factors: Mapping[str, Factor]) -> str:
+    levels = [
+        f"{render.visible(name)}={wording.level(level, factors[name].type)}"
+        for name, level in point.factors.items()
+        if level is not None
+    ]
+    times = f"  × {point.replicates}" if point.replicates > 1 else ""
+    return f"{' '.join(levels) or 'the only point'}{times}"
+
+
+def _commands(edits: Iterable[Edit]) -> None:
+    for edit in edits:
+        print(f"  {render.visible(edit.step)}")
+        for mark, text in (("-", edit.was), ("+", edit.now)):
+            if text:
+                shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+                print(f"    {mark} {render.visible(shown)}")
+
+
+def _as_json(one: Side, other: Side, found: Difference, edits: Mapping[int, tuple[Edit, ...]]) -> dict[str, object]:
+    def listed(points: Iterable[Point]) -> list[dict[str, object]]:
+        return [{"levels": dict(point.factors), "replicates": point.replicates} for point in points]
+
+    changed = [
+        {
+            "levels": dict(point.factors),
+            "replicates": point.replicates,
+            "commands": [{"step": edit.step, "was": edit.was, "now": edit.now} for edit in edits.get(point.now, ())],
+        }
+        for point in found.changed
+    ]
+    return {
+        "old": one.name,
+        "new": other.name,
+        "same": found.same,
+        "reordered": found.is_reordered,
+        "come": listed(found.come),
+        "go": listed(found.go),
+        "change": changed,
+    }

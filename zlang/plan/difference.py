@@ -1,0 +1,188 @@
+"""What differs between two plans: the trials that come, go and change, and their commands.
+
+In: what each side says of its trials, in order. Out: a `Difference`. A trial is known by its identity and replicate; a
+point that has the same levels on both sides and is another has changed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from zlang.plan.plan import Plan, Scalar, Setup, Step, Trial
+
+_SHORT, _MOST_WORDS = 100, 4000
+"""Characters of a command that is shown as a whole; words of one that are compared one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a side says of one trial; `commands` is a hash of them, where both sides have one."""
+
+    identity: str
+    replicate: int
+    number: int
+    factors: Mapping[str, Scalar]
+    commands: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point that one side has, or has more replicates of; `number` is that of one of its trials."""
+
+    factors: Mapping[str, Scalar]
+    replicates: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A point with the same levels on both sides that is carried out otherwise; a trial of it on each side."""
+
+    factors: Mapping[str, Scalar]
+    replicates: int
+    was: int
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All that differs. `same` counts trials; `is_reordered` if nothing but their order differs."""
+
+    come: tuple[Point, ...]
+    go: tuple[Point, ...]
+    changed: tuple[Changed, ...]
+    same: int
+    is_reordered: bool
+
+    @property
+    def is_none(self) -> bool:
+        """Whether both sides do the same in the same order."""
+        return not (self.come or self.go or self.changed or self.is_reordered)
+
+
+@dataclass(slots=True)
+class _Side:
+    """A side's points by what identifies them: how many trials, the first of them, and its levels."""
+
+    count: Counter[tuple[str, str]] = field(default_factory=Counter)
+    first: dict[tuple[str, str], Told] = field(default_factory=dict)
+    order: str = ""
+
+
+def difference(was: Iterable[Told], now: Iterable[Told]) -> Difference:
+    """Compare two sides; each is gone through once."""
+    before, after = _side(was), _side(now)
+    same = before.count & after.count
+    gone, new = before.count - after.count, after.count - before.count
+    by_levels = {_levels(before.first[key].factors): key for key in gone}
+    changed = []
+    for key, count in list(new.items()):
+        told = after.first[key]
+        old = by_levels.get(_levels(told.factors))
+        if old is not None and old in gone:
+            changed.append(Changed(told.factors, min(count, gone[old]), before.first[old].number, told.number))
+            gone[old] -= changed[-1].replicates
+            new[key] -= changed[-1].replicates
+    come, go = _points(+new, after), _points(+gone, before)
+    is_same = not (come or go or changed)
+    return Difference(come, go, tuple(changed), same.total(), is_same and before.order != after.order)
+
+
+def _side(told: Iterable[Told]) -> _Side:
+    found = _Side()
+    order = hashlib.sha256()
+    for one in told:
+        key = (one.identity, one.commands)
+        found.count[key] += 1
+        found.first.setdefault(key, one)
+        order.update(f"{one.identity} {one.replicate}\n".encode())
+    found.order = order.hexdigest()
+    return found
+
+
+def _levels(factors: Mapping[str, Scalar]) -> frozenset[tuple[str, Scalar]]:
+    return frozenset(factors.items())
+
+
+def _points(counted: Counter[tuple[str, str]], side: _Side) -> tuple[Point, ...]:
+    ones = ((side.first[key], count) for key, count in counted.items())
+    return tuple(Point(one.factors, count, one.number) for one, count in ones)
+
+
+# -- what a plan tells
+
+
+def told(plan: Plan) -> Iterator[Told]:
+    """The trials of a plan with the hash of their commands."""
+    for item in plan.items():
+        if isinstance(item, Trial):
+            yield of_trial(item)
+
+
+def of_trial(trial: Trial) -> Told:
+    """A trial with the hash of its commands."""
+    said = [(step.name, step.action, step.command, step.expect) for step in trial.steps]
+    digest = hashlib.sha256(repr((said, trial.setups)).encode()).hexdigest()
+    return Told(trial.identity, trial.replicate, trial.number, trial.factors, digest)
+
+
+def steps(plan: Plan, numbers: Iterable[int]) -> dict[int, list[Step]]:
+    """The steps of some trials, with those that make what they need."""
+    wanted = set(numbers)
+    setups: dict[str, Setup] = {}
+    found: dict[int, list[Step]] = {}
+    for item in plan.items() if wanted else ():
+        if isinstance(item, Setup):
+            setups[item.signature] = item
+        elif item.number in wanted:
+            made = [step for signature in item.setups for step in setups[signature].make]
+            found[item.number] = [*made, *item.steps]
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+# -- commands
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A command that differs: its step, and what went and came; of a long command the words that did."""
+
+    step: str
+    was: str
+    now: str
+
+
+def edits(was: Iterable[Step], now: Iterable[Step]) -> tuple[Edit, ...]:
+    """The commands that differ, in the order of the newer ones; those that went come last."""
+    before, after = _by_name(was), _by_name(now)
+    found = [_edit(name, before.get(name, ""), text) for name, text in after.items() if before.get(name, "") != text]
+    return (*found, *(Edit(name, text, "") for name, text in before.items() if name not in after))
+
+
+def _by_name(steps_: Iterable[Step]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    times: Counter[str] = Counter()
+    for step in steps_:
+        times[step.name] += 1
+        name = f"{step.name} {times[step.name]}" if times[step.name] > 1 else step.name
+        found[name] = step.command if step.expect is None else f"{step.command} = {step.expect}"
+    return found
+
+
+def _edit(name: str, was: str, now: str) -> Edit:
+    old, new = was.split(" "), now.split(" ")
+    if not was or max(len(was), len(now)) <= _SHORT or len(old) + len(new) > _MOST_WORDS:
+        return Edit(name, was, now)
+    went: list[str] = []
+    came: list[str] = []
+    for how, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if how != "equal":
+            went += old[i:j]
+            came += new[k:m]
+    return Edit(name, " ".join(went), " ".join(came))

@@ -1,0 +1,27 @@
+"""Files as a revision of git has them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from zlang.errors import RunError
+
+
+def text(revision: str, path: str) -> str:
+    """The text of a file in a revision of the repository in which it is. Raises RunError, FileNotFoundError."""
+    place = Path(path)
+    if not revision or revision.startswith("-"):
+        raise RunError(f"`{revision}` is no revision of git", "such as HEAD~1:lab.zexp")
+    words = ["git", "-C", str(place.parent), "show", f"{revision}:./{place.name}"]
+    try:
+        done = subprocess.run(words, capture_output=True, check=False)  # noqa: S603 - no shell, and no option
+    except FileNotFoundError:
+        raise RunError("`git` is not installed", "apt-get install git") from None
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").splitlines()
+        raise RunError(f"git has no {path} in {revision}: {said[0] if said else 'it does not say why'}")
+    try:
+        return done.stdout.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RunError(f"{path} in {revision} is no UTF-8 text") from None
