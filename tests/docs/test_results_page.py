@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,3 +84,22 @@ def test_the_relations_of_the_diagram_hold(db: Path, one: str, ends: str, other:
     nulls = pipeline.query(db, f"select count(*) from {other} where not ({known})").rows[0][0]
     assert (twice, without) == ((), ())
     assert nulls == 0 or ends.startswith("|o")
+
+
+def test_a_notebook_opens_the_results(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    monkeypatch.chdir(db.parent)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102 - it is what the page says
+    assert names["trials"].groupby("bs").read_iops.count().to_dict() == {4096: 4, 16384: 4}
+    assert names["same"].shape == names["trials"].shape
+    names["results"].close()
+
+
+def test_the_command_line_of_duckdb_opens_the_results(db: Path) -> None:
+    (line,) = re.findall(r"```sh\n(duckdb .*?)\n```", PAGE)
+    command = [str(Path(sys.executable).parent / "duckdb"), *line.split()[1:], "-csv", "-noheader"]
+    percentile = "select latency_percentile(ns, count, 99) > 0 from latency"
+    asked = [*command, "-c", "select bs, count(*) from trials group by all order by all", "-c", percentile]
+    done = subprocess.run(asked, cwd=db.parent, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["4096,4", "16384,4", "true"]
