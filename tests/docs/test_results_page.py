@@ -90,7 +90,7 @@ def test_a_notebook_opens_the_results(db: Path, monkeypatch: pytest.MonkeyPatch)
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     monkeypatch.chdir(db.parent)
     names: dict[str, Any] = {}
-    exec(code, names)  # noqa: S102 - it is what the page says
+    exec(code, names)
     assert names["trials"].groupby("bs").read_iops.count().to_dict() == {4096: 4, 16384: 4}
     assert names["same"].shape == names["trials"].shape
     names["results"].close()
