@@ -34,7 +34,7 @@ def carry_out(directory: Path, programs: Iterable[Path], *words: str) -> dict[Pa
     with started(directory.resolve(), ARC_MB, *OPTIONS) as here:
         for path in programs:
             print(f"== {path.stem}", flush=True)
-            command = here.zlang_command("run", str(path), *words, "--yes")
+            command = here.zlang_command("run", str(path), *words, "--again", "--yes")
             codes[path] = subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
     return codes
 

@@ -130,10 +130,14 @@ def _answers(table: Summary) -> tuple[Column, float | None, float | None]:
 
 def _ratio(comparison: Comparison | None, wrong: float | None, right: float | None) -> str:
     if comparison is not None and comparison.ratio is not None:
-        return _interval(comparison.ratio.estimate(), lambda value: f"{value:.2g}")
+        return _interval(comparison.ratio.estimate(), _two_digits)
     if wrong and right:
-        return f"{wrong / right:.2g}"
+        return _two_digits(wrong / right)
     return "0" if right else "∞" if wrong else ""
+
+
+def _two_digits(value: float) -> str:
+    return f"{float(f'{value:.1e}'):,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - from 10 on digits are whole
 
 
 def _section(db: Path, pitfall: Pitfall) -> Iterator[str]:
