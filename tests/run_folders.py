@@ -40,6 +40,8 @@ class RunBuilder:
     title: str = "A title"
     finished: bool = True
     reader: Reader = field(default_factory=lambda: Reader("shell", "measure.out", {}))
+    natures: Mapping[str, Scalar] = field(default_factory=dict)
+    host: str = ""
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict)
     events: list[Recorded] = field(default_factory=list)
     clock: float = 0.0
@@ -60,7 +62,9 @@ class RunBuilder:
             verify = Step("cold", Action.VERIFY, "fincore f", "the cache is cold", 60, expect="0")
             measure = Step("measure", Action.MEASURE, "measure it", "the measurement", 60, reader=self.reader)
             number = len(self.trials) + 1
-            self.trials[key] = Trial(number, identity, replicate, 1, levels, "cold", "cold", (), (), (verify, measure))
+            steps = (verify, measure)
+            point = (number, identity, replicate, 1, levels, "cold", "cold", (), (), steps)
+            self.trials[key] = Trial(*point, self.host, natures=self.natures)
         return self.trials[key]
 
     def measured(

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup, Trial
     from zlang.plan.survey import Reconfigurations
     from zlang.report.answers import Drawn, Judged
-    from zlang.report.checks import Doubt
     from zlang.report.compare import Comparison
     from zlang.report.compose import Known
     from zlang.report.document import Document
     from zlang.report.effects import Effect
+    from zlang.report.findings.rule import Doubt
     from zlang.report.summary import Summary
     from zlang.run.arming import Armed
     from zlang.run.earlier import Measured
@@ -655,10 +655,11 @@ def bring_in(folder: Folder, file: str) -> int:
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
-    """Build the database from the run folders. Raises RunError."""
+    """Build the database from the run folders, with what is found in each run. Raises RunError."""
+    from zlang.report.findings.look import Look
     from zlang.store.ingest import ingest as build_database
 
-    return build_database(runs, db, progress)
+    return build_database(runs, db, progress, Look())
 
 
 def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
@@ -733,35 +734,38 @@ def compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
 ) -> tuple[list[Comparison], list[Doubt]]:
     """Two runs, or levels of one factor or of all, and what makes that doubtful. Raises RunError."""
-    from zlang.report import answers, checks, design
+    from zlang.report import answers, design
     from zlang.report import compare as comparing
+    from zlang.report.findings.look import found
 
     trials = answers.trials_of(db, run)
     if pair and by is None and not answers.has_runs(db, pair):
         by = comparing.factor_of(design.read(trials, metric), pair)
     if pair and by is None:
-        one, other = (design.read(answers.trials_of(db, name), metric) for name in pair)
-        return [comparing.runs(one, other)], [*checks.run(one), *checks.run(other)]
+        both = [answers.trials_of(db, name) for name in pair]
+        one, other = (design.read(each, metric) for each in both)
+        return [comparing.runs(one, other)], [*found(both[0], one), *found(both[1], other)]
     read = design.read(trials, metric)
-    return comparing.factors(read, by, pair), [*checks.run(read), *checks.depths(trials)]
+    return comparing.factors(read, by, pair), found(trials, read)
 
 
 def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[Doubt]]:
     """What the variance of a metric comes from, and what makes that doubtful. Raises RunError."""
-    from zlang.report import answers, checks, design
+    from zlang.report import answers, design
     from zlang.report import effects as sources
+    from zlang.report.findings.look import found
 
     trials = answers.trials_of(db, run)
     read = design.read(trials, metric)
-    return sources.effects(read), [*checks.run(read), *checks.depths(trials)]
+    return sources.effects(read), found(trials, read)
 
 
-def doubts(db: Path, run: str | None) -> list[Doubt]:
-    """What makes the figures of a run doubtful. Raises RunError."""
-    from zlang.report import answers, checks, design
+def findings(db: Path, run: str | None) -> list[Doubt]:
+    """What makes the figures of a run doubtful, as the database has it. Raises RunError."""
+    from zlang.report import answers
+    from zlang.report.findings.look import kept
 
-    trials = answers.trials_of(db, run)
-    return [*checks.run(design.read(trials)), *checks.depths(trials)]
+    return kept(answers.trials_of(db, run))
 
 
 def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:

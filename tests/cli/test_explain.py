@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from functools import cache
@@ -101,7 +102,16 @@ def test_a_page_fits_on_the_screen(code: explaining.Explained, capsys: CaptureFi
 def test_without_a_code_all_are_listed(capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed[:-2]] == [code.id for code in explaining.every()]
+    every = sorted(code.id for code in (*explaining.every(), *explaining.after_a_run()))
+    assert [line.split()[0] for line in listed[:-2]] == every
+
+
+@pytest.mark.parametrize("word", ["R101", "drift", "zl044", "littles-law"])
+def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[str]) -> None:
+    assert guarded(["explain", word]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("\n") < 60
+    assert re.search(rf"warning\[.*{word}", shown, re.IGNORECASE)
 
 
 @pytest.mark.parametrize(

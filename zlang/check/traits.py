@@ -6,25 +6,26 @@ is not known, and no rule speaks of it.
 
 from __future__ import annotations
 
-from zlang.check.types import BOOL, COUNT, DURATION, SHARE, SIZE, Type
+from zlang.check.types import BOOL, COUNT, DURATION, IOPS, RATE, SHARE, SIZE, Type
 from zlang.record import Record
 
 
 class Trait(Record):
-    """What the values of a trait are, and what it says."""
+    """What the values of a trait are, and what it says; `is_kept` if results are judged by it, and plans tell it."""
 
     type: Type
     doc: str
+    is_kept: bool = False
 
 
 TRAITS = {
     # of what is run
     "reads": Trait(BOOL, "whether data are read"),
     "modifies": Trait(BOOL, "whether data are written or discarded"),
-    "random": Trait(BOOL, "whether offsets are drawn at random"),
+    "random": Trait(BOOL, "whether offsets are drawn at random", is_kept=True),
     "block": Trait(SIZE, "the least that one operation moves"),
-    "workers": Trait(COUNT, "how many do the same at a time"),
-    "depth": Trait(COUNT, "how many operations a worker asks for at a time"),
+    "workers": Trait(COUNT, "how many do the same at a time", is_kept=True),
+    "depth": Trait(COUNT, "how many operations a worker asks for at a time", is_kept=True),
     "waits": Trait(BOOL, "whether a worker waits for each operation, whatever its depth"),
     "queues_uncached": Trait(BOOL, "whether operations are in flight together only past the page cache"),
     "uncached": Trait(BOOL, "whether it goes past the page cache"),
@@ -37,7 +38,7 @@ TRAITS = {
     "synced": Trait(BOOL, "whether what it wrote is on the device when it ends"),
     "constant": Trait(BOOL, "whether the data are zeros or a pattern that repeats"),
     "fresh": Trait(BOOL, "whether each write has data of its own"),
-    "paced": Trait(BOOL, "whether operations are asked for at a rate, not one after the other"),
+    "paced": Trait(BOOL, "whether operations are asked for at a rate, not one after the other", is_kept=True),
     "read_share": Trait(SHARE, "the share of reads, where it mixes them with writes"),
     "repeats_blocks": Trait(BOOL, "whether it may draw one block twice and another never"),
     "unclocked": Trait(BOOL, "whether latencies are not measured"),
@@ -50,6 +51,8 @@ TRAITS = {
     "steadies": Trait(BOOL, "whether it brings a device into the state in which it stays"),
     "counts_cpu": Trait(BOOL, "whether it says what processors are busy with"),
     # of what is measured, and what that stands on
+    "link": Trait(RATE, "the most that the way to its data carries", is_kept=True),
+    "seeks": Trait(IOPS, "how many random operations its disks do at the most", is_kept=True),
     "record": Trait(SIZE, "the block in which data are kept, compressed and verified"),
     "compresses": Trait(BOOL, "whether data are compressed"),
     "dedups": Trait(BOOL, "whether equal blocks are kept once"),
@@ -69,7 +72,7 @@ TRAITS = {
         COUNT, "over how many devices the data of one block are spread, without parity; 0 where nobody knows"
     ),
     "parity": Trait(COUNT, "how many devices of a stripe hold parity"),
-    "transfer": Trait(SIZE, "the most that one request to the other machine moves"),
+    "transfer": Trait(SIZE, "the most that one request to the other machine moves", is_kept=True),
     "cached_beneath": Trait(BOOL, "whether the page cache keeps, beneath it, what goes past the page cache above"),
     "unready": Trait(BOOL, "whether it still writes tables of its own after it was made"),
     "files": Trait(COUNT, "over how many files its data are spread"),

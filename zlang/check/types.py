@@ -130,6 +130,8 @@ COUNT = Type(frozenset({"count"}))
 SIZE = Type(frozenset({"size"}))
 DURATION = Type(frozenset({"duration"}))
 SHARE = Type(frozenset({"share"}))
+RATE = Type(frozenset({"rate"}))
+IOPS = Type(frozenset({"iops"}))
 ANYTHING_DECLARED = Type(kinds=frozenset({"*"}))
 
 

@@ -135,7 +135,7 @@ def _plots(found: list[Drawn]) -> None:
 
 
 def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
-    """The end of a run: its tables or, without any, the summary; its plots; its verdicts, and the exit code.
+    """The end of a run: its tables or, without any, the summary; its plots, verdicts and findings; the exit code.
 
     Where only one trial was wanted nothing is judged.
     """
@@ -155,9 +155,9 @@ def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
     if judged:
         print()
         verdicts(judged)
-    doubts = pipeline.doubts(db, run) if is_whole else []
-    if doubts:
+    found_in_it = pipeline.findings(db, run) if is_whole else []
+    if found_in_it:
         print()
-        comparing.show(doubts)
+        comparing.show(found_in_it)
     told = exit_code(judged)
     return told if told == FAILED else 1 if failures else told

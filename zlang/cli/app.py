@@ -493,6 +493,18 @@ def effects(
     raise typer.Exit(comparing.effects(run_name, metric, db, form))
 
 
+def findings(
+    run_name: OfRun = None,
+    db: Database = DATABASE,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Say what makes the figures of a run doubtful: drift, outliers, queues that were not full and their like."""
+    from zlang.cli import comparing
+
+    raise typer.Exit(comparing.findings(run_name, db, as_json=as_json))
+
+
 def init(
     file: Annotated[Path, typer.Argument(help="the file to write")] = Path("experiment.zexp"),
 ) -> None:
@@ -547,6 +559,7 @@ COMMANDS = (
     report,
     compare,
     effects,
+    findings,
     init,
     kinds,
     doctor,

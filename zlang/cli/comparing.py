@@ -13,8 +13,8 @@ from zlang import pipeline
 from zlang.cli import asking, render, words
 
 if TYPE_CHECKING:
-    from zlang.report.checks import Doubt
     from zlang.report.compare import Comparison
+    from zlang.report.findings.rule import Doubt
 
 FORMATS = ("table", "csv", "json", "markdown")
 _TINY = 0.001
@@ -27,9 +27,9 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         raise typer.BadParameter("name two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
         raise typer.BadParameter("two runs are named already", param_hint="--run")
-    found, doubts = pipeline.compare(db, tuple(pair), by, run, metric)
+    found, doubtful = pipeline.compare(db, tuple(pair), by, run, metric)
     if form != "table":
-        _formatted(found, form)
+        _formatted(found, doubtful, form)
         return 0
     print(f"{render.visible(found[0].metric)}, with 95 % intervals")
     rows = [[one.factor, one.second, one.first, *_numbers(one), render.visible(one.verdict)] for one in found]
@@ -38,7 +38,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         print(f"the intervals hold together, of {found[0].comparisons} comparisons (Bonferroni)")
     for note in dict.fromkeys(f"{one.factor}: {one.note}" for one in found if one.note):
         print(render.visible(note))
-    show(doubts)
+    show(doubtful)
     return 0
 
 
@@ -50,22 +50,27 @@ def _numbers(one: Comparison) -> list[str]:
     return [f"{told.median:.3f}{interval}", str(told.n)]
 
 
-def _formatted(found: Sequence[Comparison], form: str) -> None:
+def _formatted(found: Sequence[Comparison], doubtful: Sequence[Doubt], form: str) -> None:
     from zlang.report.formats import FORMATS as WRITERS
 
     rows = []
     for one in found:
         told = one.ratio.estimate(one.comparisons) if one.ratio else None
         numbers = (told.median, told.low, told.high, told.n) if told else (None, None, None, 0)
-        rows.append((one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note))
-    columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
+        rows.append((one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note, _codes(doubtful)))
+    columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
     sys.stdout.write(WRITERS[form](columns, rows))
+
+
+def _codes(found: Sequence[Doubt]) -> str:
+    """The codes of what makes the figures doubtful, each once."""
+    return " ".join(dict.fromkeys(one.lint.id for one in found))
 
 
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.one_of("--format", form, FORMATS)
-    found, doubts = pipeline.effects(db, run, metric)
+    found, doubtful = pipeline.effects(db, run, metric)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     told = [
         (
@@ -81,12 +86,12 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     if form != "table":
         from zlang.report.formats import FORMATS as WRITERS
 
-        sys.stdout.write(WRITERS[form](columns, told))
+        sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(doubtful)) for row in told]))
         return 0
     print(f"the variance of {render.visible(found[0].metric)}")
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in told]
     asking.draw(columns[1:], rows, [False, True, True, True, False])
-    show(doubts)
+    show(doubtful)
     return 0
 
 
@@ -94,7 +99,23 @@ def _chance(p: float | None) -> str:
     return "-" if p is None else "< 0.001" if p < _TINY else f"{p:.3f}"
 
 
-def show(doubts: Sequence[Doubt]) -> None:
+def findings(run: str | None, db: Path, *, as_json: bool) -> int:
+    """Print what makes the figures of a run doubtful."""
+    found = pipeline.findings(db, run)
+    if not as_json:
+        show(found)
+        return 0
+    import json
+
+    for one in found:
+        lint = one.lint
+        print(json.dumps({"code": lint.id, "rule": lint.name, "severity": lint.severity.value, "message": one.message}))
+    return 0
+
+
+def show(found: Sequence[Doubt]) -> None:
     """Print what makes figures doubtful."""
-    for doubt in doubts:
-        print(f"{doubt.sign.code}: {render.visible(doubt.sentence)}")
+    for one in found:
+        print(render.heading(one.lint, one.message, colour=render.is_coloured(sys.stdout)))
+    if found:
+        print(f"what it means: zlang explain {found[0].lint.id}")

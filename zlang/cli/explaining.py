@@ -1,8 +1,9 @@
 """`zlang explain`: what a finding means, with a program that has it and the same program mended.
 
 In: `zlang/explanations/CODE.md`, a page for each code: a title, prose, the wrong program, the command that finds it
-(`zlang check` if it is not said), the mended program. Out: the page with the message as it is printed, which is not
-kept anywhere: the wrong program is checked whenever a page is shown, so that no page can be stale.
+(`zlang check` if it is not said), the mended program. What is found after a run has data instead of programs. Out: the
+page with the message as it is printed, which is not kept anywhere: the wrong program is checked whenever a page is
+shown, so that no page can be stale.
 
 A pitfall that zlang excludes has a page of the same form, in which `by` is the code of the error that its wrong program
 is; or one without a wrong program, with lines that stand in the plan of the right one, in this order.
@@ -25,6 +26,8 @@ from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
 from zlang.lint.rules.excluded import Excluded
 from zlang.record import Record
+from zlang.report import findings as findings_after
+from zlang.report.findings import examples
 from zlang.source import Source
 from zlang.suggest import did_you_mean
 
@@ -38,6 +41,11 @@ _PAGE = re.compile(
     r"(?:```sh\n(?P<command>.+)\n```\n\n)?"
     r"```zexp\n(?P<right>.+?\n)```\n"
     r"(?:\n```text\n(?P<planned>.+?\n)```\n)?",
+    re.DOTALL,
+)
+
+_PAGE_OF_DATA = re.compile(
+    r"# (?P<title>.+)\n\n(?P<prose>.+?)\n\n```csv found\n(?P<found>.+?\n)```\n\n```csv\n(?P<clean>.+?\n)```\n",
     re.DOTALL,
 )
 
@@ -64,20 +72,37 @@ class Page(Record):
     planned: str = ""
 
 
+class PageOfData(Record):
+    """What there is to say about a rule of results: data in which it finds something, and data in which it does not."""
+
+    code: Lint
+    title: str
+    prose: str
+    found: str
+    clean: str
+
+
 def explain(word: str | None) -> int:
     """Print the page of a code, or what there are."""
+    titles = {code.id: page(code).title for code in every()} | {
+        lint.id: page_of_data(lint).title for lint in after_a_run()
+    }
     if word is None:
-        width = max(len(code.id) for code in every())
-        for code in every():
-            print(f"{code.id:{width}}  {page(code).title}")
+        width = max(map(len, titles))
+        for id_, title in sorted(titles.items()):
+            print(f"{id_:{width}}  {title}")
         print("\nzlang explain CODE shows a wrong program, its message, and the mended program")
         return 0
-    known = {code.id: code for code in every()}
-    named = {one.name: one.id for one in every() if not isinstance(one, Code)}
+    named = {one.name: one.id for one in (*every(), *after_a_run()) if not isinstance(one, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
-    if wanted not in known:
-        raise RunError(f"there is no code `{word}`", _hint(wanted, known))
-    print("\n".join(_shown(page(known[wanted]), colour=render.is_coloured(sys.stdout))))
+    if wanted not in titles:
+        raise RunError(f"there is no code `{word}`", _hint(wanted, titles))
+    colour = render.is_coloured(sys.stdout)
+    of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
+    if of_results is not None:
+        print("\n".join(_shown_data(page_of_data(of_results), colour=colour)))
+        return 0
+    print("\n".join(_shown(page(next(code for code in every() if code.id == wanted)), colour=colour)))
     return 0
 
 
@@ -85,6 +110,25 @@ def _hint(wanted: str, known: Collection[str]) -> str:
     digits = wanted[:1] + wanted[1:].translate(_LOOK_LIKE_DIGITS)
     meant = [digits] if digits in known else known
     return did_you_mean(digits, meant) or "`zlang explain` lists them"
+
+
+def after_a_run() -> list[Lint]:
+    """All that can be found in results, by id."""
+    return [rule.lint for rule in findings_after.RULES]
+
+
+def page_of_data(lint: Lint) -> PageOfData:
+    """The page of a rule of results."""
+    find = next(rule.find for rule in findings_after.RULES if rule.lint == lint)
+    told = _PAGE_OF_DATA.fullmatch(_docstring(find))
+    assert told, f"BUG: {lint.id} has no page"
+    return PageOfData(lint, told["title"], told["prose"], told["found"], told["clean"])
+
+
+def message_of_data(page: PageOfData, *, colour: bool) -> str:
+    """What is printed about the data in which something is found, as far as it is about this rule."""
+    found = findings_after.find(examples.results(page.found))
+    return "\n".join(render.heading(one.lint, one.message, colour=colour) for one in found if one.lint == page.code)
 
 
 def every() -> list[Explained]:
@@ -96,7 +140,10 @@ def _text(code: Explained) -> str:
     """The page of a code as it was written: a rule has it beside what it does."""
     if not isinstance(code, Lint):
         return (PAGES / f"{code.id}.md").read_text("utf-8")
-    find = next(rule.find for rule in RULES if rule.lint.id == code.id)
+    return _docstring(next(rule.find for rule in RULES if rule.lint.id == code.id))
+
+
+def _docstring(find: object) -> str:
     title, _, rest = inspect.cleandoc(find.__doc__ or "").partition("\n")
     return f"# {title.rstrip('.')}\n{rest}\n"
 
@@ -174,3 +221,14 @@ def _shown(page: Page, *, colour: bool) -> Iterator[str]:
     yield textwrap.indent(message(page, colour=colour), "    ")
     yield "mended:\n"
     yield textwrap.indent(page.right, "    ").rstrip("\n")
+
+
+def _shown_data(page: PageOfData, *, colour: bool) -> Iterator[str]:
+    yield f"{page.code.id} {page.code.name}: {page.title}\n"
+    yield textwrap.fill(" ".join(page.prose.split()), 100) + "\n"
+    yield "in these data (a line is a point, several values are its trials in turn):\n"
+    yield textwrap.indent(page.found, "    ")
+    yield "`zlang findings` says:\n"
+    yield textwrap.indent(message_of_data(page, colour=colour), "    ") + "\n"
+    yield "and nothing in these:\n"
+    yield textwrap.indent(page.clean, "    ").rstrip("\n")

@@ -7,7 +7,7 @@ import sys
 from typing import TextIO
 
 from zlang import __version__
-from zlang.diagnostics import Diagnostic, Lint
+from zlang.diagnostics import Code, Diagnostic, Lint
 from zlang.errors import RunError
 from zlang.report import wording
 from zlang.source import Span
@@ -33,11 +33,10 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
     """A finding with its place, as rustc shows it."""
 
     def paint(text: str, how: str) -> str:
-        return f"{_COLOURS[how]}{text}\x1b[0m" if colour else text
+        return _painted(text, how, colour=colour)
 
     severity = finding.code.severity.value
-    code = f"{finding.code.id} {finding.code.name}" if isinstance(finding.code, Lint) else finding.code.id
-    head = paint(f"{severity}[{code}]", severity) + paint(f": {visible(finding.message)}", "bold")
+    head = heading(finding.code, finding.message, colour=colour)
     shown = [(finding.span, finding.label, "^"), *((note.span, note.text, "-") for note in finding.notes)]
     width = max(len(str(span.source.position(span.start)[0])) for span, _, _ in shown)
     lines = [head]
@@ -56,6 +55,18 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
     if finding.hint:
         lines.append(" " * width + paint(" = ", "place") + paint("help: ", "help") + visible(finding.hint))
     return "\n".join(lines) + "\n"
+
+
+def heading(code: Code | Lint, message: str, *, colour: bool) -> str:
+    """What a finding is, in one line."""
+    severity = code.severity.value
+    named = f"{code.id} {code.name}" if isinstance(code, Lint) else code.id
+    head = _painted(f"{severity}[{named}]", severity, colour=colour)
+    return head + _painted(f": {visible(message)}", "bold", colour=colour)
+
+
+def _painted(text: str, how: str, *, colour: bool) -> str:
+    return f"{_COLOURS[how]}{text}\x1b[0m" if colour else text
 
 
 def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TypeVar
 
 from zlang.check import hosts, values
@@ -27,7 +28,9 @@ from zlang.check.program import (
     Value,
 )
 from zlang.check.texts import shell_text
+from zlang.check.traits import TRAITS
 from zlang.diagnostics import Code, ProgramError
+from zlang.lint.trial import Thing
 from zlang.plan.difference import Told
 from zlang.plan.order import Order, Place, order, sampled
 from zlang.plan.plan import Action, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
@@ -257,6 +260,7 @@ class Builder:
         used = (host for _, host in hosts.used_by(experiment) if host and self.here in {None, host.label})
         self.platform = hosts.platform_of(next(used, None))
         self.needs: dict[tuple[str, ...], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
+        self.natures: dict[tuple[str, str], Mapping[str, Scalar]] = {}
 
     def header(self, settings: Mapping[str, str]) -> Header:
         """What holds for the whole plan."""
@@ -417,8 +421,21 @@ class Builder:
             steps,
             carrier.label if carrier else "",
             slot.whole_plot,
+            self._natures(cast),
         )
         return trial, setups
+
+    def _natures(self, cast: _Cast) -> Mapping[str, Scalar]:
+        """What the workload says of its nature, and the nearest of what it runs on, as far as results need it."""
+        key = (cast.workload.digest, cast.on.digest if cast.on else "")
+        known = self.natures.get(key)
+        if known is None:
+            if len(self.natures) >= _KEPT:
+                self.natures.clear()
+            chain = _chain(cast.on)[::-1] if cast.on else ()
+            things = [Thing(cast.workload, cast.on), *map(Thing, chain)]
+            known = self.natures[key] = dict(_kept_natures(things))
+        return known
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
         lacking = faults.unjoined(self.experiment, workload, on)
@@ -534,6 +551,19 @@ def _chain(thing: Instance) -> list[Instance]:
 
 def _resources(thing: Instance) -> list[Instance]:
     return [one for one in _chain(thing) if one.kind.role == "resource"]
+
+
+def _kept_natures(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
+    """What the nearest of some things says of each nature that results are judged by."""
+    for name, trait in TRAITS.items():
+        if not trait.is_kept:
+            continue
+        with suppress(ProgramError):  # a nature that has no value at this point is not known
+            value = next((value for thing in things if (value := thing.nature(name)) is not None), None)
+            if isinstance(value, Fraction):
+                yield name, value.numerator if value.denominator == 1 else float(value)
+            elif value is not None:
+                yield name, value
 
 
 def _must_have(thing: Instance, host: Instance | None) -> None:

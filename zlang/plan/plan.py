@@ -113,7 +113,8 @@ class Trial:
     `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
     needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
     be made anew before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
-    a row that have the same levels of all factors which are dear to change are one `whole_plot`.
+    a row that have the same levels of all factors which are dear to change are one `whole_plot`. `natures` are what is
+    known of its workload and of what that runs on, as far as results are judged by it.
     """
 
     number: int
@@ -128,6 +129,7 @@ class Trial:
     steps: tuple[Step, ...]
     host: str = ""
     whole_plot: int = 0
+    natures: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
     def place(self) -> str:

@@ -19,9 +19,10 @@ from zlang.check.answers import Asked, Plot, Table, Term
 from zlang.check.values import quote as quote_word
 from zlang.errors import RunError
 from zlang.plan.plan import Plan, Trial
-from zlang.report import answers, checks, compare, design, document, drawing, effects, summary, wording
+from zlang.report import answers, compare, design, document, drawing, effects, summary, wording
 from zlang.report.answers import Drawn
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
+from zlang.report.findings import look
 from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Column, Summary, cells
 from zlang.store.query import run_query
@@ -224,10 +225,10 @@ def _differs(trials: Trials) -> Iterator[Block]:
 
 
 def _mind(trials: Trials, known: Known | None) -> Iterator[Block]:
-    doubts = [*checks.run(design.read(trials)), *checks.depths(trials)]
+    doubts = look.kept(trials)
     if doubts:
-        signs = [(one.sign.code, one.sentence) for one in doubts]
-        yield _table("Signs that figures are doubtful", ("code", "sign"), signs)
+        signs = [(f"{one.lint.id} {one.lint.name}", one.lint.severity.value, one.message) for one in doubts]
+        yield _table("Signs that figures are doubtful", ("rule", "severity", "sign"), signs)
     else:
         yield Words("No sign was found that the figures are doubtful.")
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from zlang.check.answers import Clause
 
+BEFORE, AFTER = "before", "after"
+"""The stages of a run at which something is found about it."""
+
 Progress = Callable[[str, int, int], None]
 """Told the run's name, how many of its trials were read and how many there are."""
 
@@ -56,8 +59,21 @@ class Ingested:
     problems: int = 0
 
 
-def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
-    """Build the database from every run folder in or under `runs`, and put it in the place of the one that is there."""
+class Look(Protocol):
+    """Finds what is doubtful in a database, once all trials are in it. A change of `code` makes runs be read again."""
+
+    code: tuple[str, ...]
+    """The packages that do it."""
+
+    def __call__(self, db: Path, runs: Sequence[str]) -> Iterable[Row]:
+        """Rows of the table `findings` about these runs."""
+
+
+def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | None = None) -> Ingested:
+    """Build the database from every run folder in or under `runs`, and put it in the place of the one that is there.
+
+    What `look` finds in the runs that were read is kept in it.
+    """
     import duckdb
 
     store.check_replaceable(db)
@@ -68,7 +84,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
     try:
         with tempfile.TemporaryDirectory(prefix=".zlang-", dir=_plain(target.parent)) as scratch:
             built = Path(scratch) / "database"
-            found = _build(sources, copies, built, target, progress)
+            found = _build(sources, copies, built, target, progress, look)
             # A log left behind by a crashed writer would be replayed over the new database.
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
             _move(built, target)
@@ -94,12 +110,17 @@ def _move(built: Path, target: Path) -> None:
 
 
 def _build(
-    sources: Sequence[Source], copies: Sequence[Source], built: Path, target: Path, progress: Progress | None
+    sources: Sequence[Source],
+    copies: Sequence[Source],
+    built: Path,
+    target: Path,
+    progress: Progress | None,
+    look: Look | None,
 ) -> Ingested:
     found = Ingested()
     experiments: dict[str, Experiment] = {}
     copied = {copy.run for copy in copies}
-    code = kept.code()
+    code = kept.code(look.code if look else ())
     marks = {source.run: kept.mark(source, code) for source in sources if source.run not in copied}
     known = kept.unchanged(target, marks)
     with Staging(built.parent) as staging:
@@ -116,7 +137,23 @@ def _build(
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
         finally:
             connection.close()
+        if look is not None:
+            _looked_at(built, look, {source.run for source in sources} - known.keys())
     return found
+
+
+def _looked_at(built: Path, look: Look, read: set[str]) -> None:
+    """Keep what is found in the runs that were read, and in those of other hosts of their plans."""
+    with store.filling(built) as connection:
+        plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
+        rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run", [sorted(read)])
+        runs = [str(run) for (run,) in rows.fetchall()]
+    found = list(look(built, runs))
+    with store.filling(built) as connection, Staging(built.parent) as staging:
+        connection.execute("DELETE FROM main.findings WHERE stage = ? AND list_contains(?, run)", [AFTER, runs])
+        for row in found:
+            staging.add("findings", {"stage": AFTER, **row})
+        load.findings(connection, staging)
 
 
 def _keep(run: str, one: kept.Kept, experiments: dict[str, Experiment], found: Ingested) -> None:
@@ -177,6 +214,7 @@ class _Run:
         self.columns = experiment.columns.of_run(header.factors)
         self.outcomes, self.damaged = self._journal()
         self.positions = self.outcomes.positions()
+        self.known: set[str] = set()
         self.places: dict[str, list[str]] = {}
         for out in self.outcomes.steps:
             self.places.setdefault(out.rpartition("/")[0], []).append(out)
@@ -225,6 +263,7 @@ class _Run:
             "elapsed": window[1] - window[0] if window else None,
         }
         row.update(self.columns.staged(trial.factors))
+        self._natures(trial)
         if attempt.unended:
             self._why_not(row, attempt.unended)
         elif attempt.failed is not None:
@@ -233,6 +272,17 @@ class _Run:
             self._judged(row, trial, attempt, window)
         self.staging.add(self.experiment.table, row)
         return True
+
+    def _natures(self, trial: Trial) -> None:
+        """Stage what is known of a point, when its first trial comes."""
+        if trial.identity in self.known:
+            return
+        self.known.add(trial.identity)
+        for name, value in trial.natures.items():
+            if isinstance(value, int | float):
+                self.staging.add(
+                    "natures", {**self.named, "trial": trial.identity, "nature": name, "value": float(value)}
+                )
 
     def _judged(
         self, row: dict[str, object], trial: Trial, attempt: Attempt, window: tuple[float, float] | None
@@ -334,7 +384,7 @@ class _Run:
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
         for position, found in enumerate(self.header.findings, 1):
-            row = {**self.named, "position": position, **asdict(found)}
+            row = {**self.named, "stage": BEFORE, "position": position, **asdict(found)}
             self.staging.add("findings", {**row, "hint": found.hint or None, "allowed": found.allowed or None})
         for name, text in self.header.sources.items():
             if name.endswith(TABLE):

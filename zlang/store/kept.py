@@ -57,10 +57,10 @@ def mark(source: Source, code: str) -> str:
     return f"{code} {' '.join(told)}"
 
 
-def code() -> str:
-    """A hash of the code that makes rows of run folders, and of the tables."""
+def code(more: Sequence[str] = ()) -> str:
+    """A hash of the code that makes rows of run folders, and of the tables; `more` are packages that do so, too."""
     digest = hashlib.sha256()
-    for package in ("zlang.readers", "zlang.store"):
+    for package in ("zlang.readers", "zlang.store", *more):
         for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
             if file.name.endswith((".py", ".sql")):
                 digest.update(file.read_bytes())

@@ -122,15 +122,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         },
         "*",
     )  # fmt: skip
-    staging.load(
-        connection,
-        "findings",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "position": "BIGINT", "code": "VARCHAR", "name": "VARCHAR",
-            "severity": "VARCHAR", "message": "VARCHAR", "hint": "VARCHAR", "place": "VARCHAR", "allowed": "VARCHAR",
-        },
-        "*",
-    )  # fmt: skip
+    findings(connection, staging)
     staging.load(
         connection,
         "sources",
@@ -146,7 +138,27 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
     staging.load(
         connection, "imports", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "text": "VARCHAR"}, "*"
     )
+    staging.load(
+        connection,
+        "natures",
+        {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "nature": "VARCHAR", "value": "DOUBLE"},
+        "*",
+    )
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
+
+
+def findings(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
+    """Fill the table of what was found about runs: before they ran, and in what they measured."""
+    staging.load(
+        connection,
+        "findings",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "stage": "VARCHAR", "position": "BIGINT", "code": "VARCHAR",
+            "name": "VARCHAR", "severity": "VARCHAR", "message": "VARCHAR", "hint": "VARCHAR", "place": "VARCHAR",
+            "allowed": "VARCHAR", "metric": "VARCHAR",
+        },
+        "*",
+    )  # fmt: skip
 
 
 def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:

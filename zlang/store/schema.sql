@@ -33,11 +33,11 @@ CREATE TABLE clauses (
     run VARCHAR, experiment VARCHAR, clause VARCHAR, position BIGINT, title VARCHAR, text VARCHAR, definition VARCHAR
 );
 
--- What the rules about measurements said of each run's experiment before it ran; `allowed` is the reason where one is
--- allowed, and NULL where it is not.
+-- What was found about each run: at the stage `before`, what the rules about measurements say of its experiment, with
+-- its place and, where it is allowed, the reason; at the stage `after`, what makes its figures doubtful, in this metric.
 CREATE TABLE findings (
-    run VARCHAR, experiment VARCHAR, position BIGINT, code VARCHAR, name VARCHAR, severity VARCHAR,
-    message VARCHAR, hint VARCHAR, place VARCHAR, allowed VARCHAR
+    run VARCHAR, experiment VARCHAR, stage VARCHAR, position BIGINT, code VARCHAR, name VARCHAR, severity VARCHAR,
+    message VARCHAR, hint VARCHAR, place VARCHAR, allowed VARCHAR, metric VARCHAR
 );
 
 -- The tables that programs import, as text: `imported.NAME` is that of the run that was worked on last.
@@ -92,6 +92,9 @@ CREATE TABLE steps (
 
 -- What was found out about the machine and the tools.
 CREATE TABLE facts (run VARCHAR, experiment VARCHAR, name VARCHAR, value VARCHAR);
+
+-- What each point's workload and machine say of their nature (docs/language.md), in base units, `on` as 1 and `off` as 0.
+CREATE TABLE natures (run VARCHAR, experiment VARCHAR, trial VARCHAR, nature VARCHAR, value DOUBLE);
 
 -- Everything that kept something from counting: a trial's reasons, damaged lines, folders that cannot be read.
 CREATE TABLE problems (run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, problem VARCHAR);

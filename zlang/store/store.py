@@ -87,6 +87,16 @@ def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConn
         connection.close()
 
 
+@contextmanager
+def filling(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database that is being built, to be filled further."""
+    connection = _opened(path, write=True)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
 def check_replaceable(path: Path) -> None:
     """Refuse to put a database in the place of something that zlang did not make."""
     if not path.exists():

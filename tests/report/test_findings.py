@@ -1,0 +1,155 @@
+"""Every rule of results finds something where the data are made so, and none where they are clean."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+from designs import Levels, simulated
+from run_folders import MakeRun, factor
+
+from zlang import pipeline
+from zlang.cli import explaining
+from zlang.cli.app import guarded
+from zlang.diagnostics import Lint
+from zlang.report import findings
+from zlang.report.design import Design
+from zlang.report.findings import examples, values
+from zlang.report.findings.rule import Results
+
+FACTORS = (("bs", ("4k", "8k", "16k")), ("rw", ("read", "write")))
+NATURES = {"workers": 4, "depth": 8, "paced": False, "random": True, "seeks": 2000}
+Log = Callable[[Levels, int, int], float]
+
+
+def found(design: Design) -> set[str]:
+    return {one.lint.id for one in findings.find(Results(design, ()))}
+
+
+@pytest.mark.parametrize("lint", explaining.after_a_run(), ids=lambda lint: lint.id)
+def test_a_page_has_data_in_which_it_is_found_and_data_in_which_nothing_is(lint: Lint) -> None:
+    page = explaining.page_of_data(lint)
+    assert [one.lint for one in findings.find(examples.results(page.found))] == [lint]
+    assert findings.find(examples.results(page.clean)) == []
+
+
+@pytest.mark.parametrize("repeat", [3, 5, 10])
+def test_none_is_found_in_clean_data(repeat: int) -> None:
+    for seed in range(30):
+        design = simulated(FACTORS, repeat, lambda levels, *_: len(str(levels)) / 3, seed)
+        assert found(design) == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "log"),
+    [
+        ("R101", lambda _levels, _replicate, place: -0.01 * place),
+        ("R102", lambda _levels, _replicate, place: 0.5 * (place == 17)),
+        ("R103", lambda _levels, replicate, _place: 0.3 * (replicate % 2)),
+        ("R104", lambda _levels, replicate, _place: 0.3 * (replicate > 1)),
+    ],
+)
+def test_what_is_found_in_simulated_runs(code: str, log: Log) -> None:
+    assert code in found(simulated(FACTORS, 6, log))
+
+
+def test_few_repetitions_and_levels_in_their_order() -> None:
+    assert found(simulated(FACTORS, 2, lambda *_: 0.0)) == {"R105"}
+    assert found(simulated(FACTORS, 3, lambda *_: 0.0, whole=1, shuffled=False)) == {"R106"}
+
+
+def test_drift_is_kendalls_tau_where_there_is_one_point() -> None:
+    """Of one point it is scipy's tau and its p by the normal distribution, less the correction for ties."""
+    from scipy.stats import kendalltau
+
+    draw = random.Random(5)
+    for _ in range(20):
+        told = [draw.gauss(0.1 * n, 1) for n in range(30)]
+        expected = kendalltau(range(30), told, method="asymptotic")
+        assert values.kendall([told]) == pytest.approx((expected.statistic, expected.pvalue))
+    of_two = values.kendall([[1.0, 2.0, 3.0], [7.0, 5.0]])
+    assert of_two == pytest.approx((2 / 4, math.erfc(2 / math.sqrt(2 * (11 / 3 + 1)))))
+
+
+# -- through the database
+
+SIZES = (1024, 2048, 4096, 8192, 16384, 32768)
+Told = Callable[[int, int, int], dict[str, object]]
+
+
+def measure(make_run: MakeRun, name: str, order: list[tuple[int, int]], told: Told) -> None:
+    """A run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
+    run = make_run(name, factors=(factor("bs", "size"),))
+    run.natures = NATURES
+    for place, (bs, replicate) in enumerate(order):
+        run.host = "old" if name == "bad" and bs < 8192 else "new"
+        run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps(told(bs, replicate, place)))
+    run.done()
+
+
+def confounded(bs: int, replicate: int, place: int) -> dict[str, object]:
+    """Values that rise, and come from a cache but for the first of a point; a load that is not what was asked for."""
+    iops = 60_000 * (1 if replicate == 1 else 2) * math.exp(0.003 * place)
+    return {
+        "metrics": {
+            "read_iops": iops,
+            "read_lat_mean": (60 if bs == 4096 else 2) / iops * 1e9,
+            "read_clat_p99": 200_000,
+            "read_bytes": 800_000_000,
+            "device_read_bytes": 1_000_000,
+            "usr_cpu": 30,
+            "sys_cpu": 68,
+        },
+        "latency": [["read", "clat", {"100000": 99_990, "900000000": 10}]],
+    }
+
+
+def clean(_bs: int, replicate: int, place: int) -> dict[str, object]:
+    iops = 1500 * math.exp(0.002 * ((replicate * 7 + place * 3) % 5))
+    return {
+        "metrics": {
+            "read_iops": iops,
+            "read_lat_mean": 31 / iops * 1e9,
+            "read_clat_p99": 30_000_000,
+            "read_bytes": 2**30,
+            "device_read_bytes": 2**30 + 4096,
+            "usr_cpu": 3,
+            "sys_cpu": 8,
+        },
+        "latency": [["read", "clat", {"20000000": 99_000, "30000000": 1_000}]],
+    }
+
+
+@pytest.mark.usefixtures("told")
+def test_all_is_found_in_what_is_confounded_drifting_and_cached(
+    make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = [(bs, replicate) for bs in SIZES for replicate in (1, 2, 3, 4)]
+    measure(make_run, "bad", [*order, (65536, 1), (65536, 2)], confounded)
+    pipeline.ingest(runs, db)
+    codes = [lint.id for lint in explaining.after_a_run()]
+    assert sorted({one.lint.id for one in pipeline.findings(db, "bad")}) == codes
+    assert guarded(["findings", "bad", "--json", "--db", str(db)]) == 0
+    assert sorted({json.loads(line)["code"] for line in capsys.readouterr().out.splitlines()}) == codes
+    for command in ("compare", "effects"):
+        assert guarded([command, "--format", "json", "--db", str(db)]) == 0
+        assert json.loads(capsys.readouterr().out)[0]["findings"].split() == codes
+
+
+@pytest.mark.usefixtures("told")
+def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_what_was(
+    make_run: MakeRun, runs: Path, db: Path
+) -> None:
+    measure(make_run, "bad", [(bs, replicate) for bs in SIZES for replicate in (1, 2)], confounded)
+    pipeline.ingest(runs, db)
+    before = pipeline.findings(db, "bad")
+    order = [(bs, replicate) for replicate in (1, 2, 3, 4, 5) for bs in random.Random(replicate).sample(SIZES, 6)]
+    measure(make_run, "good", order, clean)
+    assert pipeline.ingest(runs, db).kept == 1
+    assert pipeline.findings(db, "good") == []
+    assert pipeline.findings(db, "bad") == before != []

@@ -1,0 +1,64 @@
+"""Writes docs/findings.md from the rules of results.
+
+In: the pages of `zlang/report/findings`, as `zlang explain` shows them. Out: the document, with each finding as zlang
+prints it about the page's data.
+
+    python tools/generate_findings.py            write it
+    python tools/generate_findings.py --check    exit with 1 and a diff if it is not what would be written
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools.generated import write_or_check  # noqa: E402 - found only by the line above
+from zlang.cli import explaining  # noqa: E402
+from zlang.diagnostics import Lint  # noqa: E402
+
+DOCUMENT = ROOT / "docs/findings.md"
+INTRODUCTION = """\
+<!-- Generated from zlang/report/findings by tools/generate_findings.py: do not edit. -->
+
+# What makes results doubtful
+
+zlang looks for these by itself once a run is over. They are the last lines of `zlang run`, what `zlang findings [RUN]`
+prints, the table `findings` of the database, and for another metric what `zlang compare` and `zlang effects` say.
+`zlang explain NAME` shows a page of these. In the data a line is a point; a cell with several values has one for each
+of its trials, in turn. `place` is that in the order, else all points come in turn, again and again.
+
+| | name | | |
+|---|---|---|---|
+"""
+
+
+def document() -> str:
+    """The whole document."""
+    lints = explaining.after_a_run()
+    rows = [
+        f"| [{one.id}](#{one.id.lower()}) | `{one.name}` | {one.severity.value} | {_title(one)} |\n" for one in lints
+    ]
+    return INTRODUCTION + "".join(rows) + "\n" + "\n".join(line for lint in lints for line in _page(lint))
+
+
+def _title(lint: Lint) -> str:
+    return explaining.page_of_data(lint).title
+
+
+def _page(lint: Lint) -> Iterator[str]:
+    page = explaining.page_of_data(lint)
+    yield f'<a id="{lint.id.lower()}"></a>\n'
+    yield f"## {lint.id}: {page.title}\n"
+    yield f"`{lint.name}`, {'an' if lint.severity.value[0] == 'e' else 'a'} {lint.severity.value}.\n\n{page.prose}\n"
+    yield f"```text\n{page.found}```\n"
+    yield "`zlang findings` says:\n"
+    yield f"```text\n{explaining.message_of_data(page, colour=False)}\n```\n"
+    yield f"Nothing is found in\n\n```text\n{page.clean}```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(write_or_check(DOCUMENT, document(), sys.argv[1:]))

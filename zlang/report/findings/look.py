@@ -1,0 +1,111 @@
+"""A results database in, what is found in its runs out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from zlang.diagnostics import Lint, Severity
+from zlang.metrics import DIRECTIONS
+from zlang.report import answers, design, findings, wording
+from zlang.report.design import Design
+from zlang.report.findings.rule import Doubt, Measured, Results
+from zlang.report.formulas import Trials
+from zlang.report.summary import cells
+from zlang.store.ingest import AFTER
+from zlang.store.query import run_query
+from zlang.store.staging import Row
+from zlang.store.store import literal, quoted
+
+_OF_A_DIRECTION = ("iops", "bw", "bytes", "lat_mean", "clat_p99")
+_LOOKED_AT = (
+    *(f"{direction}_{what}" for direction in DIRECTIONS for what in _OF_A_DIRECTION),
+    *("usr_cpu", "sys_cpu", "psi_cpu_some_ratio", "device_read_bytes"),
+)
+_Key = tuple[object, object, object]
+"""Run, trial, replicate."""
+
+
+class Look:
+    """What `ingest` keeps in the table `findings`."""
+
+    code: tuple[str, ...] = ("zlang.report", "zlang.report.findings")
+
+    def __call__(self, db: Path, runs: Sequence[str]) -> Iterable[Row]:
+        """Rows of the table about these runs, by the usual metric of each."""
+        for run in runs:
+            trials = answers.trials_of(db, run)
+            read = design.read(trials)
+            for position, one in enumerate(found(trials, read), 1):
+                row = {"run": run, "experiment": trials.experiment, "position": position, "metric": read.metric}
+                told = {"code": one.lint.id, "name": one.lint.name, "severity": one.lint.severity.value}
+                yield {**row, **told, "message": one.message}
+
+
+def kept(trials: Trials) -> list[Doubt]:
+    """What the database says was found in a run."""
+    rows = run_query(
+        trials.db,
+        "SELECT code, name, severity, message FROM findings WHERE run = ? AND stage = ? ORDER BY position",
+        [trials.run, AFTER],
+    ).rows
+    return [
+        Doubt(Lint(str(code), str(name), Severity(severity)), str(message)) for code, name, severity, message in rows
+    ]
+
+
+def found(trials: Trials, read: Design) -> list[Doubt]:
+    """All that is found in a run, of which this is the design."""
+    return findings.find(Results(read, tuple(_measured(trials, read))))
+
+
+def _measured(trials: Trials, read: Design) -> Iterator[Measured]:
+    natures = _natures(trials)
+    tails = _tails(trials)
+    metrics = {name: trials.metrics[name][0] for name in _LOOKED_AT if name in trials.measured}
+    columns = [quoted(column) for column in (*metrics.values(), *(factor.name for factor in read.factors))]
+    rows = run_query(
+        trials.db,
+        f"SELECT {', '.join(['run', 'trial', 'replicate', 'position', 'cache_state', *columns])} "
+        f"FROM {trials.rows} WHERE valid ORDER BY run, position",
+    ).rows
+    for run, trial, replicate, position, cache, *values in rows:
+        told = {name: float(str(value)) for name, value in zip(metrics, values, strict=False) if value is not None}
+        levels = {
+            factor.name: wording.level(level, factor.type)
+            for factor, level in zip(read.factors, cells(values[len(metrics) :]), strict=True)
+            if level is not None
+        }
+        told.update(tails[run, trial, replicate])
+        place = position if isinstance(position, int) else 0
+        yield Measured(str(run), place, str(cache or ""), levels, natures[run, trial], told)
+
+
+def _natures(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float]]:
+    found: dict[tuple[object, object], dict[str, float]] = defaultdict(dict)
+    rows = run_query(trials.db, f"SELECT run, trial, nature, value FROM natures WHERE run IN ({_runs(trials)})").rows
+    for run, trial, nature, value in rows:
+        found[run, trial][str(nature)] = float(str(value))
+    return found
+
+
+def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
+    """Of each trial and direction, the latency in ns above which operations took a hundredth of the time."""
+    each = "run, trial, replicate, direction"
+    rows = run_query(
+        trials.db,
+        f"WITH bins AS (SELECT {each}, unnest(ns) AS ns, unnest(counts) AS ios FROM histograms "
+        f"WHERE valid AND kind = 'clat' AND run IN ({_runs(trials)})), "
+        f"spent AS (SELECT {each}, ns, sum(ns * ios) OVER (PARTITION BY {each} ORDER BY ns) AS below, "
+        f"sum(ns * ios) OVER (PARTITION BY {each}) AS total FROM bins) "
+        f"SELECT {each}, min(ns) FILTER (below >= 0.99 * total) FROM spent GROUP BY ALL",
+    ).rows
+    found: dict[_Key, dict[str, float]] = defaultdict(dict)
+    for run, trial, replicate, direction, ns in rows:
+        found[run, trial, replicate][f"{direction}_clat_p99_of_time"] = float(str(ns))
+    return found
+
+
+def _runs(trials: Trials) -> str:
+    return ", ".join(map(literal, (trials.run, *trials.others)))

@@ -1,0 +1,82 @@
+"""A rule about results: what it finds in a run, and its page.
+
+A rule is a function from what was measured to sentences. Its docstring is its page: a title, the story with its source,
+data in which it is found, and data in which it is not (their form: `zlang/report/findings/examples.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+
+from zlang.diagnostics import Lint, Severity
+from zlang.report.design import Design
+
+WARNING, NOTE = Severity.WARNING, Severity.NOTE
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A trial that counts: its levels as people write them, what is known of it, and its metrics.
+
+    `natures` are those of its workload and its machine, in base units; `metrics` are in the units of the database.
+    """
+
+    run: str
+    position: int
+    cache_state: str
+    levels: Mapping[str, str]
+    natures: Mapping[str, float]
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What was measured in a run: its trials by one metric, and each of them by all that rules look at."""
+
+    design: Design
+    trials: tuple[Measured, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something that makes figures doubtful, in one sentence."""
+
+    lint: Lint
+    message: str
+
+
+Find = Callable[[Results], Iterator[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule with its id and its name."""
+
+    lint: Lint
+    find: Find
+
+    def __call__(self, results: Results) -> Iterator[Doubt]:
+        """What it finds in a run."""
+        return (Doubt(self.lint, sentence) for sentence in self.find(results))
+
+
+class Rules(list[Rule]):
+    """The rules of a family, in their order."""
+
+    def add(self, id_: str, name: str, severity: Severity) -> Callable[[Find], Find]:
+        """Take a function as a rule."""
+
+        def take(find: Find) -> Find:
+            self.append(Rule(Lint(id_, name, severity), find))
+            return find
+
+        return take
+
+
+def in_trials(found: Sequence[Measured], worst: Measured, looked_at: Iterable[Measured]) -> str:
+    """`in 3 of 12 trials, such as where `bs` is 4KiB`, of those looked at."""
+    told = f"in {len(found):,} of {sum(1 for _ in looked_at):,} trials"
+    levels = " and ".join(starmap("`{}` is {}".format, worst.levels.items()))
+    return f"{told}, such as where {levels}" if levels else told
