@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tools import pitfalls  # noqa: E402 - found only by the line above
 from tools.generated import write_or_check_all  # noqa: E402 - found only by the line above
 from zlang.cli import explaining  # noqa: E402
 from zlang.diagnostics import Lint, Severity  # noqa: E402
@@ -58,11 +59,20 @@ def _page(lint: Lint | Excluded) -> Iterator[str]:
         yield f"```zexp\n{page.right}```\n"
         yield f"`{page.command}` has, among other things:\n"
         yield f"```text\n{page.planned}```\n"
+        yield from _proof(lint.name)
         return
     yield f"```zexp wrong\n{page.wrong}```\n"
     yield f"`{page.command}` says:\n"
     yield f"```text\n{explaining.message(page, colour=False).rstrip()}\n```\n"
     yield f"Mended:\n\n```zexp\n{page.right}```\n"
+    yield from _proof(lint.name)
+
+
+def _proof(name: str) -> Iterator[str]:
+    """Where it is measured how much it matters."""
+    shown = [f"[{path.stem}](../pitfalls.md#{pitfalls.anchor(path)})" for path in pitfalls.of(name)]
+    if shown:
+        yield f"Measured, wrong beside right: {', '.join(shown)}.\n"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from tools import measured
 from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.errors import RunError
-from zlang.lint.rules import RULES
+from zlang.lint.rules import EXCLUDED, RULES
 from zlang.report.compare import Comparison
 from zlang.report.summary import Cell, Column, Estimate, Summary
 from zlang.report.wording import measured as shown
@@ -32,11 +32,13 @@ PITFALLS = measured.ROOT / "examples/pitfalls"
 PAGE = measured.ROOT / "docs/pitfalls.md"
 _WAYS = ("wrong", "right")
 NAMES = {rule.lint.name: rule.lint.id for rule in RULES}
+_PAGES = NAMES | {lint.name: lint.id for lint in EXCLUDED}
 _ABOUT = """\
 Each pitfall is a program in `examples/pitfalls` that measures the same thing in two ways, `wrong` and `right`, side by
 side and in random order, and expects that they differ. `make pitfalls` carries all of them out, on zfs-fuse, file
-systems on loop devices and files of 256 MiB at most. `zlang check` warns of those that have a number; the programs
-allow that with a reason. The ratio is that of wrong to right, with its 95 % interval.
+systems on loop devices and files of 256 MiB at most. `zlang check` warns of those that have a number, which the
+programs allow with a reason, or no program of zlang can have them. The ratio is that of wrong to right, with its 95 %
+interval.
 """
 
 
@@ -59,6 +61,16 @@ def every() -> list[Path]:
 def rule(path: Path) -> str:
     """The name of the pitfall that a program shows."""
     return path.stem.partition(".")[0]
+
+
+def of(name: str) -> list[Path]:
+    """The programs that show a pitfall."""
+    return [path for path in every() if rule(path) == name]
+
+
+def anchor(path: Path) -> str:
+    """Where in the page a program is."""
+    return path.stem.replace(".", "")
 
 
 def run(directory: Path, names: list[str]) -> int:
@@ -109,8 +121,8 @@ def _line(pitfall: Pitfall) -> list[str]:
     measure, *values = _answers(pitfall.table)
     name = rule(pitfall.path)
     return [
-        f"[{pitfall.path.stem}](#{pitfall.path.stem.replace('.', '')})",
-        f"[{NAMES[name]}](lints/{NAMES[name]}.md)" if name in NAMES else "",
+        f"[{pitfall.path.stem}](#{anchor(pitfall.path)})",
+        f"[{_PAGES[name]}](lints/{_PAGES[name]}.md)" if name in _PAGES else "",
         f"`{measure.name}`",
         *(shown(value, measure.unit) if value is not None else "" for value in values),
         _ratio(pitfall.comparison, *values),
