@@ -38,7 +38,7 @@ def _index(lints: list[Lint | Excluded]) -> Iterator[str]:
     yield "# Pitfalls that are found before anything runs\n"
     yield "`zlang check` finds them, and `zlang explain NAME` prints what stands here. How to allow one where"
     yield "it is meant: [language.md](../language.md#pitfalls). Those that are excluded no program can have: they are"
-    yield "errors of the language, or something that every plan does.\n"
+    yield "errors of the language, something that every plan does, or how zlang answers.\n"
     yield "| | name | | |\n|---|---|---|---|"
     for lint in lints:
         yield f"| [{lint.id}]({lint.id}.md) | `{lint.name}` | {_weight(lint)} | {explaining.page(lint).title} |"
@@ -57,6 +57,8 @@ def _page(lint: Lint | Excluded) -> Iterator[str]:
     yield f"`{lint.name}`, {article}{_weight(lint)}.\n\n{page.prose}\n"
     if page.planned:
         yield f"```zexp\n{page.right}```\n"
+        if page.data:
+            yield f"With these results\n\n```csv\n{page.data}```\n"
         yield f"`{page.command}` has, among other things:\n"
         yield f"```text\n{page.planned}```\n"
         yield from _proof(lint.name)

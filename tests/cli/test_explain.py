@@ -63,11 +63,16 @@ def test_every_pitfall_is_found_or_shown_to_be_excluded() -> None:
 
 
 @PLANNED
-def test_the_plan_has_what_excludes_it(code: explaining.Explained, tmp_path: Path, capsys: CaptureFixture[str]) -> None:
+def test_the_command_has_what_excludes_it(
+    code: explaining.Explained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
+) -> None:
     page = explaining.page(code)
-    program = tmp_path / explaining.PROGRAM
-    program.write_text(page.right, "utf-8")
-    assert guarded(["plan", "--steps", str(program)]) == 0
+    monkeypatch.chdir(tmp_path)
+    Path(explaining.PROGRAM).write_text(page.right, "utf-8")
+    if page.data:
+        Path("data.csv").write_text(page.data, "utf-8")
+        assert guarded(["ingest", "--csv", "data.csv", "--program", explaining.PROGRAM]) == 0
+    assert guarded(shlex.split(page.command)[1:]) == 0
     lines = iter(capsys.readouterr().out.splitlines())
     assert [wanted for wanted in page.planned.splitlines() if wanted not in lines] == []
 

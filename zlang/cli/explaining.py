@@ -6,7 +6,8 @@ page with the message as it is printed, which is not kept anywhere: the wrong pr
 shown, so that no page can be stale.
 
 A pitfall that zlang excludes has a page of the same form, in which `by` is the code of the error that its wrong program
-is; or one without a wrong program, with lines that stand in the plan of the right one, in this order.
+is; or one without a wrong program, with lines that stand in the plan of the right one, in this order, or in what a
+command says about results.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _PAGE = re.compile(
     r"(?:```zexp wrong(?: also=(?P<also>\w+))?(?: by=(?P<by>\w+))?(?: times=(?P<times>\d+))?\n(?P<wrong>.+?\n)```\n\n)?"
     r"(?:```sh\n(?P<command>.+)\n```\n\n)?"
     r"```zexp\n(?P<right>.+?\n)```\n"
+    r"(?:\n```csv\n(?P<data>.+?\n)```\n)?"
     r"(?:\n```text\n(?P<planned>.+?\n)```\n)?",
     re.DOTALL,
 )
@@ -57,7 +59,8 @@ class Page(Record):
     """What there is to say about a code.
 
     The last line of `wrong` stands in the program `times` times. It has the finding `by`, and besides, before that,
-    `also`. Where nothing is wrong, `planned` are lines of the plan of `right`.
+    `also`. Where nothing is wrong, `planned` are lines of the plan of `right`; where there are `data`, lines of what
+    the command says once they are brought in as its results.
     """
 
     code: Explained
@@ -70,6 +73,7 @@ class Page(Record):
     times: int = 1
     also: str = ""
     planned: str = ""
+    data: str = ""
 
 
 class PageOfData(Record):
@@ -164,6 +168,7 @@ def page(code: Explained) -> Page:
         int(found["times"] or 1),
         found["also"] or "",
         found["planned"] or "",
+        found["data"] or "",
     )
 
 
@@ -180,14 +185,14 @@ def repeated(page: Page) -> str:
 
 def findings(page: Page, text: str) -> list[Diagnostic]:
     """What the page's command finds in a program."""
-    _, verb, _, *options = shlex.split(page.command)
-    given = dict(zip(options[::2], options[1::2], strict=False))  # `--steps` has no value
+    verb, *options = shlex.split(page.command)[1:]
+    given = dict(zip(options[1::2], options[2::2], strict=False))  # `--steps` has no value
     said = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
     checked = pipeline.check(Source(PROGRAM, text), said)
     found, _ = checking.with_spaces(checked)
     if not isinstance(page.code, Code) or page.code in _OF_ALLOWANCES:
         found += pipeline.lint(checked)
-    if found or verb == "check":
+    if found or verb != "plan":
         return found
     try:
         planned = pipeline.plan(checked, pipeline.choose(checked, None), pipeline.DEFAULT_SEED, said)
@@ -212,6 +217,9 @@ def _shown(page: Page, *, colour: bool) -> Iterator[str]:
     yield textwrap.fill(" ".join(page.prose.split()), 100) + "\n"
     if page.planned:
         yield textwrap.indent(page.right, "    ")
+        if page.data:
+            yield "with these results:\n"
+            yield textwrap.indent(page.data, "    ")
         yield f"{page.command} has:\n"
         yield textwrap.indent(page.planned, "    ").rstrip("\n")
         return

@@ -36,7 +36,7 @@ def more_in_flight_than_asked(results: Results) -> Iterator[str]:
     IOPS times the mean latency is how many operations are in flight (Little, Operations Research 9, 1961), and that
     cannot be more than the workers times the depth of each. Where it is, rates and latencies are not of the same
     operations: of another time, another direction, added up twice, or one of them is wrong. All eight rows of a table
-    that was published in 2011 give 127 to 136 for 128 writers, so the law holds where a table is right. The list of
+    that was published give 127 to 136 for 128 writers, so the law holds where a table is right. The list of
     pitfalls allows 15 %.
 
     ```csv found
@@ -148,7 +148,7 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
 
     A worker that computes for nine tenths of its time has nothing left with which to ask for more, and a machine on
     which half of the time something waits for a processor has nothing left for anybody. What comes out is how fast the
-    generator is, and a better device would not show. A study of 2017 published as the speed of a file system what
+    generator is, and a better device would not show. A published study took for the speed of a file system what
     reading unwritten blocks cost the CPU. More workers, or more machines, tell whether the target can do more.
 
     ```csv found
