@@ -161,4 +161,5 @@ def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, flo
         latency=tuple(Histogram(d, k, {int(ns): n for ns, n in b.items()}) for d, k, b in told.get("latency", ())),
         samples=tuple(Sample(*s) for s in told.get("samples", ())),
         notes=tuple(told.get("notes", ())),
+        window=window,
     )

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from zlang.plan.difference import Changed, Difference, Edit
     from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup, Trial
     from zlang.plan.survey import Reconfigurations
-    from zlang.report.answers import Drawn, Judged
+    from zlang.report.answers import Judged
     from zlang.report.compare import Comparison
     from zlang.report.compose import Known
     from zlang.report.document import Document
+    from zlang.report.drawn import Drawn
     from zlang.report.effects import Effect
     from zlang.report.findings.rule import Doubt
     from zlang.report.summary import Summary
@@ -719,7 +720,7 @@ def tables(db: Path, run: str | None) -> list[Summary]:
     return answers.tables(answers.trials_of(db, run))
 
 
-def plots(db: Path, run: str | None, clause: str | None = None) -> list[Drawn]:
+def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False) -> list[Drawn]:
     """What the experiment's plots show, or the one asked for, of a run or the one worked on last.
 
     Raises RunError, ProgramError.
@@ -727,7 +728,8 @@ def plots(db: Path, run: str | None, clause: str | None = None) -> list[Drawn]:
     from zlang.report import answers
 
     trials = answers.trials_of(db, run)
-    return answers.plots(trials) if clause is None else [answers.asked_now(trials, clause)]
+    found = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
+    return answers.fields(found) if as_fields else found
 
 
 def compare(

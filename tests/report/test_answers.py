@@ -168,7 +168,7 @@ def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Pa
     (drawn,) = answers.plots(trials)
     assert [one.name for one in drawn.columns] == ["bs", "target", "content"]
     assert [row[:3] for row in drawn.rows][:2] == [(4096, "plain", None), (4096, "soft", "compressible(50%)")]
-    now = answers.asked_now(trials, text)
+    (now,) = answers.asked_now(trials, text)
     assert (now.rows, now.columns, now.plot) == (drawn.rows, drawn.columns, drawn.plot)
 
 

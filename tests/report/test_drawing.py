@@ -13,7 +13,7 @@ import pytest
 from zlang.check.answers import Asked, Measure, Plot, Term
 from zlang.errors import RunError
 from zlang.report import drawing
-from zlang.report.answers import Drawn
+from zlang.report.drawn import Drawn
 from zlang.report.summary import Cell, Estimate
 
 BS, RW, DIRECT = Asked("bs", ("r.bs",), "size"), Asked("rw", ("r.rw",), "word"), Asked("direct", ("r.direct",), "bool")

@@ -67,9 +67,17 @@ class Table:
     by: tuple[Asked, ...]
 
 
+AXES = {"factors": "word", "latency": "duration", "position": "count", "second": "duration"}
+"""What a plot may be over that is no factor, with its type; a factor of that name comes before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Measures over a factor, a line for each level of others, a picture for each level of one more."""
+    """Measures over a factor, a line for each level of others, a picture for each level of one more.
+
+    Over one of `AXES`, which has no paths: `factors` is each factor in turn, `position` the place of each trial in the
+    order; over `latency` a measure is a distribution (a `Term` whose `op` is that), over `second` what was sampled.
+    """
 
     text: str
     measures: tuple[Measure, ...]

@@ -121,12 +121,14 @@ class _Clauses(Resolver):
         text = _written(node)
         if isinstance(node, tree.Expect):
             return self._expectation(node, text)
-        measures = [self._measure(measure) for measure in node.measures]
-        by = [self._factor(name) for name in node.by]
         over = facet = None
+        axis = ""
         if isinstance(node, tree.Plot):
-            over = self._factor(node.over)
+            over = self._over(node.over)
+            axis = over.name if over and not over.paths else ""
             facet = self._factor(node.facet) if node.facet else None
+        measures = [self._on_axis(measure, axis) if axis else self._measure(measure) for measure in node.measures]
+        by = [self._factor(name) for name in node.by]
         if self.is_wrong:
             return None
         told = tuple(measure for measure in measures if measure)
@@ -166,6 +168,27 @@ class _Clauses(Resolver):
         if self.is_wrong:
             return None
         return Measure(_written(node), self.term(node), answers.scalar(resolved.type))
+
+    def _over(self, node: tree.Name) -> Asked | None:
+        name = str(node)
+        if name in answers.AXES and not self.words.find(node.path):
+            return Asked(name, (), answers.AXES[name])
+        return self._factor(node)
+
+    def _on_axis(self, node: tree.Expr, axis: str) -> Measure | None:
+        """What is drawn over something that is no factor."""
+        name = str(node) if isinstance(node, tree.Name) else ""
+        if name in self.words.distributions and axis in {"latency", "position"}:
+            return Measure(name, Term("distribution", name=name, paths=metrics.DISTRIBUTIONS[name]), "share")
+        if axis == "position":
+            return self._measure(node)
+        if name in self.words.metrics and axis != "latency":
+            return Measure(name, Term("metric", name=name), _SCALARS.get(metrics.unit(name), "number"))
+        wanted = "a distribution of latencies, such as `read_clat`" if axis == "latency" else "one metric by its name"
+        self.report(
+            Code.WRONG_ARGUMENTS.at(node.span, name=f"over {axis}", expected=wanted, found=f"`{_written(node)}`")
+        )
+        return None
 
     def _measured(self, node: tree.Expr) -> None:
         """Something that a trial yields must be in it."""

@@ -12,7 +12,8 @@ from zlang.cli import asking, comparing, render, words
 from zlang.errors import RunError
 
 if TYPE_CHECKING:
-    from zlang.report.answers import Drawn, Judged
+    from zlang.report.answers import Judged
+    from zlang.report.drawn import Drawn
     from zlang.report.summary import Summary
 
 FAILED = 4
@@ -113,9 +114,9 @@ def _formatted(found: Summary, form: str) -> None:
     sys.stdout.write(FORMATS[form](*flat(found)))
 
 
-def plot(clause: str | None, run: str | None, db: Path, out: Path | None) -> int:
+def plot(clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False) -> int:
     """Draw the plots of a run's experiment, or the one asked for."""
-    found = pipeline.plots(db, run, clause)
+    found = pipeline.plots(db, run, clause, as_fields=heat)
     if not found:
         hint = "add one: `plot read_iops over bs`; or ask: zlang plot 'read_iops over bs'"
         raise RunError("the experiment has no `plot`", hint)

@@ -429,11 +429,18 @@ def plot(
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="write a picture: .png, .svg; or .json (Vega-Lite)"),
     ] = None,
+    *,
+    heat: Annotated[
+        bool, typer.Option("--heat", help="as fields of colours, of two factors: `… over bs by iodepth`")
+    ] = False,
 ) -> None:
-    """Draw medians with their intervals: the plots that a run's experiment asks for, or another one."""
+    """Draw medians with their intervals: the plots that a run's experiment asks for, or another one.
+
+    Over `latency`, `position` (of trials in the order), `second` (of collectors) or `factors` (each in turn) as well.
+    """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.plot(clause, run_name, db, out))
+    raise typer.Exit(answering.plot(clause, run_name, db, out, heat=heat))
 
 
 def report(

@@ -8,18 +8,19 @@ than once. All together it fails if it fails anywhere, else it cannot be told if
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses
-from zlang.check.answers import Asked, Expectation, Measure, Plot, Table
+from zlang.check.answers import Expectation, Measure, Plot, Table
 from zlang.check.types import DIMENSION_OF
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.metrics import ALWAYS, DISTRIBUTIONS, column
-from zlang.report import wording
+from zlang.report import series, wording
+from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
 from zlang.source import Source
@@ -58,16 +59,6 @@ class Judged:
     expectation: Expectation
     verdict: Verdict
     findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What a plot shows: its rows are the levels of `columns` and then an estimate for each measure."""
-
-    plot: Plot
-    title: str
-    columns: tuple[Asked, ...]
-    rows: tuple[tuple[Cell, ...], ...]
 
 
 def has_runs(db: Path, names: Sequence[str]) -> bool:
@@ -191,10 +182,10 @@ def _table(trials: Trials, table: Table) -> Summary:
 
 def plots(trials: Trials) -> list[Drawn]:
     """What every plot of the run's experiment shows."""
-    return [drawn(trials, plot) for plot in asked(trials, "plot", Plot)]
+    return [one for plot in asked(trials, "plot", Plot) for one in drawn(trials, plot)]
 
 
-def asked_now(trials: Trials, text: str) -> Drawn:
+def asked_now(trials: Trials, text: str) -> list[Drawn]:
     """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError."""
     clause, findings = parse.plot(Source("plot", f"plot {text}"))
     found = list(findings)
@@ -203,6 +194,13 @@ def asked_now(trials: Trials, text: str) -> Drawn:
         raise ProgramError(found[0])
     assert isinstance(made, Plot), "BUG: a plot without findings is none"
     return drawn(trials, made)
+
+
+def fields(plots: Sequence[Drawn]) -> list[Drawn]:
+    """The same as fields in colours, which shows two factors at once. Raises RunError."""
+    if any(len(one.plot.by) != 1 or one.form not in {Form.LINES, Form.FIELDS} for one in plots):
+        raise RunError("a heat map is of two factors", "such as: zlang plot 'read_iops over iodepth by bs' --heat")
+    return [replace(one, form=Form.FIELDS) for one in plots]
 
 
 def _words(trials: Trials) -> clauses.Words:
@@ -229,13 +227,15 @@ def _words(trials: Trials) -> clauses.Words:
     return clauses.Words(measured, histograms, tuple(columns), {})
 
 
-def drawn(trials: Trials, plot: Plot) -> Drawn:
-    """What one plot shows."""
+def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
+    """What one plot shows; each factor is a plot of its own."""
+    if not plot.over.paths:
+        return series.drawn(trials, plot)
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
     found = evaluate(trials, [one.term for one in plot.measures], columns, every=True)
     rows = tuple((*cells(one.levels), *_estimates(one, plot.measures)) for one in found)
     kept = tuple(row for row in rows if row[0] is not None)
-    return Drawn(plot, trials.title or trials.experiment, columns, kept)
+    return [Drawn(plot, trials.title or trials.experiment, columns, kept)]
 
 
 def _estimates(found: Combination, measures: Sequence[Measure]) -> list[Estimate]:

@@ -20,8 +20,8 @@ from zlang.check.values import quote as quote_word
 from zlang.errors import RunError
 from zlang.plan.plan import Plan, Trial
 from zlang.report import answers, compare, design, document, drawing, effects, summary, wording
-from zlang.report.answers import Drawn
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
+from zlang.report.drawn import Drawn
 from zlang.report.findings import look
 from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Column, Summary, cells

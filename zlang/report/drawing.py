@@ -18,7 +18,7 @@ from zlang.check.answers import Asked
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.report import wording
-from zlang.report.answers import Drawn
+from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS
 from zlang.report.summary import Cell, Estimate
 
@@ -30,6 +30,11 @@ Library = Any
 Colour = tuple[int, int, int] | None
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT = 20
+_SHADES = " ░▒▓█"
+_WIDEST_FIELDS = 72
+_MOST_MARKS = 12
+LATENCY = "latency"
+_LATENCY_UNIT = (1e-6, "us")
 _LONGEST = 160
 _WIDTH = 480
 _CONFIG = {
@@ -111,7 +116,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
             )
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
-        line = ", ".join(wording.level(cell, one.type) for cell, one in zip(row[1:names], plot.by, strict=True))
+        line = ", ".join(_on_axis(one, cell) for cell, one in zip(row[1:names], plot.by, strict=True))
         for n, found in enumerate(estimates):
             if found.median is not None:
                 lines = made[n, row[names] if plot.facet else None].lines
@@ -121,8 +126,11 @@ def pictures(drawn: Drawn) -> list[Picture]:
 
 def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
     """Zero and all values of a measure, with their intervals."""
+    if drawn.ends is not None:
+        return drawn.ends
     found = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]
-    values = [value for one in found for value in (one.median, one.low, one.high) if value is not None]
+    told = [(one.median,) if drawn.form is Form.FIELDS else (one.median, one.low, one.high) for one in found]
+    values = [value for one in told for value in one if value is not None]
     return min([0.0, *values]), max([0.0, *values]) or 1.0
 
 
@@ -142,11 +150,13 @@ def is_logarithmic(levels: Sequence[Cell]) -> bool:
 
 
 def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *, is_coloured: bool) -> str:
+    if drawn.form is Form.FIELDS:
+        return _fields_in_terminal(drawn, picture)
     over = drawn.plot.over
     levels = list(dict.fromkeys(row[0] for row in drawn.rows))
     places: dict[Cell, float] = {level: float(i) for i, level in enumerate(levels)}
     if _is_number(over, levels):
-        scale = math.log2 if is_logarithmic(levels) else float
+        scale = math.log2 if _is_log_axis(drawn, levels) else float
         places = {level: scale(level) for level in levels if isinstance(level, int | float)}
     size, unit = _step(picture.most, picture.unit)
     figure = plotext.figure
@@ -159,19 +169,72 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
         points = [(places[level], found) for level, found in line]
-        _draw_line(plotext, points, size, (mark, colour))
+        _draw_line(plotext, points, size, (mark, colour), drawn.form)
         said = f"{mark} {name}"
         names += [str(plotext.colorize(said, colour).string() if colour else said)] if name else []
     figure.title(f"{picture.measure}: {picture.named(picture.title)}")
     figure.label(over.name, "x")
     figure.label(unit, "y")
     across = figure.ruler("x")
-    across.ticks(list(places.values()), [wording.level(level, over.type) for level in places])
+    marked = _marked(drawn, sorted(places.values()), places)
+    across.ticks([place for place, _ in marked], [label for _, label in marked])
     first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
     figure.ruler("y").lim(picture.least / size, picture.most / size)
     drawn_text: str = figure.build().string(not is_coloured)
     return drawn_text.rstrip("\n") + "\n" + "".join(f"  {name}\n" for name in names)
+
+
+def _is_log_axis(drawn: Drawn, levels: Sequence[Cell]) -> bool:
+    return drawn.plot.over.name == LATENCY or (drawn.form is not Form.POINTS and is_logarithmic(levels))
+
+
+def _marked(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float]) -> list[tuple[float, str]]:
+    """The marks of an axis: all levels, or some where they are many; powers of ten of latencies."""
+    over = drawn.plot.over
+    if over.name == LATENCY and ends:
+        tens = [10.0**n for n in range(-9, 4)]
+        return [(math.log2(ten), _on_axis(over, ten)) for ten in tens if ends[0] <= math.log2(ten) <= ends[-1]]
+    levels = sorted(places, key=places.__getitem__)
+    return [(places[one], _on_axis(over, one)) for one in levels[:: math.ceil(len(levels) / _MOST_MARKS) or 1]]
+
+
+def _on_axis(over: Asked, level: Cell) -> str:
+    # A level of a factor is told exactly; what was measured need not be.
+    if not over.paths and over.type == "duration" and isinstance(level, int | float):
+        return wording.measured(level, "s")
+    return wording.level(level, over.type)
+
+
+def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
+    """A row for each line, the highest first; the darker, the more."""
+    over = drawn.plot.over
+    levels = _sorted(drawn)
+    by = " × ".join(one.name for one in drawn.plot.by)
+    wide = max(1, min(8, _WIDEST_FIELDS // max(1, len(levels))))
+    names = list(picture.lines)
+    margin = max(map(len, names), default=0)
+    text = f"{picture.measure}: {picture.named(picture.title)}\n"
+    for name in reversed(names):
+        known = dict(picture.lines[name])
+        cells = [known.get(level) for level in levels]
+        shades = [_shade(one, picture.most) if one else " " for one in cells]
+        text += f"{name:>{margin}} │{''.join(shade * wide for shade in shades)}│\n"
+    most = wording.measured(picture.most, picture.unit)
+    ends = " … ".join(dict.fromkeys(_on_axis(over, level) for level in (levels[0], levels[-1]))) if levels else ""
+    return f"{text}{'':>{margin}}  {over.name} {ends}; upwards {by}; {_SHADES[-1]} is {most}\n"
+
+
+def _sorted(drawn: Drawn) -> list[Cell]:
+    """The levels over which it is: numbers ascending, others as they come."""
+    levels = list(dict.fromkeys(row[0] for row in drawn.rows))
+    numbers = [level for level in levels if isinstance(level, int | float)]
+    return [*sorted(numbers)] if len(numbers) == len(levels) else levels
+
+
+def _shade(found: Estimate, most: float) -> str:
+    part = (found.median or 0.0) / most if most else 0.0
+    return _SHADES[min(len(_SHADES) - 1, math.ceil(part * (len(_SHADES) - 1)))]
 
 
 def _step(top: float, unit: str) -> tuple[float, str]:
@@ -180,16 +243,21 @@ def _step(top: float, unit: str) -> tuple[float, str]:
     return (size, name) if size != 1 or top < _MANY else (1000.0, f"thousand {unit}".rstrip())
 
 
-def _draw_line(plotext: Library, points: list[tuple[float, Estimate]], size: float, mark: tuple[str, Colour]) -> None:
+def _draw_line(
+    plotext: Library, points: list[tuple[float, Estimate]], size: float, mark: tuple[str, Colour], form: Form
+) -> None:
     figure = plotext.figure
     stroke = plotext.marker("hd", mark[1])
     at = [place for place, _ in points]
     medians = [(found.median or 0.0) / size for _, found in points]
-    figure.draw(figure.signal(at, medians, marker=stroke).lines())
-    for place, found in points:
+    if form is not Form.POINTS:
+        figure.draw(figure.signal(at, medians, marker=stroke).lines())
+    # Of a curve's many intervals some tell how wide they are.
+    every = math.ceil(len(points) / _MOST_MARKS) if form is Form.CURVES else 1
+    for place, found in points[::every]:
         if found.low is not None and found.high is not None:
             figure.draw(figure.segment([place, place], [found.low / size, found.high / size], marker=stroke))
-    figure.draw(figure.signal(at, medians, marker=plotext.marker(*mark)))
+    figure.draw(figure.signal(at[::every], medians[::every], marker=plotext.marker(*mark)))
 
 
 # -- in a file
@@ -252,7 +320,7 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     size, unit = wording.step(picture.most, picture.unit)
     values = [
         {
-            "over": level if _is_number(over, [level]) else wording.level(level, over.type),
+            "over": _place(drawn, level),
             "line": name,
             "value": (found.median or 0.0) / size,
             "low": None if found.low is None else found.low / size,
@@ -261,13 +329,21 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
         }
         for name, level, found in points
     ]
-    title = picture.measure + (f", {unit}" if unit else "")
     has_bars = any(found.low is not None for _, _, found in points)
-    title += " (median, 95 %)" if has_bars else ""
-    domain = {"domain": [picture.least / size, picture.most / size], "nice": True}
+    told = ", ".join(
+        [*([drawn.middle] if has_bars or drawn.middle != "median" else []), *(["95 %"] if has_bars else [])]
+    )
+    title = picture.measure + (f", {unit}" if unit else "") + (f" ({told})" if told else "")
+    by = ", ".join(one.name for one in drawn.plot.by)
+    shown = [{"field": "line", "title": by}] if by else []
+    shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}]
+    shown += [{"field": "low"}, {"field": "high"}] if has_bars else []
+    common = {"height": 300, "data": {"values": values}}
+    if drawn.form is Form.FIELDS:
+        return {**common, **_fields(drawn, picture, by, title, shown)}
+    domain = {"domain": [picture.least / size, picture.most / size], "nice": over.name != LATENCY}
     y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
     colours = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in COLOURS]
-    by = ", ".join(one.name for one in drawn.plot.by)
     names = list(picture.lines)
     line: dict[str, object] = {"field": "line", "type": "nominal", "title": by, "scale": {"domain": names}}
     colour: dict[str, object] = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
@@ -275,38 +351,66 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     chosen = [{"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}] if by else []
     faint: dict[str, object] = {"opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.1}} if by else {}
     shape: dict[str, object] = {"shape": line} if by else {}
-    shown = [{"field": "line", "title": by}] if by else []
-    shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}, {"field": "n", "title": "n"}]
     at: dict[str, object] = {"y": y, **faint}
+    is_curve = drawn.form is Form.CURVES
     bars: dict[str, object] = {
         "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "rule", "strokeWidth": 2},
+        "mark": {"type": "area", "fillOpacity": 0.2} if is_curve else {"type": "rule", "strokeWidth": 2},
         "encoding": {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
     }
-    return {
-        "height": 300,
-        "data": {"values": values},
-        "encoding": {"x": _x(drawn), "color": colour, "tooltip": shown},
-        "layer": [
-            *([bars] if has_bars else []),
-            {"mark": "line", "encoding": at, "params": chosen},
-            {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {**at, **shape},
-            },
-        ],
+    stroke: dict[str, object] = {"mark": {"type": "line"}, "encoding": at}
+    dots: dict[str, object] = {
+        "mark": {"type": "point", "filled": True, "size": 12 if is_curve else 60, "opacity": 1},
+        "encoding": {**at, **shape},
+        "params": chosen,
     }
+    layers = [*([bars] if has_bars else []), *([] if drawn.form is Form.POINTS else [stroke]), dots]
+    return {**common, "encoding": {"x": _x(drawn), "color": colour, "tooltip": shown}, "layer": layers}
+
+
+def _fields(
+    drawn: Drawn, picture: Picture, by: str, title: str, shown: Sequence[Mapping[str, object]]
+) -> dict[str, object]:
+    """A field for each level of one factor and of another, in colours that are told apart without red and green."""
+    over = drawn.plot.over
+    levels = [_place(drawn, level) for level in _sorted(drawn)]
+    axis = {"labelExpr": _labels(over, [row[0] for row in drawn.rows]), "labelAngle": 0, "labelOverlap": True}
+    x = {"field": "over", "type": "ordinal", "title": over.name, "sort": levels, "axis": axis}
+    y = {"field": "line", "type": "ordinal", "title": by, "sort": list(reversed(picture.lines))}
+    colour = {"field": "value", "type": "quantitative", "title": title, "scale": {"scheme": "viridis", "zero": True}}
+    legend = {"legend": {"orient": "bottom", "direction": "horizontal"}}
+    return {"mark": "rect", "encoding": {"x": x, "y": y, "color": {**colour, **legend}, "tooltip": shown}}
+
+
+def _place(drawn: Drawn, level: Cell) -> Cell:
+    """Where a level is on its axis: a number, or how it is called."""
+    over = drawn.plot.over
+    if over.name == LATENCY and isinstance(level, float):
+        return level / _LATENCY_UNIT[0]
+    return level if _is_number(over, [level]) else wording.level(level, over.type)
 
 
 def _x(drawn: Drawn) -> dict[str, object]:
     over = drawn.plot.over
     levels = list(dict.fromkeys(row[0] for row in drawn.rows))
     axis: dict[str, object] = {"field": "over", "title": over.name}
+    if over.name == LATENCY:
+        title = f"{LATENCY}, {_LATENCY_UNIT[1]}"
+        return {**axis, "type": "quantitative", "title": title, "scale": {"type": "log"}}
     if not _is_number(over, levels):
         return {**axis, "type": "nominal", "sort": None, "axis": {"labelAngle": 0}}
+    if drawn.form in {Form.CURVES, Form.POINTS}:
+        return {**axis, "type": "quantitative", "scale": {"zero": False, "padding": 10}}
+    scale = {"type": "log", "base": 2} if is_logarithmic(levels) else {"type": "linear", "zero": False}
+    ticks = {"values": levels, "labelExpr": _labels(over, levels)}
+    return {**axis, "type": "quantitative", "scale": {**scale, "padding": 20}, "axis": ticks}
+
+
+def _labels(over: Asked, levels: Sequence[Cell]) -> str:
+    """What stands at an axis' marks, as an expression: numbers are levels as people write them."""
+    if not _is_number(over, levels):
+        return "datum.label"
     import orjson
 
     labels = orjson.dumps({str(level): wording.level(level, over.type) for level in levels}).decode()
-    scale = {"type": "log", "base": 2} if is_logarithmic(levels) else {"type": "linear", "zero": False}
-    ticks = {"values": levels, "labelExpr": f"{labels}[toString(datum.value)]"}
-    return {**axis, "type": "quantitative", "scale": {**scale, "padding": 20}, "axis": ticks}
+    return f"{labels}[toString(datum.value)]"

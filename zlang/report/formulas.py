@@ -82,7 +82,7 @@ def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[Asked], *, ever
     """
     found = list(dict.fromkeys(part for term in terms for part in aggregates(term)))
     keys = [f'"level {i}"' for i in range(len(by))]  # no factor or metric has such a name
-    levels = ", ".join(f"{_level(trials, one)} AS {key}" for one, key in zip(by, keys, strict=True))
+    levels = ", ".join(f"{level(trials, one)} AS {key}" for one, key in zip(by, keys, strict=True))
     parts = [f"t AS (SELECT *{', ' + levels if levels else ''} FROM {trials.rows})"]
     for i, aggregate in enumerate(found):
         make = _percentile if aggregate.op == "percentile" else _aggregate
@@ -192,7 +192,8 @@ def _side(table: str, i: int) -> str:
     return f"{table}.v AS v{i}, {table}.n AS n{i}, {table}.tried AS tried{i}, {table}.vs AS values{i}"
 
 
-def _level(trials: Trials, asked: Asked) -> str:
+def level(trials: Trials, asked: Asked) -> str:
+    """What a factor's level is in SQL."""
     names = [quoted(trials.factors[path][0]) for path in asked.paths if path in trials.factors]
     return f"coalesce({', '.join(names)})" if names else "NULL"
 

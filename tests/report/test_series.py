@@ -1,0 +1,132 @@
+"""Plots that are not over a factor: what is in them, beside what the same trials give by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import orjson
+import pytest
+from run_folders import RunBuilder, factor
+
+from zlang.diagnostics import ProgramError
+from zlang.errors import RunError
+from zlang.report import answers, drawing
+from zlang.report.drawn import Drawn, Form
+from zlang.report.formulas import Trials
+from zlang.report.summary import Cell, Estimate
+from zlang.store.ingest import ingest
+
+pytestmark = pytest.mark.usefixtures("told")
+
+# Nanoseconds and how many operations, by block size and replicate.
+BINS = {
+    (4096, 1): {1000: 50, 3000: 50},
+    (4096, 2): {1000: 150, 5000: 50},
+    (65536, 1): {9000: 10},
+    (65536, 2): {9000: 5, 70000: 5},
+}
+
+
+def trials(tmp_path: Path) -> Trials:
+    """Two block sizes at two depths, twice each; the depth doubles what is done, the block size makes it a fifth."""
+    run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("bs", "size"), factor("depth", "count")))
+    for replicate, depth, bs in itertools.product((1, 2), (1, 2), (4096, 65536)):
+        iops = 100.0 * depth / (5 if bs == 65536 else 1) * (1.1 if replicate == 1 else 1 / 1.1)
+        bins = {str(ns): count for ns, count in BINS[bs, replicate].items()} if depth == 1 else {}
+        begun = run.clock + 2.0  # when the measurement begins, after the steps before it
+        samples = [[begun + second + 0.25, "vda", "vmstat_us", 10.0 * replicate] for second in (0, 0.2)]
+        told = {"metrics": {"read_iops": iops, "vmstat_us": 1.0}, "latency": [["read", "clat", bins]] if bins else []}
+        printed = orjson.dumps({**told, "samples": samples})
+        run.measured(f"p{bs}{depth}", replicate, {"bs": bs, "depth": depth}, printed)
+    run.done()
+    ingest(tmp_path / "runs", tmp_path / "db")
+    return answers.trials_of(tmp_path / "db", None)
+
+
+def figures(drawn: Drawn) -> list[tuple[Cell, ...]]:
+    """The rows, with what is in the middle of an estimate in its place."""
+    return [tuple(round(c.median or 0, 6) if isinstance(c, Estimate) else c for c in row) for row in drawn.rows]
+
+
+def test_over_latencies_all_operations_are_counted_and_the_interval_is_over_trials(tmp_path: Path) -> None:
+    (drawn,) = answers.asked_now(trials(tmp_path), "read_clat over latency by bs")
+    small = [row for row in figures(drawn) if row[1] == 4096]
+    # 200 of 300 took a microsecond, 250 no more than three.
+    assert small == [(1e-6, 4096, round(200 / 3, 6)), (3e-6, 4096, round(250 / 3, 6)), (5e-6, 4096, 100.0)]
+    (first, *_) = [row[2] for row in drawn.rows if row[1] == 4096]
+    assert isinstance(first, Estimate)
+    assert first.low is not None
+    assert first.low < 50
+    assert (first.high or 0) > 75
+
+
+def test_over_the_run_a_distribution_is_a_histogram_of_each_trial(tmp_path: Path) -> None:
+    (drawn,) = answers.asked_now(trials(tmp_path), "read_clat over position")
+    assert drawn.form is Form.FIELDS
+    of_first = [row for row in figures(drawn) if row[0] == 1]
+    assert of_first == [(1, 1024e-9, 50.0), (1, 4096e-9, 50.0)]
+
+
+def test_over_the_run_a_metric_is_what_each_trial_measured(tmp_path: Path) -> None:
+    (drawn,) = answers.asked_now(trials(tmp_path), "read_iops over position by bs")
+    assert drawn.form is Form.POINTS
+    assert figures(drawn)[:3] == [(1, 4096, 110.0), (2, 65536, 22.0), (3, 4096, 220.0)]
+
+
+def test_main_effects_are_means_over_all_other_combinations_on_one_axis(tmp_path: Path) -> None:
+    bs, depth = answers.asked_now(trials(tmp_path), "read_iops over factors")
+    assert figures(bs) == [(4096, round(100 * math.sqrt(2), 6)), (65536, round(20 * math.sqrt(2), 6))]
+    assert figures(depth) == [(1, round(100 / math.sqrt(5), 6)), (2, round(200 / math.sqrt(5), 6))]
+    assert bs.ends == depth.ends
+    assert all(isinstance(row[1], Estimate) and row[1].low is not None for row in bs.rows)
+
+
+def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None:
+    (drawn,) = answers.asked_now(trials(tmp_path), "vmstat_us over second by bs")
+    assert figures(drawn) == [(0.0, 4096, 15.0), (0.0, 65536, 15.0)]
+    assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "read_clat over latency by bs, facet depth",
+        "read_clat over position",
+        "read_iops over position",
+        "read_iops over factors",
+        "vmstat_us over second",
+    ],
+)
+def test_they_are_drawn_everywhere(text: str, tmp_path: Path) -> None:
+    every = answers.asked_now(trials(tmp_path), text)
+    for one in every:
+        assert one.plot.measures[0].name in drawing.terminal(one, 80, is_coloured=False)
+    drawing.write(every, tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
+
+
+def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
+    known = trials(tmp_path)
+    (drawn,) = answers.fields(answers.asked_now(known, "read_iops over bs by depth"))
+    text = drawing.terminal(drawn, 80, is_coloured=False)
+    assert [line.split("│")[0].strip() for line in text.splitlines()[1:3]] == ["2", "1"], text
+    assert "█" in text.splitlines()[1]
+    with pytest.raises(RunError, match="a heat map is of two factors"):
+        answers.fields(answers.asked_now(known, "read_iops over bs"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("read_iops over latency", "`over latency` takes a distribution of latencies, such as `read_clat`"),
+        ("max(read_iops) over factors", "`over factors` takes one metric by its name, not `max(read_iops)`"),
+        ("read_clat over second", "`over second` takes one metric by its name, not `read_clat`"),
+        ("read_iops over seconds", "`seconds` is no factor of this experiment"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ProgramError) as raised:
+        answers.asked_now(trials(tmp_path), text)
+    assert message in raised.value.diagnostic.message

@@ -1,0 +1,34 @@
+"""What a plot shows, before it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from zlang.check.answers import Asked, Plot
+from zlang.report.summary import Cell
+
+
+class Form(Enum):
+    """How it is drawn: points joined by lines, points alone, curves of many points, or fields that are more or less."""
+
+    LINES = "lines"
+    POINTS = "points"
+    CURVES = "curves"
+    FIELDS = "fields"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What a plot shows: its rows are the levels of `columns` and then an estimate for each measure.
+
+    `middle` is what an estimate is. `ends` are those of the axis, where several plots share it.
+    """
+
+    plot: Plot
+    title: str
+    columns: tuple[Asked, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    form: Form = Form.LINES
+    middle: str = "median"
+    ends: tuple[float, float] | None = None

@@ -1,0 +1,218 @@
+"""What a plot shows that is not over a factor: latencies, the run from trial to trial, seconds, each factor in turn.
+
+In: a run's trials and a `Plot` over one of `AXES`. Out: `Drawn`s. Rules: distributions are of all operations of the
+trials that count, added up; their interval, and that of a series, is over trials; a main effect is the mean over the
+combinations of all other factors, and its interval that of repetitions.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+from zlang.check.answers import Asked, Measure, Plot
+from zlang.report import design, ratios
+from zlang.report.drawn import Drawn, Form
+from zlang.report.formulas import Trials, evaluate, level
+from zlang.report.summary import Cell, Estimate, cells, estimate
+from zlang.store.query import run_query
+from zlang.store.store import literal
+
+_MOST_BINS = 100
+"""Points of a curve of latencies."""
+_NS = 1e9
+
+Levels = tuple[Cell, ...]
+
+
+def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
+    """What one plot over something that is no factor shows, each measure by itself. Raises RunError."""
+    alone = [replace(plot, measures=(measure,)) for measure in plot.measures]
+    match plot.over.name:
+        case "factors":
+            return [one for each in alone for one in _effects(trials, each)]
+        case "latency":
+            return [_latencies(trials, each) for each in alone]
+        case "second":
+            return [_seconds(trials, each) for each in alone]
+        case _:
+            return [
+                _histograms(trials, each) if each.measures[0].term.op == "distribution" else _in_order(trials, each)
+                for each in alone
+            ]
+
+
+def _title(trials: Trials) -> str:
+    return trials.title or trials.experiment
+
+
+def _columns(plot: Plot) -> tuple[Asked, ...]:
+    return (*plot.by, *((plot.facet,) if plot.facet else ()))
+
+
+# -- each factor in turn
+
+
+def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
+    """The geometric mean at each level of each factor, on one axis."""
+    (measure,) = plot.measures
+    read = design.read(trials, measure.term.name)
+    parts = _NS if read.unit == "ns" else 1.0
+    paths = {name: path for path, (name, _) in trials.factors.items()}
+    found = []
+    for i, factor in enumerate(read.factors):
+        rows = []
+        for one in read.levels[i]:
+            logs: dict[Hashable, list[float]] = {}
+            for row in read.rows:
+                if row.levels[i] == one:
+                    logs.setdefault((*row.levels[:i], *row.levels[i + 1 :]), []).append(row.log - math.log(parts))
+            mean = ratios.paired(logs)
+            if mean:
+                rows.append((one, mean.estimate()))
+        over = Asked(factor.name, (paths[factor.name],), factor.type)
+        text = f"plot {measure.name} over {factor.name}"
+        own = Plot(text, plot.measures, over, (), None)
+        found.append(Drawn(own, _title(trials), (over,), tuple(rows), middle="mean"))
+    ends = _ends([row[-1] for one in found for row in one.rows])
+    return [replace(one, ends=ends) for one in found]
+
+
+def _ends(estimates: Sequence[Cell]) -> tuple[float, float]:
+    told = [one for one in estimates if isinstance(one, Estimate)]
+    return 0.0, max((v for one in told for v in (one.median, one.high) if v is not None), default=1.0)
+
+
+# -- from trial to trial
+
+
+def _in_order(trials: Trials, plot: Plot) -> Drawn:
+    """What each trial measured, at its place in the order."""
+    position = Asked("position", ("position",), "count")
+    placed = replace(trials, factors={**trials.factors, "position": ("position", "")})
+    columns = (position, *_columns(plot))
+    (measure,) = plot.measures
+    times = 100 if measure.type == "share" else 1
+    rows = []
+    for one in evaluate(placed, [measure.term], columns, every=True):
+        (value,) = one.results
+        told = float(value) * times if isinstance(value, int | float) else None
+        rows.append((*cells(one.levels), Estimate(one.trials, told, None, None)))
+    return Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS, "each trial")
+
+
+# -- distributions
+
+
+def _counts(trials: Trials, measure: Measure, levels: Sequence[str]) -> list[tuple[Levels, dict[int, int]]]:
+    """The histogram of each trial that counts, with its levels: how many operations took how many nanoseconds."""
+    direction, kind = measure.term.paths
+    chosen = "".join(f"{one}, " for one in levels)
+    answer = run_query(
+        trials.db,
+        f"SELECT {chosen}ns, counts FROM {trials.rows} t JOIN main.histograms USING (run, trial, replicate, valid) "
+        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)} ORDER BY ALL",
+    )
+    return [
+        (tuple(cells(own)), dict(zip(ns, counts, strict=True)))
+        for *own, ns, counts in answer.rows
+        if isinstance(ns, list) and isinstance(counts, list)
+    ]
+
+
+def _latencies(trials: Trials, plot: Plot) -> Drawn:
+    """The share of operations that took no longer, in percent."""
+    columns = _columns(plot)
+    groups: dict[Levels, list[dict[int, int]]] = {}
+    for levels, bins in _counts(trials, plot.measures[0], [level(trials, one) for one in columns]):
+        groups.setdefault(levels, []).append(bins)
+    rows = [(ns / _NS, *levels, share) for levels, several in groups.items() for ns, share in _cumulated(several)]
+    return Drawn(plot, _title(trials), (plot.over, *columns), tuple(rows), Form.CURVES, "all operations", (0.0, 100.0))
+
+
+def _cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
+    """Nanoseconds, and the share below: of all trials together, and where it lies over trials."""
+    curves = []
+    for bins in several:
+        ns = sorted(bins)
+        curves.append((ns, list(itertools.accumulate(bins[one] for one in ns))))
+    total = sum(sums[-1] for _, sums in curves if sums)
+    made: list[tuple[int, Estimate]] = []
+    last = -1.0
+    every = sorted({one for ns, _ in curves for one in ns})
+    for at in every:
+        below = [_below(ns, sums, at) for ns, sums in curves]
+        share = 100 * sum(below) / total
+        if share - last < 100 / _MOST_BINS and at != every[-1]:
+            continue
+        last = share
+        over = estimate([100 * one / sums[-1] for one, (_, sums) in zip(below, curves, strict=True)])
+        high = None if over.high is None else min(over.high, 100.0)
+        made.append((at, Estimate(over.n, share, over.low, high)))
+    return made
+
+
+def _below(ns: Sequence[int], sums: Sequence[int], at: int) -> int:
+    place = bisect.bisect_right(ns, at)
+    return sums[place - 1] if place else 0
+
+
+def _histograms(trials: Trials, plot: Plot) -> Drawn:
+    """How the operations of each trial are spread over latencies, in percent, at its place in the order."""
+    facet = (plot.facet,) if plot.facet else ()
+    latency = Asked("latency up to", (), "duration")
+    wanted = ["position", *(level(trials, one) for one in facet)]
+    rows: list[tuple[Cell, ...]] = []
+    for levels, bins in _counts(trials, plot.measures[0], wanted):
+        powers: dict[int, int] = {}
+        for ns, count in bins.items():
+            power = max(ns - 1, 0).bit_length()
+            powers[power] = powers.get(power, 0) + count
+        total = sum(powers.values())
+        for power, count in sorted(powers.items()):
+            share = Estimate(1, 100 * count / total, None, None)
+            rows.append((levels[0], 2**power / _NS, *levels[1:], share))
+    rows.sort(key=lambda row: (row[1], row[0]))
+    own = replace(plot, by=(latency,))
+    return Drawn(own, _title(trials), (plot.over, latency, *facet), tuple(rows), Form.FIELDS, "operations")
+
+
+# -- within the measurements
+
+
+def _seconds(trials: Trials, plot: Plot) -> Drawn:
+    """What was sampled, second by second of the measurement, over trials; where there are several sources, of each."""
+    columns = _columns(plot)
+    (measure,) = plot.measures
+    chosen = "".join(f"{level(trials, one)} AS {key}, " for key, one in _keyed(columns))
+    keys = "".join(f"{key}, " for key, _ in _keyed(columns))
+    answer = run_query(
+        trials.db,
+        f"WITH t AS (SELECT {chosen}run, trial, replicate FROM {trials.rows} WHERE valid), "
+        f"s AS (SELECT {keys}run, trial, replicate, source, floor(second) AS moment, avg(value) AS value FROM t "
+        f"JOIN main.samples USING (run, trial, replicate) WHERE second >= 0 AND metric = ? GROUP BY ALL) "
+        f"SELECT moment, source, {keys}list(value) FROM s GROUP BY ALL ORDER BY ALL",
+        [measure.term.name],
+    )
+    source = Asked("source", (), "string")
+    # Of several sources those are left out in which nothing ever happened.
+    seen = {row[1] for row in answer.rows if isinstance(row[-1], list) and any(row[-1])}
+    several = len({row[1] for row in answer.rows}) > 1
+    parts = _NS if measure.type == "duration" and measure.term.name.endswith(("_ns", "_await")) else 1.0
+    rows = []
+    for moment, of, *levels, values in answer.rows:
+        if several and of not in seen:
+            continue
+        told = [float(value) / parts for value in values] if isinstance(values, list) else []
+        facet = levels[len(plot.by) :]
+        own = [*levels[: len(plot.by)], *([of] if several else []), *facet]
+        rows.append((*cells([moment, *own]), estimate(told)))
+    drawn_by = replace(plot, by=(*plot.by, *((source,) if several else ())))
+    return Drawn(drawn_by, _title(trials), (plot.over, *_columns(drawn_by)), tuple(rows), Form.CURVES)
+
+
+def _keyed(columns: Sequence[Asked]) -> list[tuple[str, Asked]]:
+    return [(f'"level {i}"', one) for i, one in enumerate(columns)]
