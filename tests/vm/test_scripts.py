@@ -177,6 +177,7 @@ loop parts on here { size = 40MiB  count = 4  allocation = sparse }
 let under = md on parts { level = raid5  chunk = 64KiB  bitmap = internal  metadata = "1.0" }
           | lv on parts { size = 64MiB  stripes = 2  stripe_size = 16KiB  label = "striped" }
           | lv on parts { size = 64MiB  thin = on  chunk = 128KiB  label = "thin" }
+          | lv on parts { size = 64MiB  cache = 16MiB  cache_mode = writeback  cache_chunk = 32KiB  label = "cached" }
 ext4 volume on under { commit = 30s }
 file data on volume { size = 2MiB }
 fio reads { rw = randread  bs = 8KiB  io_size = 64KiB }
@@ -188,8 +189,13 @@ def test_arrays_and_logical_volumes(guest: Guest, carried_out: Zlang) -> None:
     """What they were made with is read back from mdadm and lvs; a file system stands on each, and is cold."""
     carry_out(guest, carried_out, ARRAYS)
     rows = carried_out.rows("select under, valid, why_not, cache_evidence from all_trials order by all")
-    evidence = "parts: 0 bytes resident; volume: no superblock in memory; data: 0 bytes resident"
-    assert [list(row.values()) for row in rows] == [[name, True, "", evidence] for name in ("md", "striped", "thin")]
+    above = "volume: no superblock in memory; data: 0 bytes resident"
+    assert [list(row.values()) for row in rows] == [
+        ["md", True, "", f"parts: 0 bytes resident; {above}"],
+        ["striped", True, "", f"parts: 0 bytes resident; under.striped: no dm-cache; {above}"],
+        ["thin", True, "", f"parts: 0 bytes resident; under.thin: no dm-cache; {above}"],
+        ["cached", True, "", f"parts: 0 bytes resident; under.cached: 0 blocks in dm-cache; {above}"],
+    ]
 
 
 NFS = """
