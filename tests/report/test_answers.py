@@ -89,6 +89,7 @@ JUDGED = {
     "overall (median(read_iops where content == zeros and bs == 64KiB) > 1/s)": [C],
     "overall (count(read_iops where content == zeros and bs == 64KiB) >= 2)": [F],
     "overall (median(read_bw) / median(read_iops) >= 4KiB and not (mean(usr_cpu) > 40%))": [P],
+    "overall (2 * median(usr_cpu) == 80% and median(usr_cpu) < 1.5 * median(usr_cpu))": [P],
     "overall (max(read_clat_p99) <= 5ms and stddev(read_clat_p99) < 1ns)": [P],
     "overall (p98(read_clat where bs == 4KiB) <= 1ms and p99(read_clat where bs == 4KiB) > 4ms)": [P],
     "overall (median(write_iops) > 1/s)": [C],

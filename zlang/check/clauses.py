@@ -485,10 +485,10 @@ def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) ->
 def words_of(
     fields: Mapping[str, Expr], factors: Mapping[str, FactorDef], scope: Scope, kind_of: Callable[[str], Kind | None]
 ) -> Words:
-    """The words of an experiment: what its workloads and collectors yield, and its factors."""
+    """The words of an experiment: what its workloads, protocols and collectors yield, and its factors."""
     found = set(metrics.ALWAYS)
     histograms: set[str] = set()
-    for name in ("run", "collect"):
+    for name in ("run", "cache", "collect"):
         for reader, arguments in _readers(fields[name], kind_of) if name in fields else ():
             found.update(metrics.column(metric) for metric in metrics.of(reader, arguments))
             histograms.update(metrics.distributions(reader))
@@ -500,7 +500,8 @@ def words_of(
 
 def _readers(field: Expr, kind_of: Callable[[str], Kind | None]) -> Iterator[tuple[str, Mapping[str, object]]]:
     """The readers of all that a field of the experiment can be, with the arguments that they can have."""
-    names = field.type.kinds | (field.type.element.kinds if field.type.element else frozenset())
+    words = frozenset(word.name for word in field.type.words)  # a protocol without properties is a word
+    names = field.type.kinds | words | (field.type.element.kinds if field.type.element else frozenset())
     kinds = [kind for name in sorted(names) if (kind := kind_of(name)) is not None]
     readers = [(kind, reader) for kind in kinds for action in kind.actions.values() for reader in action.readers]
     for kind, reader in readers:

@@ -251,7 +251,9 @@ def _bounded(amount: Fraction) -> Fraction:
 def result_dimension(operator: str, left: units.Dimension, right: units.Dimension) -> units.Dimension:
     """The dimension of a product, a quotient, or a share of something."""
     sign = -1 if operator == "/" else 1
-    share = left.share and right == units.NUMBER and operator in {"*", "/"}
+    share = (left.share and right == units.NUMBER and operator in {"*", "/"}) or (
+        right.share and left == units.NUMBER and operator == "*"
+    )
     return units.Dimension(left.size + sign * right.size, left.time + sign * right.time, share)
 
 
