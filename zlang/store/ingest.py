@@ -24,7 +24,7 @@ from zlang.readers.reading import Verdict
 from zlang.run import failure
 from zlang.run.journal import Lines
 from zlang.source import TABLE
-from zlang.store import kept, load, store
+from zlang.store import kept, load, logs, store
 from zlang.store.experiment import Experiment
 from zlang.store.folders import Source, run_folders
 from zlang.store.outcomes import Attempt, Outcomes, follow
@@ -125,7 +125,7 @@ def _build(
     known = kept.unchanged(target, marks)
     with Staging(built.parent) as staging:
         for copy in copies:
-            _problem(staging, found, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
+            _problem(staging, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
         for source in sources:
             if source.run in known:
                 _keep(source.run, known[source.run], experiments, found)
@@ -135,6 +135,7 @@ def _build(
         try:
             before = kept.Before(connection, target, list(known))
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
+            ((found.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
         finally:
             connection.close()
         if look is not None:
@@ -165,7 +166,6 @@ def _keep(run: str, one: kept.Kept, experiments: dict[str, Experiment], found: I
     found.kept += 1
     found.trials += one.trials
     found.valid += one.valid
-    found.problems += one.problems
 
 
 def _experiment(experiments: dict[str, Experiment], name: str) -> Experiment:
@@ -184,7 +184,7 @@ def _take(
     try:
         plan = source.folder.read_plan()
     except RunError as error:
-        _problem(staging, found, source.run, None, f"the plan of {source.folder.name} cannot be read: {error}")
+        _problem(staging, source.run, None, f"the plan of {source.folder.name} cannot be read: {error}")
         return
     run = _Run(source, plan.header, _experiment(experiments, plan.header.experiment), staging, found)
     run.take(plan.items(), progress)
@@ -193,8 +193,7 @@ def _take(
         staging.add("sources", row)
 
 
-def _problem(staging: Staging, found: Ingested, run: str, experiment: str | None, text: str, **more: object) -> None:
-    found.problems += 1
+def _problem(staging: Staging, run: str, experiment: str | None, text: str, **more: object) -> None:
     staging.add("problems", {"run": run, "experiment": experiment, "problem": text, **more})
 
 
@@ -305,6 +304,9 @@ class _Run:
             if name != "elapsed" or value != row["elapsed"]:
                 row[code(name)] = number(value)
         self._series(row, verdict)
+        for log in logs.found(self._inside(attempt.out)):
+            own = {"trial": trial.identity, "replicate": trial.replicate}
+            self.staging.add(logs.FILES, {**self.named, **own, **log})
 
     def _why_not(self, row: dict[str, object], why: str) -> None:
         row["valid"], row["why_not"] = False, why
@@ -434,7 +436,7 @@ class _Run:
         }
 
     def _problem(self, text: str, **more: object) -> None:
-        _problem(self.staging, self.found, self.run, self.header.experiment, text, **more)
+        _problem(self.staging, self.run, self.header.experiment, text, **more)
 
 
 def _text(path: Path) -> str:

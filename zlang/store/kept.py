@@ -41,7 +41,6 @@ class Kept:
     last_session: float
     trials: int
     valid: int
-    problems: int
 
 
 def mark(source: Source, code: str) -> str:
@@ -76,17 +75,17 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
     try:
         with store.reading(db) as connection:
             rows = connection.execute(
-                "SELECT s.run, s.mark, s.experiment, s.brought, coalesce(epoch(r.last_session), 0), r.done, r.valid, "
-                "(SELECT count(*) FROM problems p WHERE p.run = s.run) FROM sources s JOIN runs r USING (run)"
+                "SELECT s.run, s.mark, s.experiment, s.brought, coalesce(epoch(r.last_session), 0), r.done, r.valid "
+                "FROM sources s JOIN runs r USING (run)"
             ).fetchall()
     except (duckdb.Error, RunError):
         return {}
     found = {}
-    for run, known, experiment, text, last, done, valid, problems in rows:
+    for run, known, experiment, text, last, done, valid in rows:
         if marks.get(run) == known:
             told = orjson.loads(text)
             brought = Brought(tuple(map(_factor, told["factors"])), tuple(told["metrics"]))
-            found[str(run)] = Kept(experiment, brought, float(last), done, valid, problems)
+            found[str(run)] = Kept(experiment, brought, float(last), done, valid)
     return found
 
 
@@ -119,6 +118,9 @@ class Before:
                 self._connection.execute(
                     f"INSERT INTO main.{quoted(table)} BY NAME SELECT * FROM {old} {self._of_runs}"
                 )
+
+        lines = f"SELECT * FROM {BEFORE}.main.log_lines SEMI JOIN main.log_files USING (file)"
+        self._connection.execute(f"INSERT INTO main.log_lines {lines}")
 
     def take_wide(self, experiment: str, columns: Sequence[Column], table: str) -> None:
         """Take over an experiment's trials; a column is known by what it is of, as its name may have changed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from zlang.store import logs
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import Experiment
 from zlang.store.kept import Before
@@ -37,6 +38,7 @@ def everything(
     connection.execute(f"SET memory_limit = '{_MEMORY}'")
     before.take_main()
     _main_tables(connection, staging)
+    logs.load(connection, staging)
     schemas = _schemas(experiments, stem)
     _imported(connection, staging)
     for experiment in experiments:

@@ -84,6 +84,19 @@ CREATE TABLE samples (
     t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE
 );
 
+-- The logs of fio, where the workload writes some into `$OUT`: a row for each operation, or interval. In `logs` they have
+-- the trial that they are of: `value` is in ns (`kind` is lat, clat or slat), bytes/s (bw) or 1/s (iops); `second` counts
+-- from when fio began, `block` is in bytes. Ten million lines are soon there, so they stay as narrow as fio writes them.
+CREATE TABLE log_files (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, kind VARCHAR, job BIGINT, file UBIGINT
+);
+CREATE TABLE log_lines (file UBIGINT, ms BIGINT, value BIGINT, direction TINYINT, block BIGINT, "offset" BIGINT);
+CREATE VIEW logs AS
+    SELECT run, experiment, trial, replicate, kind, job, ms / 1000 AS second,
+        CASE direction WHEN 0 THEN 'read' WHEN 1 THEN 'write' WHEN 2 THEN 'trim' END AS direction,
+        CASE kind WHEN 'bw' THEN 1024 * value ELSE value END AS value, block, "offset"
+    FROM log_lines JOIN log_files USING (file);
+
 -- Every command that was carried out, attempts that do not count included.
 CREATE TABLE steps (
     run VARCHAR, experiment VARCHAR, position BIGINT, trial VARCHAR, replicate BIGINT, "out" VARCHAR, step VARCHAR,
