@@ -17,6 +17,7 @@ from urllib.parse import quote
 from zlang import __version__
 from zlang.check.answers import Asked, Plot, Table, Term
 from zlang.check.values import quote as quote_word
+from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.plan.plan import Plan, Trial
 from zlang.report import answers, compare, design, document, drawing, effects, summary, wording
@@ -35,6 +36,8 @@ _SHOWN = 20
 _LONG = 200
 """A fact of more characters is a listing."""
 _SMALL = 1000
+_MOST_SERIES = 6
+"""Of what collectors sampled, what varies most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,9 @@ def document_of(trials: Trials, known: Known | None) -> Document:
     sections = (
         Section("asked", "What was asked", tuple(_asked(known))),
         Section("found", "What came out", tuple(_found(trials, points))),
-        Section("differs", "What differs", tuple(_differs(trials))),
+        Section("differs", "What differs", tuple(_differs(trials, points))),
         Section("mind", "What to mind", tuple(_mind(trials, known))),
+        Section("went", "How the run went", tuple(_went(trials, points))),
         Section("measured", "How it was measured", tuple(_measured(trials, known))),
         Section("trials", "Every trial", tuple(_every(trials, points, known))),
         Section("again", "How to measure it again", tuple(_again(known))),
@@ -93,6 +97,8 @@ def _plain(value: object) -> str:
     match value:
         case None:
             return ""
+        case float() if 0 < abs(value) < 1 / _SMALL:
+            return f"{value:.1g}"
         case float():
             return f"{value:,.3f}" if abs(value) < _SMALL else f"{value:,.0f}"
         case int():
@@ -163,6 +169,15 @@ def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
     return Figure(title, pictures, table)
 
 
+def _asked_by_itself(trials: Trials, text: str, points: Sequence[_Point]) -> Iterator[Figure]:
+    """What a plot shows for which nobody asked, where there is anything to show."""
+    try:
+        found = answers.asked_now(trials, text)
+    except ProgramError:  # a name that the language has for something else
+        return
+    yield from (_figure(trials, drawn, points) for drawn in found if drawn.rows)
+
+
 def _columns(trials: Trials, asked: Asked) -> list[str]:
     return [trials.factors[path][0] for path in asked.paths if path in trials.factors]
 
@@ -171,10 +186,11 @@ def _summary(title: str, told: Summary, by: Sequence[Sequence[str]], points: Seq
     """A table whose figures lead to the points that they are of; `by` has the database's columns of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
-        places.setdefault(tuple(_first(point.levels, names) for names in by), []).append(point)
+        places.setdefault(tuple(_first(point.levels, names) for names in by if names), []).append(point)
     rows = []
     for row in told.rows:
-        own = places.get(row[: len(by)], [])
+        # What is no factor, as a latency is, does not tell points apart.
+        own = places.get(tuple(level for level, names in zip(row, by, strict=False) if names), [])
         href = f"#{own[0].anchor}" if own else ""
         shown = [summary.shown(value, column) for value, column in zip(row, told.columns, strict=True)]
         figures = [Cell(text, href if i >= len(by) and text != "-" else "") for i, text in enumerate(shown)]
@@ -196,7 +212,7 @@ def _first(levels: dict[str, object], names: Sequence[str]) -> object:
 # -- what differs
 
 
-def _differs(trials: Trials) -> Iterator[Block]:
+def _differs(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     read = design.read(trials)
     try:
         compared = compare.factors(read, None, ())
@@ -215,10 +231,12 @@ def _differs(trials: Trials) -> Iterator[Block]:
     together = (
         f"The intervals hold together, of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     )
-    yield Words(f"{together}`low` and `high` are the ends of the 95 % interval of the ratio.")
+    yield Words(f"{together}The 95 % interval of a ratio is from low to high.")
     columns = ("source", "share of the variance, %", "degrees of freedom", "p")
     shares = [(one.name, 100 * one.share, one.df, one.p) for one in sources]
     yield _table(f"What the variance of {read.metric} comes from", columns, shares, frozenset({1, 2, 3}))
+    yield Words("The main effects, each the geometric mean over all combinations of the other factors:")
+    yield from _asked_by_itself(trials, f"{read.metric} over factors", points)
 
 
 # -- what to mind
@@ -241,6 +259,35 @@ def _mind(trials: Trials, known: Known | None) -> Iterator[Block]:
         yield _table("Found in the program before it ran", heads, said)
     elif known:
         yield Words("The rules about measurements found nothing in the program.")
+
+
+# -- how the run went
+
+
+def _went(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+    read = design.read(trials)
+    by = f" by {_strongest(read)}" if read.factors else ""
+    yield from _asked_by_itself(trials, f"{read.metric} over position{by}", points)
+    kinds = _asked_of(trials, "DISTINCT direction || '_' || kind FROM histograms WHERE kind = 'clat' AND", "ORDER BY 1")
+    for (kind,) in kinds:
+        yield from _asked_by_itself(trials, f"{kind} over latency{by}", points)
+        yield from _asked_by_itself(trials, f"{kind} over position", points)
+    varied = _asked_of(
+        trials,
+        "metric FROM samples WHERE second >= 0 AND",
+        f"GROUP BY metric HAVING stddev(value) > 0 ORDER BY stddev(value) / avg(abs(value)) DESC LIMIT {_MOST_SERIES}",
+    )
+    for (metric,) in sorted(varied, key=str):
+        yield from _asked_by_itself(trials, f"{metric} over second", points)
+
+
+def _strongest(read: design.Design) -> str:
+    """The factor that most of the variance comes from."""
+    names = [one.name for one in read.factors]
+    try:
+        return next((one.name for one in effects.effects(read) if one.name in names), names[0])
+    except RunError:
+        return names[0]
 
 
 # -- how it was measured

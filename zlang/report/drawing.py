@@ -400,10 +400,11 @@ def _x(drawn: Drawn) -> dict[str, object]:
     if not _is_number(over, levels):
         return {**axis, "type": "nominal", "sort": None, "axis": {"labelAngle": 0}}
     if drawn.form in {Form.CURVES, Form.POINTS}:
-        return {**axis, "type": "quantitative", "scale": {"zero": False, "padding": 10}}
-    scale = {"type": "log", "base": 2} if is_logarithmic(levels) else {"type": "linear", "zero": False}
+        scale = {"zero": False, "padding": 10}
+        return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
+    kind = {"type": "log", "base": 2} if is_logarithmic(levels) else {"type": "linear", "zero": False}
     ticks = {"values": levels, "labelExpr": _labels(over, levels)}
-    return {**axis, "type": "quantitative", "scale": {**scale, "padding": 20}, "axis": ticks}
+    return {**axis, "type": "quantitative", "scale": {**kind, "padding": 20}, "axis": ticks}
 
 
 def _labels(over: Asked, levels: Sequence[Cell]) -> str:
