@@ -457,6 +457,18 @@ def measured(planned: Planned, runs: Path) -> dict[str, Measured]:
     return earlier.measured(planned.plan, folders, judge, machine.answer)
 
 
+def require_distinct(planned: Planned) -> None:
+    """Raise RunError where two trials are the same measurement: their factors differ, and nothing that they decide."""
+    from zlang.plan import build
+
+    seen: dict[tuple[str, int], int] = {}
+    for told in build.told(planned.schedule):
+        first = seen.setdefault((told.identity, told.replicate), told.number)
+        if first != told.number:
+            message = f"trials {first:,} and {told.number:,} are the same measurement: their levels differ in name only"
+            raise RunError(message, "leave one out with `where`; `zlang plan --trial N` shows what a trial does")
+
+
 def begin(
     planned: Planned,
     runs: Path,
@@ -467,6 +479,7 @@ def begin(
     from zlang.run import earlier
 
     require_one_host(planned)
+    require_distinct(planned)
     _require(planned.plan.header.tools)
     folder = _new_folder(planned, runs, armed)
     if found:

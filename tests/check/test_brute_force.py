@@ -67,6 +67,14 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
     yield tuple(row)
 
 
+def constant(expr: Any, lets: list[Any]) -> int | None:
+    """The value where it is the same at every point: a choice has no such level twice."""
+    try:
+        return value(expr, "", lets, {})
+    except Undecided:
+        return None
+
+
 def written(expr: Any) -> str:
     if isinstance(expr, int):
         return str(expr)
@@ -87,7 +95,10 @@ def programs(draw: st.DrawFn) -> Program:
     def expr() -> object:
         how = draw(st.sampled_from(("choice", "choice", "sum", "single")))
         if how == "choice":
-            return ("choice", [single() for _ in range(draw(st.integers(2, 3)))])
+            options = [single() for _ in range(draw(st.integers(2, 3)))]
+            known = [constant(option, lets) for option in options]
+            distinct = [one for n, one in enumerate(options) if known[n] is None or known[n] not in known[:n]]
+            return ("choice", distinct) if len(distinct) > 1 else distinct[0]
         return ("sum", single(), single()) if how == "sum" else single()
 
     for _ in range(draw(st.integers(0, 4))):

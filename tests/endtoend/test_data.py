@@ -64,7 +64,7 @@ def test_content(zlang: Zlang, content: str, least: float, most: float) -> None:
 def test_two_files_do_not_hold_the_same(zlang: Zlang) -> None:
     zlang.run(CONTENTS.format(content="random").replace("writes = off", "writes = on") + "\n")
     first = (zlang.at / "kept").read_bytes()
-    zlang("run", "program.zexp")
+    zlang("run", "program.zexp", "--again")
     assert (zlang.at / "kept").read_bytes() != first
 
 

@@ -111,3 +111,10 @@ def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
     assert lab.rows("select trial, replicate, started, elapsed from trials where n < 3 order by all") == was
     (added,) = (path for path in Path(lab.at / "runs").iterdir() if (path / "journal.jsonl").read_text().count("reuse"))
     assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 6
+
+
+def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:
+    (zlang.at / "data").mkdir()
+    ended = zlang.run(PROGRAM.replace("echo {n}", "echo {max(n, 2)}"), code=1)
+    assert "are the same measurement" in ended.err
+    assert not (zlang.at / "runs").exists()

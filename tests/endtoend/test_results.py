@@ -119,7 +119,7 @@ def test_no_program_and_no_place(zlang: Zlang) -> None:
 def test_several_experiments_and_runs_side_by_side(zlang: Zlang) -> None:
     zlang.run(SAYS)
     zlang.run(SMALL)
-    zlang.run(SMALL)
+    zlang.run(SMALL, "--again")
     assert len(zlang.rows("from says.trials")) == 1
     assert len(zlang.rows("from small.trials")) == 4
     assert len(zlang.rows("from trials")) == 4

@@ -274,10 +274,12 @@ class _Checker:
     def find_kind(self, module: _Module, path: tuple[str, ...]) -> Kind | None:
         """A kind by its name, qualified or not."""
         if len(path) == 1:
-            own = module.kinds.get(path[0]) or self._library_kind(module, path[0])
-            return own or next((m.kinds[path[0]] for m in module.merged if path[0] in m.kinds), None)
+            return module.kinds.get(path[0]) or self._library_kind(module, path[0]) or _merged(module, path[0])
         if path[0] in module.named:
-            return self.find_kind(module.named[path[0]], path[1:])
+            named = module.named[path[0]]
+            if len(path) > 2:  # noqa: PLR2004 - a name of a file that it imports under a name
+                return self.find_kind(named, path[1:])
+            return named.kinds.get(path[1]) or _merged(named, path[1])
         home = next((target for target, alias in module.libraries.items() if alias == path[0]), None)
         if home is not None and path[1] in self.library.modules[home]:
             return self.library.kind(path[1])
@@ -321,6 +323,11 @@ class _Checker:
             if name in module.kinds:
                 return module.kinds[name]
         return self.library.kind(name) if self.library.module_of(name) else None
+
+
+def _merged(module: _Module, name: str) -> Kind | None:
+    """A kind of the files that a file imports without a name."""
+    return next((one.kinds[name] for one in module.merged if name in one.kinds), None)
 
 
 def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -10,6 +10,7 @@ from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Probe, 
 from zlang.check.ranges import Ranges
 from zlang.check.scope import Path
 from zlang.check.types import NOTHING, STRING, Type
+from zlang.check.values import show
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.syntax import tree
@@ -37,7 +38,21 @@ class Choices(Ranges):
                 places[given[0]] = given[1]
             label = self._unique(given[0] if given else self._label(option), labels)
             options.append(self.resolve(option, (*path, label), expected))
+        self._refuse_twice(options)
         return self.pick(node.span, path, options)
+
+    def _refuse_twice(self, options: list[Expr]) -> None:
+        """A finding for a level that is the same as one before it: both would be the same trials."""
+        seen: dict[Value, Span] = {}
+        for option in options:
+            if not option.is_constant or option.type.unknown:
+                continue
+            value = option.value({})
+            if value in seen:
+                hint = "a level stands once in a choice; `repeat = 2` measures twice"
+                finding = Code.DUPLICATE.at(option.span, name=show(value), hint=hint)
+                self.report(finding.also(seen[value], "it is the same as this"))
+            seen.setdefault(value, option.span)
 
     def pick(self, span: Span, path: Path, options: list[Expr]) -> Expr:
         """One of the options: a factor."""
