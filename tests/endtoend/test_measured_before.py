@@ -115,6 +115,6 @@ def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
 
 def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:
     (zlang.at / "data").mkdir()
-    ended = zlang.run(PROGRAM.replace("echo {n}", "echo {max(n, 2)}"), code=1)
+    ended = zlang.run(PROGRAM.replace("{n}", "{max(n, 2)}"), code=1)
     assert "are the same measurement" in ended.err
     assert not (zlang.at / "runs").exists()
