@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
-from zlang.check.program import Experiment
+from zlang.check.program import Experiment, Instance
 from zlang.check.values import quote
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError, Severity
 from zlang.errors import RunError
@@ -121,14 +121,25 @@ def check(source: Source, overrides: Overrides, instead: Mapping[str, str] = Map
     return checking.program(source, imported, overrides)
 
 
-def lint(checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({})) -> list[Diagnostic]:
+def here() -> Instance:
+    """What is known of this machine, for the rules about what is measured on it."""
+    from zlang.check import hosts
+    from zlang.run import machine
+
+    return hosts.known("this machine", hosts.facts({name: machine.answer(ask) for name, ask in hosts.probes().items()}))
+
+
+def lint(
+    checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({}), machine: Instance | None = None
+) -> list[Diagnostic]:
     """What is sound and would still measure something else than it says, as far as it is not allowed.
 
-    `options` are the rules that the command line denies, warns of or allows. Raises RunError.
+    `options` are the rules that the command line denies, warns of or allows. What stands on no named host is on
+    `machine`, where that is given. Raises RunError.
     """
     from zlang.lint import lint as rules
 
-    return rules.findings(checked.program, _levels(checked, options))
+    return rules.findings(checked.program, _levels(checked, options), machine)
 
 
 def _levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zlang import pipeline
+from zlang.check import hosts
 from zlang.check.check import Overrides
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Severity
@@ -72,6 +73,7 @@ def test_a_space_that_nobody_could_list_is_looked_at() -> None:
         (HEAD + WRITES + "# allow ZL049: this is not where it is\n" + EXPERIMENT, ["ZL049", "W503"]),
         (HEAD + "# allow ZL039: nothing of the kind\n" + WRITES + EXPERIMENT, ["W503", "ZL049"]),
         (HEAD + "# allow ZL049\n" + WRITES + EXPERIMENT, ["E218"]),
+        (HEAD + "# allow ZL012: where it is a machine of that kind\n" + WRITES + EXPERIMENT, ["ZL049"]),
     ],
 )
 def test_what_is_allowed_and_where(text: str, left: list[str]) -> None:
@@ -132,3 +134,18 @@ def test_a_plan_keeps_what_was_found_and_why_it_is_allowed(tmp_path: Path) -> No
 def test_the_language_lists_all_natures() -> None:
     rows = (f"| `{name}` | {next(iter(one.type.scalars))} | {one.doc} |\n" for name, one in TRAITS.items())
     assert f"| trait | is | says |\n|---|---|---|\n{''.join(rows)}\n" in LANGUAGE.read_text("utf-8")
+
+
+def test_what_stands_on_no_host_is_on_this_machine() -> None:
+    reads = "fio reads { rw = randread  time_based = on  runtime = 60s }\n"
+    text = HEAD + reads + "experiment one { on = data  run = reads  cache = cold }\n"
+    machine = hosts.known("this machine", hosts.facts({"ram": "2147483648", "hardware": "virtual", "nodes": "1"}))
+    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    assert [
+        (one.code.id, one.span.source.position(one.span.start)[0]) for one in pipeline.lint(checked, {}, machine)
+    ] == [
+        ("ZL001", 3),
+        ("ZL012", 4),
+    ]
+    checked = pipeline.check(Source("program.zexp", text.replace("dir here", "host box\ndir here on box")), Overrides())
+    assert pipeline.lint(checked, {}, machine) == []

@@ -12,6 +12,7 @@ import typer
 
 from zlang import pipeline
 from zlang.check.check import Checked, Overrides
+from zlang.check.program import Instance
 from zlang.cli import render, words
 from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
@@ -171,8 +172,11 @@ def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
         print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)
 
 
-def sound(file: str, said: Overrides, rules: Rules = MappingProxyType({})) -> Checked:
-    """A program without errors; otherwise they are printed and the command ends with 1. Notes are for `check`."""
+def sound(file: str, said: Overrides, machine: Instance | None = None) -> Checked:
+    """A program without errors; otherwise they are printed and the command ends with 1. Notes are for `check`.
+
+    With `machine` the rules know on what that is which stands on no named host.
+    """
     checked = pipeline.check(pipeline.read(file), said)
     findings = list(checked.findings)
     risky = [experiment for experiment in checked.program.experiments.values() if experiment.risks]
@@ -181,7 +185,7 @@ def sound(file: str, said: Overrides, rules: Rules = MappingProxyType({})) -> Ch
 
         findings += faults.of(risky, pipeline.DEFAULT_SEED)[0]
     if not _is_wrong(findings):
-        findings += [one for one in pipeline.lint(checked, rules) if one.code.severity is not Severity.NOTE]
+        findings += [one for one in pipeline.lint(checked, {}, machine) if one.code.severity is not Severity.NOTE]
     report(findings)
     if _is_wrong(findings):
         raise typer.Exit(1)

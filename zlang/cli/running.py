@@ -56,7 +56,7 @@ def run(
     """Carry out the plan of a program in a new run folder."""
     words.ordered(order)
     said = checking.overrides(settings, profile)
-    checked = checking.sound(file, said)
+    checked = checking.sound(file, said, pipeline.here())
     chosen = pipeline.choose(checked, experiment)
     planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host, order)
     header = planned.plan.header

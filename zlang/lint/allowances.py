@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from zlang.check.program import Program
 from zlang.diagnostics import Code, Diagnostic
 from zlang.lint.levels import LINTS
-from zlang.lint.rules import EXCLUDED
+from zlang.lint.rules import EXCLUDED, RULES
 from zlang.record import Record
 from zlang.source import Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
+_OF_MACHINES = {rule.lint for rule in RULES if rule.of_machine}
 _EXCLUDED = {word for one in EXCLUDED for word in (one.id, one.name)}
 _FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(?:#.*)?$")
 
@@ -61,7 +62,7 @@ def apply(
             hint = f"say why: `# allow {allowance.name}: …`"
             wrong.append(Code.NO_REASON.at(allowance.said, name=allowance.name, hint=hint))
         left = [one for one in kept if one.code != lint or not _within(one.span, allowance.holds)]
-        if len(left) == len(kept) and allowance.reason:
+        if len(left) == len(kept) and allowance.reason and lint not in _OF_MACHINES:
             wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.said, name=allowance.name))
         allowed += [(one, allowance.reason) for one in kept if all(one is not other for other in left)]
         kept = left

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from zlang.check.program import Experiment, Point, Program, Sketch, Undecided
+from zlang.check.program import Experiment, Instance, Point, Program, Sketch, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.lint import allowances
 from zlang.lint.levels import Levels
@@ -23,51 +23,53 @@ _MOST_ASKED = 4096
 """How many combinations are asked for to find out which factors a rule looks at."""
 
 
-def findings(program: Program, levels: Levels) -> list[Diagnostic]:
-    """What there is to say about all experiments, by its place."""
-    unallowed, _, wrong = allowances.apply(program, _found(program.experiments.values()))
+def findings(program: Program, levels: Levels, here: Instance | None = None) -> list[Diagnostic]:
+    """What there is to say about all experiments, by its place; `here` is what is known of this machine."""
+    unallowed, _, wrong = allowances.apply(program, _found(program.experiments.values(), here))
     weighed = (levels.of(finding) for finding in (*unallowed, *wrong))
     return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
 
 
 def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tuple[Diagnostic, str]]:
     """All that there is to say about an experiment, by its place, each with why it is allowed, or nothing."""
-    unallowed, allowed, _ = allowances.apply(program, _found([experiment]))
+    unallowed, allowed, _ = allowances.apply(program, _found([experiment], None))
     for finding in unallowed:
         weighed = levels.of(finding)
         allowed.append((weighed, "") if weighed else (finding, levels.reason(finding)))
     return sorted(allowed, key=lambda one: one[0].span.start)
 
 
-def _found(experiments: Iterable[Experiment]) -> list[Diagnostic]:
+def _found(experiments: Iterable[Experiment], here: Instance | None) -> list[Diagnostic]:
     found: dict[Place, Diagnostic] = {}
     for experiment in experiments:
         try:
             built = points.of(experiment)
         except ProgramError:
             continue  # said where points are counted
-        faults.answer(experiment, built, _questions(experiment), found)
+        faults.answer(experiment, built, _questions(experiment, here), found)
     return list(found.values())
 
 
-def _questions(experiment: Experiment) -> Iterator[Question]:
+def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:
     for rule in RULES:
-        reads = _looked_at(experiment, rule)
+        reads = _looked_at(experiment, rule, here)
         if reads is not None:
-            yield Question(reads, partial(_answer, experiment, rule, reads))
+            yield Question(reads, partial(_answer, experiment, rule, reads, here))
 
 
-def _answer(experiment: Experiment, rule: Rule, reads: frozenset[str], point: Point) -> tuple[Diagnostic, ...]:
+def _answer(
+    experiment: Experiment, rule: Rule, reads: frozenset[str], here: Instance | None, point: Point
+) -> tuple[Diagnostic, ...]:
     decided = {path: point[path] for path in reads if path in point}
     try:
-        return rule(Trial(experiment, Sketch(decided, reads)))
+        return rule(Trial(experiment, Sketch(decided, reads), here))
     except ProgramError:
         return ()  # said where the points are tried
     except Undecided:
         return ()
 
 
-def _looked_at(experiment: Experiment, rule: Rule) -> frozenset[str] | None:
+def _looked_at(experiment: Experiment, rule: Rule, here: Instance | None) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
     reads: set[str] = set()
     pending: list[dict[str, int]] = [{}]
@@ -76,7 +78,7 @@ def _looked_at(experiment: Experiment, rule: Rule) -> frozenset[str] | None:
         decided = pending.pop()
         asked += 1
         try:
-            finds = bool(rule(Trial(experiment, Sketch(decided, decided.keys())))) or finds
+            finds = bool(rule(Trial(experiment, Sketch(decided, decided.keys()), here))) or finds
         except Undecided as undecided:
             reads.add(undecided.path)
             factor = experiment.factors.get(undecided.path)

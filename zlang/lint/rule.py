@@ -30,10 +30,11 @@ Find = Callable[[Trial], Found | None]
 
 
 class Rule(Record):
-    """A rule under the name by which it is allowed."""
+    """A rule under the name by which it is allowed; what is `of_machine` may be found on one and not on another."""
 
     lint: Lint
     find: Find
+    of_machine: bool = False
 
     def __call__(self, trial: Trial) -> tuple[Diagnostic, ...]:
         """What it finds at a trial."""
@@ -41,17 +42,20 @@ class Rule(Record):
             found = self.find(trial)
         except ZeroDivisionError:  # a nature that is 0 says nothing about what it is the measure of
             found = None
-        return () if found is None else (self.lint.at(found.thing.place(*found.natures), found.message, found.hint),)
+        if found is None:
+            return ()
+        thing = found.thing if found.thing.instance.span else trial.run  # of this machine the program says nothing
+        return (self.lint.at(thing.place(*found.natures), found.message, found.hint),)
 
 
 class Rules(list[Rule]):
     """The rules of a family, in their order."""
 
-    def add(self, id_: str, name: str, severity: Severity) -> Callable[[Find], Find]:
+    def add(self, id_: str, name: str, severity: Severity, *, of_machine: bool = False) -> Callable[[Find], Find]:
         """Take a function as a rule."""
 
         def take(find: Find) -> Find:
-            self.append(Rule(Lint(id_, name, severity), find))
+            self.append(Rule(Lint(id_, name, severity), find, of_machine))
             return find
 
         return take

@@ -105,11 +105,11 @@ def formulas(experiment: Experiment) -> Iterator[Term]:
 
 
 class Trial:
-    """A trial of an experiment, as far as it is asked for."""
+    """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine."""
 
-    def __init__(self, experiment: Experiment, point: Sketch) -> None:
+    def __init__(self, experiment: Experiment, point: Sketch, here: Instance | None = None) -> None:
         self.experiment = experiment
-        self._point = point
+        self._point, self._here = point, here
 
     @property
     def target(self) -> Thing | None:
@@ -168,8 +168,9 @@ class Trial:
 
     @property
     def machine(self) -> Thing | None:
-        """The machine on which the target stands, where something is known of it."""
-        return next((thing for thing in self.beneath() if thing.instance.kind.role == "machine"), None)
+        """The machine on which the target stands, where something is known of it: without a name it is this one."""
+        named = next((thing for thing in self.beneath() if thing.instance.kind.role == "machine"), None)
+        return named or (Thing(self._here) if self._here else None)
 
     def fact(self, name: str) -> Nature:
         """What is known of that machine."""

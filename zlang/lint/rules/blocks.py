@@ -244,7 +244,7 @@ def compression_saves_no_sector(trial: Trial) -> Found | None:
     return Found(keeping, ("record",), message, "mind it where you compare levels of compression")
 
 
-@RULES.add("ZL026", "bs-unaligned-to-recordsize-direct", NOTE)
+@RULES.add("ZL026", "bs-unaligned-to-recordsize-direct", NOTE, of_machine=True)
 def unaligned_past_the_cache(trial: Trial) -> Found | None:
     """Writes past the cache that go through it.
 

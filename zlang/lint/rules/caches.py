@@ -23,7 +23,7 @@ def _has_another(trial: Trial) -> bool:
     )
 
 
-@RULES.add("ZL001", "working-set-in-cache", WARNING)
+@RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
 def working_set_in_cache(trial: Trial) -> Found | None:
     """The working set fits into the memory.
 
@@ -385,7 +385,7 @@ def one_end_is_flushed(trial: Trial) -> Found | None:
     return Found(behind, (), message, 'say what empties it, `server_flush = "…"`, or `cache = as_is`')
 
 
-@RULES.add("ZL012", "hypervisor-cache", NOTE)
+@RULES.add("ZL012", "hypervisor-cache", NOTE, of_machine=True)
 def disks_are_virtual(trial: Trial) -> Found | None:
     """A cache beneath the machine.
 

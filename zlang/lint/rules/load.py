@@ -330,7 +330,7 @@ def generator_competes(trial: Trial) -> Found | None:
 _BUSY = {"compresses": "how they compress", "dedups": "whether equal blocks are found", "checks_data": "checksums"}
 
 
-@RULES.add("ZL048", "numa-and-affinity", NOTE)
+@RULES.add("ZL048", "numa-and-affinity", NOTE, of_machine=True)
 def nodes_are_mixed(trial: Trial) -> Found | None:
     """Memory that is nearer to one processor than to another.
 

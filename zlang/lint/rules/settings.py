@@ -109,7 +109,7 @@ def direct_means_two_things(trial: Trial) -> Found | None:
     return Found(run, ("uncached",), message, "leave it away, and say `cache = cold`")
 
 
-@RULES.add("ZL034", "ddt-exceeds-ram", WARNING)
+@RULES.add("ZL034", "ddt-exceeds-ram", WARNING, of_machine=True)
 def dedup_table_exceeds_memory(trial: Trial) -> Found | None:
     """A table of deduplication that does not fit into memory.
 
@@ -159,7 +159,7 @@ def dedup_table_exceeds_memory(trial: Trial) -> Found | None:
     return Found(finding, ("dedups",), message, "take larger records")
 
 
-@RULES.add("ZL020", "dedup-direct-io", WARNING)
+@RULES.add("ZL020", "dedup-direct-io", WARNING, of_machine=True)
 def past_the_table(trial: Trial) -> Found | None:
     """What is written past the cache is not looked for.
 

@@ -275,7 +275,7 @@ def flash_is_fresh(trial: Trial) -> Found | None:
     return Found(trial.run, ("modifies",), message, "say `before = precondition {}` (import treatments)")
 
 
-@RULES.add("ZL055", "thermal-and-governor", NOTE)
+@RULES.add("ZL055", "thermal-and-governor", NOTE, of_machine=True)
 def processors_are_paced(trial: Trial) -> Found | None:
     """Processors that are clocked as somebody else decides.
 
