@@ -24,6 +24,8 @@ def test_a_paired_ratio_is_that_of_the_paired_t_test() -> None:
     known = stats.ttest_rel(LOGS[1], LOGS[0]).confidence_interval(0.95)
     assert found.interval() == pytest.approx((math.exp(known.low), math.exp(known.high)))
     assert found.n == 4
+    of_three = stats.ttest_rel(LOGS[1], LOGS[0]).confidence_interval(1 - 0.05 / 3)
+    assert found.interval(3) == pytest.approx((math.exp(of_three.low), math.exp(of_three.high)))
 
 
 def test_a_ratio_of_what_is_apart_is_that_of_the_t_test() -> None:
@@ -112,6 +114,40 @@ def test_a_factor_of_setups_is_compared_over_setups() -> None:
     told = {one.name: one for one in effects.effects(design)}
     assert told["compression"].is_whole_plot
     assert (told["compression"].p or 0) > 0.05
+
+
+OATS = """
+111 130 157 174  117 114 161 141  105 140 118 156
+61 91 97 100     70 108 126 149   96 124 121 144
+68 64 112 86     60 102 89 96     89 129 132 124
+74 89 81 122     64 103 132 133   70 89 104 117
+62 90 100 116    80 82 94 126     63 70 109 99
+53 74 118 113    89 82 86 104     97 99 119 121
+"""
+"""Yates' split plots (Complex Experiments, 1935), `MASS::oats` in R: a line a block, three varieties, four amounts."""
+
+
+def test_whole_plots_are_tested_as_in_the_textbook_of_split_plots() -> None:
+    """R: `summary(aov(Y ~ N * V + Error(B / V), oats))` has F = 1.485 for V over 10 degrees of freedom, p = 0.272."""
+    table = [[float(cell) for cell in line.split()] for line in OATS.strip().splitlines()]
+    factors = (("block", (1, 2, 3, 4, 5, 6)), ("variety", ("victory", "golden", "marvel")), ("amount", (0, 2, 4, 6)))
+    place = {level: n for _, levels in factors for n, level in enumerate(levels)}
+
+    def told(levels: Levels, _replicate: int, _place: int) -> float:
+        block, variety, amount = levels
+        return table[int(str(block)) - 1][4 * place[variety] + int(str(amount)) // 2]
+
+    design = simulated(factors, 1, told, noise=0.0, whole=2)
+    variety = next(one for one in effects.effects(design) if one.name == "variety")
+    assert (variety.df, variety.is_whole_plot) == (2, True)
+    assert variety.p == pytest.approx(0.2724, abs=1e-4)
+    (found,) = compare.factors(design, "variety", ("golden", "marvel"))
+    assert found.ratio is not None
+    plots = [[sum(line[n : n + 4]) / 4 for line in table] for n in (4, 8)]
+    known = stats.ttest_rel(plots[1], plots[0])
+    assert found.ratio.error is not None
+    assert found.ratio.log / found.ratio.error == pytest.approx(known.statistic)
+    assert found.ratio.df == known.df
 
 
 def test_of_one_setup_of_each_it_is_said() -> None:

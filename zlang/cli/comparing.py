@@ -104,6 +104,8 @@ def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     found = pipeline.findings(db, run)
     if not as_json:
         show(found)
+        if not found:
+            print("nothing was found that makes the figures doubtful", file=sys.stderr)
         return 0
     import json
 

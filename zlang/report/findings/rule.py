@@ -6,7 +6,7 @@ data in which it is found, and data in which it is not (their form: `zlang/repor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 
@@ -14,6 +14,8 @@ from zlang.diagnostics import Lint, Severity
 from zlang.report.design import Design
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
+_FEW_LEVELS = 3
+"""More levels than these are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,13 @@ class Rules(list[Rule]):
         return take
 
 
-def in_trials(found: Sequence[Measured], worst: Measured, looked_at: Iterable[Measured]) -> str:
-    """`in 3 of 12 trials, such as where `bs` is 4KiB`, of those looked at."""
-    told = f"in {len(found):,} of {sum(1 for _ in looked_at):,} trials"
-    levels = " and ".join(starmap("`{}` is {}".format, worst.levels.items()))
-    return f"{told}, such as where {levels}" if levels else told
+def in_trials(found: Sequence[Measured], worst: Measured, looked_at: Sequence[Measured]) -> str:
+    """`in 6 of 12 trials, where `bs` is 4KiB`, of those looked at: by a factor that decides it, else by the worst."""
+    told = f"in {len(found):,} of {len(looked_at):,} trials"
+    for name in worst.levels if len(found) < len(looked_at) else ():
+        levels = list(dict.fromkeys(trial.levels.get(name) for trial in found))
+        with_them = sum(trial.levels.get(name) in levels for trial in looked_at)
+        if with_them == len(found) and None not in levels and len(levels) <= _FEW_LEVELS:
+            return f"{told}, where `{name}` is {' or '.join(map(str, levels))}"
+    such = " and ".join(starmap("`{}` is {}".format, worst.levels.items()))
+    return f"{told}, such as where {such}" if such and len(found) < len(looked_at) else told
