@@ -737,11 +737,15 @@ def judge(db: Path, run: str | None) -> list[Judged]:
     return answers.judge(answers.trials_of(db, run))
 
 
-def tables(db: Path, run: str | None) -> list[Summary]:
-    """The experiment's tables, of a run or the one that was worked on last. Raises RunError."""
+def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary]:
+    """The experiment's tables, or the one asked for, of a run or the one that was worked on last.
+
+    Raises RunError, ProgramError.
+    """
     from zlang.report import answers
 
-    return answers.tables(answers.trials_of(db, run))
+    trials = answers.trials_of(db, run)
+    return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
 
 
 def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False) -> list[Drawn]:

@@ -163,6 +163,14 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         answers.trials_of(tmp_path / "db", "s")
 
 
+def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> None:
+    text = "read_iops, count(read_iops where rwmixread == 70%) by target, bs"
+    trials = answered(f"table {text}", tmp_path)
+    assert answers.table_now(trials, text) == answers.tables(trials)[0]
+    with pytest.raises(ProgramError, match="nothing here is called `read_iop`"):
+        answers.table_now(trials, "read_iop by bs")
+
+
 def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Path) -> None:
     text = "read_iops, p99(read_clat where rwmixread == 70%) over bs by target, facet content"
     trials = answered(f"plot {text}", tmp_path)
@@ -178,7 +186,7 @@ def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Pa
     [
         ("read_iosp over bs", "nothing here is called `read_iosp`"),
         ("read_iops over bss", "`bss` is no factor of this experiment"),
-        ("read_iops", "expected nothing more, found the end of the file"),
+        ("read_iops", "expected `over` and a factor, found the end of the file"),
         ("median(read_iops where target == harrd) over bs", "nothing here is called `harrd`"),
         ("p99(write_clat) over bs", "nothing here is called `write_clat`"),
         ("cache over bs", "nothing here is called `cache`"),

@@ -86,12 +86,13 @@ def _as_json(judged: Judged) -> dict[str, object]:
     }
 
 
-def table(run: str | None, db: Path, form: str) -> int:
-    """Print the tables of a run's experiment."""
+def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
+    """Print the tables of a run's experiment, or the one asked for."""
     words.one_of("--format", form, ("table", "csv", "json", "markdown"))
-    found = pipeline.tables(db, run)
+    found = pipeline.tables(db, run, clause)
     if not found:
-        raise RunError("the experiment has no `table`", "add one: `table read_iops by bs`; or ask with `zlang sql`")
+        hint = "add one: `table read_iops by bs`; or ask: zlang table 'read_iops by bs'"
+        raise RunError("the experiment has no `table`", hint)
     if form == "table":
         _tables(found)
     else:

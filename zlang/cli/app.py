@@ -406,14 +406,20 @@ def expect(
 
 
 def table(
-    run_name: OfRun = None,
+    clause: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLAUSE]", help="such as 'read_iops, p99(read_clat) by bs'", show_default=False),
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="the latest one by default", show_default=False)
+    ] = None,
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
-    """Print the tables that a run's experiment asks for: medians with their intervals."""
+    """Print medians with their intervals: the tables that a run's experiment asks for, or another one."""
     from zlang.cli import answering
 
-    raise typer.Exit(answering.table(run_name, db, form))
+    raise typer.Exit(answering.table(clause, run_name, db, form))
 
 
 def plot(

@@ -187,13 +187,22 @@ def plots(trials: Trials) -> list[Drawn]:
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
     """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError."""
-    clause, findings = parse.plot(Source("plot", f"plot {text}"))
+    return drawn(trials, _now(trials, "plot", text, Plot))
+
+
+def table_now(trials: Trials, text: str) -> Summary:
+    """A table that is asked for now: `read_iops, p99(read_clat) by rw`. Raises ProgramError."""
+    return _table(trials, _now(trials, "table", text, Table))
+
+
+def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
+    clause, findings = parse.clause(Source(word, f"{word} {text}"))
     found = list(findings)
     made = clauses.resolve(clause, _words(trials), clauses.NoScope(), found.append) if clause is not None else None
     if found:
         raise ProgramError(found[0])
-    assert isinstance(made, Plot), "BUG: a plot without findings is none"
-    return drawn(trials, made)
+    assert isinstance(made, kind), f"BUG: a {word} without findings is none"
+    return made
 
 
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:

@@ -56,10 +56,10 @@ def expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]
     return driver.parse_inside(0, len(source.text)), tuple(driver.findings)
 
 
-def plot(source: Source) -> tuple[tree.Plot | None, tuple[Diagnostic, ...]]:
-    """Parse one `plot` clause, as `zlang plot` takes it."""
+def clause(source: Source) -> tuple[tree.Clause | None, tuple[Diagnostic, ...]]:
+    """Parse one `table` or `plot`, as `zlang table` and `zlang plot` take it."""
     driver = Driver(source, [])
-    return driver.parse_inside(0, len(source.text), "plot"), tuple(driver.findings)
+    return driver.parse_inside(0, len(source.text), "item"), tuple(driver.findings)
 
 
 def kind_item(source: Source, start: int, end: int) -> tree.KindItem:
@@ -436,6 +436,7 @@ _LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
 _PATH = re.compile(r"/[\w./~+@%-]*")
 _SINGLE = {
+    "OVER": "`over` and a factor",
     "RPAR": "`)`",
     "RSQB": "`]`",
     "LBRACE": "`{`",
