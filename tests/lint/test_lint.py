@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,11 @@ from zlang import pipeline
 from zlang.check import hosts
 from zlang.check.check import Overrides
 from zlang.check.traits import TRAITS
+from zlang.cli import explaining
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
+from zlang.lint.rule import Rule
+from zlang.lint.rules import RULES
 from zlang.source import Source
 from zlang.syntax import format as formatting
 
@@ -149,3 +153,18 @@ def test_what_stands_on_no_host_is_on_this_machine() -> None:
     ]
     checked = pipeline.check(Source("program.zexp", text.replace("dir here", "host box\ndir here on box")), Overrides())
     assert pipeline.lint(checked, {}, machine) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.lint.id)
+def test_no_finding_changes_with_layout_order_or_names(rule: Rule) -> None:
+    wrong = explaining.page(rule.lint).wrong
+    checked = pipeline.check(Source("program.zexp", wrong), Overrides())
+    entries = [wrong[entry.span.start : entry.span.end] for entry in checked.program.trees[0].entries]
+    turned = "".join(f"{entry}\n" for entry in reversed(entries))
+    renamed = re.sub(r"\b(here|data|work|tank|box|drive)\b", r"\1_2", turned)
+    laid_out = formatting.program(Source("program.zexp", renamed)).text
+    assert laid_out != wrong
+    allowed = [comment.text for comment in checked.program.trees[0].comments]
+    said = sorted((id_, message.replace("_2", "")) for id_, _, message in lint("\n".join([*allowed, "", laid_out])))
+    assert said == sorted((id_, message) for id_, _, message in lint(wrong))
+    assert rule.lint.id in {id_ for id_, _ in said}
