@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import select
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import COMMAND
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input.defaults import create_pipe_input
@@ -89,6 +93,13 @@ def test_commands(say: Say) -> None:
     assert "error" not in err
 
 
+def test_a_plot(say: Say) -> None:
+    out, err = say(".plot read_iops over rw\r.plot red_iops over rw\r")
+    assert "read_iops" in out
+    assert "randread" in out
+    assert "did you mean `read_iops`" in err
+
+
 def test_nothing_can_be_written(say: Say, built: Path) -> None:
     before = built.read_bytes()
     _, err = say("drop view trials;\rset lock_configuration = false;\rcopy trials to 'x.csv';\r")
@@ -124,3 +135,32 @@ def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built
         assert one.ask("select 1").rows == ((1,),)
         with pytest.raises(RunError):
             one.ask("from nowhere")
+
+
+def test_on_a_terminal_ctrl_c_ends_a_question_and_ctrl_d_the_conversation(built: Path) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        environment = {**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "XDG_STATE_HOME": str(built.parent)}
+        os.execve(COMMAND[0], [*COMMAND, "sql", "--db", str(built)], environment)
+    shown = b""
+
+    def until(wanted: bytes, again: bytes = b"") -> None:
+        nonlocal shown
+        while wanted not in shown:
+            if select.select([terminal], [], [], 0.5)[0]:
+                shown += os.read(terminal, 65536)
+            elif again:
+                os.write(terminal, again)
+
+    try:
+        until(b"zlang>")
+        os.write(terminal, b"select count(*) from range(1000000000000) t(i) where hash(i) = 3;\r")
+        until(b"cancelled", again=b"\x03")
+        until(b"42", again=b"select 41\r + 1 as answer;\r")
+        with contextlib.suppress(OSError):  # it has ended
+            until(b"never said", again=b"\x04")
+    finally:
+        _, status = os.waitpid(child, 0)
+        os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert b"Traceback" not in shown
