@@ -11,7 +11,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from zlang.lint.levels import Levels
     from zlang.plan.build import Schedule
     from zlang.plan.difference import Changed, Difference, Edit
+    from zlang.plan.estimate import Estimate, Past
     from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup, Trial
-    from zlang.plan.survey import Reconfigurations
     from zlang.report.answers import Judged
     from zlang.report.compare import Comparison
     from zlang.report.compose import Known
@@ -334,19 +334,39 @@ def makes(checked: Checked, planned: Planned) -> list[Setup]:
     return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
 
 
-def reconfigurations(checked: Checked, planned: Planned) -> dict[str, Reconfigurations]:
-    """What is made and set between the trials: in the planned order first, then in those to compare it with."""
+def estimate(checked: Checked, planned: Planned, db: Path) -> Estimate:
+    """How long the plan takes on this machine, what it writes and what it asks for."""
+    return next(iter(estimates(checked, planned, db, ()).values()))
+
+
+def estimates(
+    checked: Checked, planned: Planned, db: Path, others: Sequence[str] = ("as-written", "random")
+) -> dict[str, Estimate]:
+    """The estimate of the plan as it is ordered, and what other orders would come to."""
+    from zlang.plan import estimate as estimating
     from zlang.plan import survey
     from zlang.plan.build import Builder
     from zlang.plan.order import Order
 
-    schedule = planned.schedule
-    found: dict[str, Reconfigurations] = {}
-    for how in dict.fromkeys((schedule.order, Order.AS_WRITTEN, Order.RANDOM)):
+    schedule, found, past = planned.schedule, dict[str, "Estimate"](), _past(db)
+    for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
-        builder = Builder(checked.program, planned.experiment, other)
-        found[how] = survey.reconfigurations(survey.stops(builder, other))
+        stops = survey.stops(Builder(checked.program, planned.experiment, other), other)
+        found[how] = estimating.estimate(stops, planned.plan.header.facts, past)
     return found
+
+
+def _past(db: Path) -> Past:
+    """What is known of this machine; what cannot be read, or is of another release, says nothing."""
+    from zlang.plan.estimate import Past
+    from zlang.run import machine
+
+    if db.exists():
+        from zlang.store import past
+
+        with suppress(RunError):
+            return past.past(db, machine.answer("uname -srvm"), machine.memory())
+    return Past()
 
 
 def trial(checked: Checked, planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
@@ -485,8 +505,12 @@ def begin(
     runs: Path,
     armed: Armed | None = None,
     found: Mapping[str, Measured] = MappingProxyType({}),
+    expected: Estimate | None = None,
 ) -> Folder:
-    """A new run folder that holds the plan, what was armed for it and what need not be measured. Raises RunError."""
+    """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError."""
+    import json
+    from dataclasses import asdict
+
     from zlang.run import earlier
 
     require_one_host(planned)
@@ -495,7 +519,64 @@ def begin(
     folder = _new_folder(planned, runs, armed)
     if found:
         earlier.bring(found, folder, time.time())
+    if expected is not None:
+        folder.estimate.write_text(json.dumps(asdict(expected)) + "\n", "utf-8")
     return folder
+
+
+def require_endurance(header: Header, expected: Estimate, trials: int | None = None) -> None:
+    """Raise RunError where more would be written to a device than it is to bear, by so many of the trials."""
+    share_of = 1.0 if trials is None else trials / header.trials
+    for device in header.devices:
+        written = expected.written.get(device.name, 0.0) * share_of
+        if device.endurance is not None and written > device.endurance:
+            share = f"{written:,.0f} bytes, {written / device.endurance:.0%} of its endurance, would be written to"
+            raise RunError(f"{share} {device.name}", "--wear if that is what is wanted; or lay out less, or less often")
+
+
+def free(header: Header) -> dict[str, int]:
+    """Bytes that are free where each device is, as far as it is a directory of this machine."""
+    from zlang.run import machine
+
+    found = {device.name: machine.free(device.place) for device in header.devices if device.place}
+    return {name: free for name, free in found.items() if free is not None}
+
+
+def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
+    """Seconds by kind of step, as they were expected and as they were; None for a run that is not over.
+
+    What several sessions took between their steps is not known, so they have none.
+    """
+    import json
+
+    from zlang.plan import estimate as estimating
+    from zlang.plan.plan import Setup
+    from zlang.run import journal
+    from zlang.store import outcomes
+
+    ran = outcomes.follow(journal.Lines(folder.journal))
+    if not (ran.finished and ran.sessions == 1 and folder.estimate.exists()):
+        return None
+    try:
+        expected = {str(kind): float(took) for kind, took in json.loads(folder.estimate.read_text())["seconds"].items()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return None
+    places: dict[str, list[outcomes.StepTime]] = {}
+    for out, steps in ran.steps.items():
+        places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)
+    took = dict.fromkeys(estimating.KINDS, 0.0)
+    for item in folder.read_plan().items():
+        if isinstance(item, Setup):
+            place, load, planned = f"setups/{item.signature}", item.load, (*item.make, *item.unmake)
+        else:
+            place, load, planned = item.place, None, item.steps
+        named = {step.name: step for step in planned}
+        for one in places.pop(place, ()):
+            if one.ended is not None and one.step in named:
+                took[estimating.kind_of(named[one.step], load)] += one.ended - one.started
+    between = (ran.last or 0) - (ran.first or 0) - sum(took.values())
+    took["making and removing"] += between
+    return expected, took
 
 
 def _new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:

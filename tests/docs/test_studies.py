@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import REPOSITORY
 from private_daemon import ZfsFuse
 
 from tools import studies
 from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.cli.app import guarded
+
+Capture = pytest.CaptureFixture[str]
 
 GOLDEN = Path(__file__).parent / "golden/studies.txt"
 RUNNABLE = studies.runnable()
@@ -43,6 +47,40 @@ def test_the_plans_are_those_of_the_studies() -> None:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(said, "utf-8")
     assert said == GOLDEN.read_text("utf-8")
+
+
+EXPLAINED = [
+    "000.2-drift-of-replays",
+    "001.6-state-of-a-device",
+    "002.2-capacity",
+    "003.2-tuning-zfs",
+    "004.4-depths-and-jobs",
+]
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_one_of_each_study_explained(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("zlang.pipeline.missing_tools", lambda _: {})
+    monkeypatch.setattr("zlang.pipeline.free", lambda _: {})
+    monkeypatch.chdir(REPOSITORY)
+    said = f"examples/studies/{name}.zexp"
+    assert guarded(["plan", said, "--profile", "small", "--db", str(tmp_path / "none.duckdb")]) == 0
+    out = capsys.readouterr().out
+    golden = GOLDEN.parent / f"{name}.txt"
+    if os.environ.get("BLESS"):
+        golden.write_text(out, "utf-8")
+    assert out == golden.read_text("utf-8")
+
+
+def test_the_orders_of_a_study_come_to_what_the_language_says(tmp_path: Path) -> None:
+    path, said = studies.STUDIES / "004.4-depths-and-jobs.zexp", Overrides()
+    checked = pipeline.check(pipeline.read(str(path)), said)
+    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    found = pipeline.estimates(checked, planned, tmp_path / "none.duckdb")
+    rows = [f"| `{how}` | {one.made:.0f} | {one.altered:.0f} |" for how, one in found.items()]
+    assert "\n".join(rows) in (REPOSITORY / "docs/language.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from itertools import pairwise
 
+import pytest
 from command_line import REPOSITORY, Tools, Zlang, changed, left_of, tree
 
 from zlang.run.events import Begin, Made, Start
@@ -52,6 +53,30 @@ def test_the_quickstart_answers(zlang: Zlang) -> None:
     }
     assert zlang.names() == {"runs", "results.duckdb"}
     assert left_of(zlang.folder().name) == []
+
+
+def test_a_second_plan_knows_what_the_first_run_took(zlang: Zlang) -> None:
+    name = zlang.program(WRITES)
+    assert "a first run tells how long they take" in zlang("plan", name).out
+    ended = zlang("run", name).out
+    (took,) = (line for line in ended.splitlines() if line.startswith("took "))
+    assert "and was estimated at" in took
+    again = zlang("plan", name).out
+    assert "not in it" not in again
+    assert "dir here: " in again
+    (said,) = zlang.rows("select sum(elapsed) as s from steps where action <> 'fact' and step = 'measure'")
+    seconds = json.loads(zlang("status", zlang.folder().name, "--json").out)["seconds"]
+    assert seconds["taken"]["measuring"] == pytest.approx(said["s"], rel=0.01)
+    assert seconds["estimated"].keys() == seconds["taken"].keys()
+    zlang("plan", name, "--db", "elsewhere.duckdb")
+
+
+def test_no_more_is_written_than_a_device_is_to_bear(zlang: Zlang) -> None:
+    name = zlang.program(WRITES.replace('path = "."', 'path = "."  endurance = 2MiB'))
+    refused = zlang("run", name, code=1)
+    assert "of its endurance, would be written to dir here" in refused.err
+    assert zlang.names() == {"program.zexp"}
+    assert zlang("run", name, "--wear").code == 0
 
 
 def test_what_is_shown_is_what_is_planned_and_what_is_run(zlang: Zlang) -> None:

@@ -1,4 +1,4 @@
-"""What a plan amounts to: gone through where it is short, drawn where it is long."""
+"""What a plan comes to: gone through where it is short, drawn where it is long."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import pytest
 
 from zlang import pipeline
 from zlang.check.check import Overrides
-from zlang.plan import survey
+from zlang.errors import RunError
+from zlang.plan import estimate, survey
 from zlang.plan.build import Builder
+from zlang.plan.estimate import Estimate, Past
 from zlang.plan.order import Order
-from zlang.plan.survey import Reconfigurations
+from zlang.plan.plan import Setup, Trial
 from zlang.source import Source
 
 PROGRAM = """
@@ -40,12 +42,13 @@ experiment e { on = data  run = work  repeat = 2 }
 """
 
 
-def counted(levels: str, order: Order) -> Reconfigurations:
+def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text: str = PROGRAM) -> Estimate:  # noqa: B008
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", PROGRAM.replace("LEVELS", levels)), said)
+    checked = pipeline.check(Source("t.zexp", text.replace("LEVELS", levels)), said)
+    assert not checked.findings
     planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said, order=order)
     builder = Builder(checked.program, planned.experiment, planned.schedule)
-    return survey.reconfigurations(survey.stops(builder, planned.schedule))
+    return estimate.estimate(survey.stops(builder, planned.schedule), planned.plan.header.facts, past)
 
 
 @pytest.mark.parametrize("order", Order)
@@ -57,12 +60,96 @@ def test_what_is_drawn_is_about_what_is_counted(order: Order, monkeypatch: pytes
     assert drawn.made == pytest.approx(exact.made, rel=0.25)
     assert drawn.altered == pytest.approx(exact.altered, rel=0.25)
 
+    assert drawn.total == pytest.approx(exact.total, rel=0.25)
+    assert drawn.trials == exact.trials
+
 
 def test_short_plans_are_counted() -> None:
-    assert counted("2", Order.PLANNED) == Reconfigurations(made=3 + 15, altered=counted("2", Order.PLANNED).altered)
-    assert counted("2", Order.AS_WRITTEN).made > counted("2", Order.PLANNED).made
+    planned, written = counted("2"), counted("2", Order.AS_WRITTEN)
+    assert (planned.made, planned.trials) == (3 + 15, 60)
+    assert written.made > planned.made
 
 
 def test_a_trillion_trials_are_surveyed() -> None:
     found = counted("1..1000000", Order.RANDOM)
     assert 60_000_000 * 0.5 < found.made < 60_000_000 * 2
+    assert found.trials == pytest.approx(60_000_000)
+
+
+NATURES = """
+kind place: resource {
+  property speed: rate
+  property most: size
+  offers dir = "/{name}"
+  trait bandwidth = speed
+  trait endurance = most
+  create { sh "make" }
+  destroy { sh "remove" }
+}
+kind blob: resource on place {
+  property size: size { required = on }
+  offers dir = "{on.dir}/{name}"
+  trait written = size
+  trait takes = size
+  create { sh "lay" { why = "data" } }
+  destroy { sh "remove" }
+}
+kind churn: workload {
+  needs dir as at
+  property time: duration
+  property amount: size { default = 0B }
+  writes = amount > 0B
+  trait runtime = time
+  trait ramp = 1s
+  trait written = amount
+  run { sh "work" }
+}
+place disk { PLACE }
+blob data on disk { size = 1GiB | 3GiB }
+churn work { WORK }
+experiment e { on = data  run = work  repeat = 5 }
+"""
+
+
+def of(place: str, work: str, past: Past = Past()) -> Estimate:  # noqa: B008
+    return counted("", past=past, text=NATURES.replace("PLACE", place).replace("WORK", work))
+
+
+def test_what_is_stated_is_added_up() -> None:
+    found = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
+    # Each of ten trials writes, so that the data are laid out ten times.
+    assert found.seconds["measuring"] == pytest.approx(10 * 10, rel=0.01)
+    assert found.seconds["laying out data"] == pytest.approx(5 * 1 + 5 * 3, rel=0.1)
+    assert found.written == {"place disk": (5 * 1 + 5 * 3 + 10 * 2) << 30}
+    assert found.space == {"place disk": 3 << 30}
+    assert (found.unknown_seconds, found.unknown_bytes) == (0, 0)
+
+
+def test_what_is_not_known_is_counted() -> None:
+    found = of("", "")
+    assert found.seconds["laying out data"] < 1
+    assert found.unknown_seconds == 2 + 10
+    assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["laying out data"] == pytest.approx(4, rel=0.1)
+
+
+def test_the_same_step_takes_what_it_took() -> None:
+    once = counted("", text=NATURES.replace("PLACE", "").replace("WORK", ""))
+    assert once.unknown_seconds
+    said = Overrides()
+    checked = pipeline.check(Source("t.zexp", NATURES.replace("PLACE", "").replace("WORK", "")), said)
+    items = list(pipeline.plan(checked, pipeline.choose(checked, None), 1, said).plan.items())
+    owners = {(item.signature, step.name): 7.0 for item in items if isinstance(item, Setup) for step in item.make}
+    owners |= {(item.identity, step.name): 5.0 for item in items if isinstance(item, Trial) for step in item.steps}
+    found = of("", "", Past(owners))
+    assert found.seconds["measuring"] == pytest.approx(50, rel=0.01)
+    assert found.seconds["laying out data"] == pytest.approx(14, rel=0.01)
+    assert found.unknown_seconds == 0
+
+
+def test_more_than_a_device_is_to_bear_is_refused() -> None:
+    said = Overrides()
+    checked = pipeline.check(Source("t.zexp", NATURES.replace("PLACE", "most = 3GiB").replace("WORK", "")), said)
+    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    with pytest.raises(RunError, match=r"4,294,967,296 bytes, 133% of its endurance, .* place disk"):
+        pipeline.require_endurance(planned.plan.header, of("most = 3GiB", ""))
+    pipeline.require_endurance(planned.plan.header, Estimate(written={"place disk": 3 << 30}))

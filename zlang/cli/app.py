@@ -164,6 +164,7 @@ def plan(
     seed: Seed = None,
     host: Host = None,
     order: Order = None,
+    db: Database = DATABASE,
     *,
     as_json: Json = False,
 ) -> None:
@@ -179,6 +180,7 @@ def plan(
             seed,
             host,
             order,
+            db,
             trials=trials,
             steps=steps,
             trial=trial,
@@ -247,6 +249,9 @@ def run(
     seed: Seed = None,
     host: Host = None,
     order: Order = None,
+    wear: Annotated[
+        bool, typer.Option("--wear", help="write more to a device than the endurance that is stated for it")
+    ] = False,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most so many trials")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
@@ -267,7 +272,7 @@ def run(
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
-    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed, again=again))
+    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed, again=again, wear=wear))
 
 
 def resume(

@@ -17,8 +17,9 @@ from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import Planned
+from zlang.plan.estimate import Estimate
 from zlang.plan.order import Order
-from zlang.plan.plan import LOCAL, Action, Factor, Header, Setup, Step, Trial
+from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
 from zlang.plan.survey import EXACT
 from zlang.report import wording
 
@@ -34,6 +35,7 @@ def plan(
     seed: int | None,
     host: str | None,
     order: str | None,
+    db: Path,
     *,
     trials: bool,
     steps: bool,
@@ -61,7 +63,7 @@ def plan(
         if not is_read:
             _write(_steps(planned))
     else:
-        _overview(checked, planned, words.program(file, settings, profile, experiment, seed, host, order))
+        _overview(checked, planned, db, words.program(file, settings, profile, experiment, seed, host, order))
     return 0
 
 
@@ -75,7 +77,7 @@ def _write(pieces: Iterator[str]) -> None:
 # -- overview
 
 
-def _overview(checked: Checked, planned: Planned, program: str) -> None:
+def _overview(checked: Checked, planned: Planned, db: Path, program: str) -> None:
     header = planned.plan.header
     first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
     setups = pipeline.makes(checked, planned)
@@ -97,7 +99,10 @@ def _overview(checked: Checked, planned: Planned, program: str) -> None:
     replicates = f" × {header.repeat} replicates" if header.repeat > 1 else ""
     print(f"{header.measured}{replicates} = {header.trials:,} trials")
     print()
-    _order(checked, planned)
+    found = pipeline.estimates(checked, planned, db)
+    _order(planned, found)
+    print()
+    _estimate(header, found[header.order])
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
@@ -158,7 +163,7 @@ def _print_factors(planned: Planned) -> None:
         print(f"  {name:{names}}  {takes:{costs}}  {factor.count:>5,} levels  {_levels(factor)}")
 
 
-def _order(checked: Checked, planned: Planned) -> None:
+def _order(planned: Planned, estimates: dict[str, Estimate]) -> None:
     """The order of trials, its design, and what it saves."""
     header, schedule = planned.plan.header, planned.schedule
     print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', drawn by seed {header.seed}'}")
@@ -167,10 +172,48 @@ def _order(checked: Checked, planned: Planned) -> None:
         blocks = header.repeat * (plots if schedule.order is Order.PLANNED else 1)
         dear = f" of {', '.join(map(visible, header.whole_plot_factors))}" if header.whole_plot_factors else ""
         print(f"  {_some(plots, 'whole plot')}{dear}; {_some(blocks, 'block')}, each shuffled anew")
-    counted = pipeline.reconfigurations(checked, planned)
     about = "" if header.trials <= EXACT else "about "
-    for how, found in counted.items():
-        print(f"  {how:{max(map(len, counted))}}  makes {about}{found.made:,} things, changes {about}{found.altered:,}")
+    own = estimates[header.order]
+    if all((one.made, one.altered) == (own.made, own.altered) for one in estimates.values()):
+        print(f"  {_changes(own, about)}, as in any order")
+        return
+    for how, found in estimates.items():
+        more = found.total - own.total
+        than = f": {words.duration(abs(more))} {'longer' if more > 0 else 'shorter'}" if abs(more) >= 1 else ""
+        print(f"  {how:{max(map(len, estimates))}}  {_changes(found, about)}{than}")
+
+
+def _changes(found: Estimate, about: str) -> str:
+    changed = f", changes {about}{round(found.altered):,} while they stand" if found.altered else ""
+    return f"makes {about}{_some(round(found.made), 'thing')}{changed}"
+
+
+def _estimate(header: Header, found: Estimate) -> None:
+    """What the plan takes: time, bytes, space, people."""
+    about = "" if header.trials <= EXACT else "about "
+    kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in found.seconds.items() if took >= 1)
+    print(
+        f"estimate: {about}{words.duration(found.total)} for {round(found.steps):,} commands{kinds and f' ({kinds})'}"
+    )
+    if found.unknown_seconds:
+        print(f"  not in it: {round(found.unknown_seconds):,} states and trials; a first run tells how long they take")
+    free = pipeline.free(header)
+    budgets = {device.name: device.endurance for device in header.devices}
+    for device in dict.fromkeys([*found.written, *found.space]):
+        written, space, budget = found.written.get(device, 0.0), found.space.get(device), budgets.get(device)
+        said = [f"{wording.measured(written, 'bytes')} are written"]
+        said += [f"{written / budget:.0%} of its endurance"] if budget else []
+        said += [f"{wording.measured(space, 'bytes')} are occupied"] if space else []
+        said += [f"{wording.measured(free[device], 'bytes')} are free"] if device in free else []
+        print(f"  {visible(device)}: {', '.join(said)}")
+        if space and device in free and space > free[device]:
+            print("    that is more than is free")
+    if found.unknown_bytes:
+        print(f"  not in it: what {round(found.unknown_bytes):,} of the states and trials write")
+    if ROOT in header.tools:
+        print(f"  has to be carried out by root: {header.tools[ROOT]}")
+    if found.asked:
+        print(f"  asks somebody {_some(round(found.asked), 'time')}, for whom it waits")
 
 
 def _some(count: int, what: str) -> str:

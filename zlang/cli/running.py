@@ -52,6 +52,7 @@ def run(
     yes: bool,
     failed: bool,
     again: bool,
+    wear: bool,
 ) -> int:
     """Carry out the plan of a program in a new run folder."""
     words.ordered(order)
@@ -80,6 +81,7 @@ def run(
         )
     if found:
         print(_taken_over(found, header.trials), file=sys.stderr)
+    expected = None
     if not left:
         whole = {one.folder.path: one.folder for one in found.values()}
         (folder, *others) = whole.values()
@@ -88,8 +90,11 @@ def run(
     else:
         pipeline.arm(header, armed, f"zlang run {program}")
         pipeline.require_clear(header, armed)
+        expected = pipeline.estimate(checked, planned, db)
+        if not wear:
+            pipeline.require_endurance(header, expected, left)
         _confirm(left, chosen.name, yes=yes)
-    folder = pipeline.begin(planned, runs, armed, found)
+    folder = pipeline.begin(planned, runs, armed, found, expected if left == header.trials else None)
     return _again(folder, db, Selection(only, failed=False))
 
 
@@ -148,6 +153,10 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     """Show what a run has to say."""
     asking.ingest(folder.path.parent, db, quiet=True)
     code = answering.finish(folder.name, db, failures, is_whole=is_whole)
+    took = pipeline.spent(folder)
+    if took is not None:
+        expected, was = (sum(seconds.values()) for seconds in took)
+        print(f"took {words.duration(was)}, and was estimated at {words.duration(expected)}")
     print("\ntry next:")
     print(f"  {asking.example_query(pipeline.summarise(db))}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
@@ -343,12 +352,19 @@ def status(run_name: str | None, runs: Path, *, as_json: bool) -> int:
 
         found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials, "done": standing.done}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
-        print(json.dumps({**found, "state": _state(standing, header.trials), "failed": failed}))
+        took = pipeline.spent(folder)
+        seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
+        print(json.dumps({**found, "state": _state(standing, header.trials), "failed": failed, **seconds}))
         return 0
     print(f"{folder.name}: {header.experiment}, {standing.done:,} of {header.trials:,} trials done, ", end="")
     print(f"{len(failures)} of them do not count, {_state(standing, header.trials)}")
     for number, replicate, why in failures:
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
+    took = pipeline.spent(folder)
+    if took is not None:
+        print("  took, and was estimated at:")
+        for kind, expected in took[0].items():
+            print(f"    {kind:20}  {words.duration(took[1][kind]):>12}  {words.duration(expected):>12}")
     named = words.shell(_named(folder))
     if failures:
         print(f"measure them again: zlang resume {named} --failed      one of them: zlang resume {named} --only N")

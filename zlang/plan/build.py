@@ -31,9 +31,10 @@ from zlang.check.texts import shell_text
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Code, ProgramError
 from zlang.lint.trial import Thing
+from zlang.plan import load
 from zlang.plan.difference import Told
 from zlang.plan.order import Order, Place, order, sampled
-from zlang.plan.plan import Action, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
 from zlang.space import faults, points
 from zlang.space.space import Space
@@ -234,6 +235,11 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     return _Cast(workload, target, with_, state, protocol, tuple(collectors), identity)
 
 
+def identity(experiment: Experiment, point: Mapping[str, int]) -> str:
+    """The hash of everything that determines what is measured at a point. Raises ProgramError."""
+    return _cast(experiment, point).identity
+
+
 def _treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
     """What is measured, and what puts it into a state."""
     found = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
@@ -302,6 +308,7 @@ class Builder:
             guarded=tuple(self._guarded()) if any(kind.armed for kind in kinds) else (),
             order=schedule.order,
             whole_plot_factors=schedule.whole,
+            devices=tuple(self._devices()),
             settings=settings,
         )
 
@@ -320,6 +327,20 @@ class Builder:
                         )
         yield from found.values()
 
+    def _devices(self) -> Iterator[Device]:
+        """What is beneath everything, as far as it is reached from the first point by one choice."""
+        found: dict[str, Device] = {}
+        for point in hosts.each_choice(self.experiment, self.experiment.on.axes if self.experiment.on else ()):
+            with suppress(ProgramError):  # said at the point itself, if it is one
+                on, _ = _treated(self.experiment, point)
+                if on is not None and on.kind.role == "resource":
+                    under = load.device_of(on)
+                    offers = under.kind.offers
+                    place = offers["dir"].value(Frame(under)) if "dir" in offers else ""
+                    known = load.device(under, place if isinstance(place, str) else values.show(place))
+                    found.setdefault(known.name, known)
+        yield from found.values()
+
     def _written(self, cast: _Cast) -> Iterator[Instance]:
         """What is made upon, treated or written to by what is measured."""
         one = cast.on
@@ -328,8 +349,8 @@ class Builder:
                 yield one.parent
             one = one.parent
         treated = ground(cast.before, cast.on) if cast.before else None
-        for load, at in ((cast.before, treated), (cast.workload, cast.on)):
-            if load is not None and at is not None and leaves_changed(load, drawn_frame(load, at, cast.identity)):
+        for thing, at in ((cast.before, treated), (cast.workload, cast.on)):
+            if thing is not None and at is not None and leaves_changed(thing, drawn_frame(thing, at, cast.identity)):
                 yield at
 
     def _kinds(self) -> list[Kind]:
@@ -399,7 +420,8 @@ class Builder:
         frame = cast.frame(self.schedule.seed, slot.replicate)
         spoils: tuple[str, ...] = ()
         guarded: list[Step] = []
-        if cast.on is not None and leaves_changed(cast.workload, frame):
+        writes = leaves_changed(cast.workload, frame)
+        if cast.on is not None and writes:
             spoils = (cast.on.key,)
             # A protocol may rehearse the workload, so what is written to is guarded before that, too.
             guarded = guards(cast.on, self.here, "guard-again") if protocol else []
@@ -422,6 +444,7 @@ class Builder:
             carrier.label if carrier else "",
             slot.whole_plot,
             self._natures(cast),
+            load.of_workload(cast.workload, cast.on, frame, writes=writes),
         )
         return trial, setups
 

@@ -85,6 +85,30 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What carrying something out asks of the machine; None where its kind does not say.
+
+    `device` is what is beneath everything, `written` bytes that are written to it, `rate` the bytes per second that are
+    stated for it, `seconds` how long it takes by itself, `space` the bytes that it occupies there.
+    """
+
+    device: str
+    written: int | None
+    rate: float | None = None
+    seconds: float | None = None
+    space: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What is beneath everything: where it is, and how many bytes may be written to it for one experiment."""
+
+    name: str
+    place: str
+    endurance: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """A resource in one state: how it is made and unmade.
 
@@ -103,6 +127,7 @@ class Setup:
     base: str | None = None
     settings: tuple[Setting, ...] = ()
     is_ambient: bool = False
+    load: Load | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +155,7 @@ class Trial:
     host: str = ""
     whole_plot: int = 0
     natures: Mapping[str, Scalar] = field(default_factory=dict)
+    load: Load | None = None
 
     @property
     def place(self) -> str:
@@ -211,6 +237,7 @@ class Header:
     findings: tuple[Finding, ...] = ()
     order: str = "planned"
     whole_plot_factors: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property

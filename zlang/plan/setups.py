@@ -16,6 +16,7 @@ from zlang.check import hosts, values
 from zlang.check.instances import Frame, ground
 from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value, Variable
 from zlang.check.texts import shell_text
+from zlang.plan import load
 from zlang.plan.plan import LOCAL, Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
 
@@ -84,6 +85,7 @@ class Setups:
             base=base[:12] if settings else None,
             settings=settings,
             is_ambient=instance.kind.is_ambient,
+            load=load.of_resource(instance, frame),
         )
         if len(self._known) >= _KEPT:
             self._known.clear()
@@ -107,6 +109,7 @@ class Setups:
         if leaves_changed(treatment, frame):
             said = (*guards(on, self._here), *said)
         base = values.digest(core, *sorted(asked))[:12]
+        setup = replace(setup, load=load.both(setup.load, load.of_treatment(treatment, on, frame)))
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *said)), base
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base
@@ -123,10 +126,10 @@ def guards(resource: Instance, here: str | None, name: str = "guard") -> list[St
     return steps_of(action, Action.GUARD, f"{name}-{resource.key}", Frame(resource), here) if action else []
 
 
-def leaves_changed(load: Instance, frame: Frame) -> bool:
+def leaves_changed(thing: Instance, frame: Frame) -> bool:
     """Whether a treatment or a workload writes to what it is carried out on."""
-    writes = load.kind.writes
-    return load.kind.role == "treatment" or (writes is not None and writes.value(frame) is True)
+    writes = thing.kind.writes
+    return thing.kind.role == "treatment" or (writes is not None and writes.value(frame) is True)
 
 
 def _asked(instance: Instance, below: str, keys: str) -> Setup | None:

@@ -1,17 +1,17 @@
-"""What a plan amounts to, without carrying it out: `Schedule` -> `Stop`s, and what is counted over them.
+"""A way through a plan without carrying it out: `Schedule` -> `Stop`s, over which something can be added up.
 
 Rule: a plan of up to `EXACT` trials is gone through; of a longer one places are drawn, and what is counted is about so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from zlang.check import hosts
 from zlang.plan.build import Builder, Schedule
 from zlang.plan.plan import Trial
-from zlang.plan.state import Change, Make, State, Unmake
+from zlang.plan.state import Change, State
 
 EXACT = 1000
 DRAWN = 150
@@ -24,14 +24,6 @@ class Stop:
     weight: float
     changes: tuple[Change, ...]
     trial: Trial | None
-
-
-@dataclass(frozen=True, slots=True)
-class Reconfigurations:
-    """How often resources are made, and how often they are set while they stand."""
-
-    made: int
-    altered: int
 
 
 def stops(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
@@ -68,15 +60,3 @@ def _drawn(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
             state = state.after(change)
         yield Stop(weight, changes, trial)
     yield Stop(1, state.teardown(), None)
-
-
-def reconfigurations(found: Iterable[Stop]) -> Reconfigurations:
-    """What changes between trials, counted."""
-    made = altered = 0.0
-    for stop in found:
-        for change in stop.changes:
-            if isinstance(change, Make):
-                made += stop.weight
-            elif not isinstance(change, Unmake):
-                altered += stop.weight
-    return Reconfigurations(round(made), round(altered))

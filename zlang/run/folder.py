@@ -64,6 +64,11 @@ class Folder:
         except FileNotFoundError:
             return Path.cwd()
 
+    @property
+    def estimate(self) -> Path:
+        """What was expected of the run before it began."""
+        return self.path / "estimate.json"
+
     def write_plan(self, plan: Plan) -> None:
         """Keep the plan; it appears under its name once it is whole and on the disk."""
         temporary = self.path / ".plan.jsonl"

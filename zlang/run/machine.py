@@ -54,6 +54,22 @@ def answer(command: str) -> str:
     return _first_line(["sh", "-c", command])
 
 
+def memory() -> str:
+    """How much there is, in KiB, as /proc/meminfo says it; nothing where there is none."""
+    return answer("sed -n 's/^MemTotal: *\\([0-9]*\\).*/\\1/p' /proc/meminfo")
+
+
+def free(place: str) -> int | None:
+    """Bytes that can be written to the file system on which a place is or will be."""
+    path = Path(place)
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
 def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]]:
     """What a guard says of what is there, and what of it stands in the way; it is only looked at."""
     environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}

@@ -356,7 +356,7 @@ class _Run:
 
     def _steps_of_setup(self, setup: Setup) -> None:
         for out in self.places.pop(f"setups/{setup.signature}", ()):
-            self._steps(out, (*setup.make, *setup.unmake), {})
+            self._steps(out, (*setup.make, *setup.unmake), {"written": setup.load.written} if setup.load else {})
 
     def _steps(self, out: str, steps: Iterable[Step], more: Row) -> None:
         planned = {s.name: s for s in steps}

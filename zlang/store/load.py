@@ -109,6 +109,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
             "run": "VARCHAR", "experiment": "VARCHAR", "position": "BIGINT", "trial": "VARCHAR",
             "replicate": "BIGINT", "out": "VARCHAR", "step": "VARCHAR", "action": "VARCHAR", "why": "VARCHAR",
             "started": "DOUBLE", "elapsed": "DOUBLE", "rc": "BIGINT", "counted": "BOOLEAN",
+            "written": "HUGEINT",
         },
         f"* REPLACE ({when} AS started)",
     )  # fmt: skip

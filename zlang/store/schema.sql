@@ -97,10 +97,12 @@ CREATE VIEW logs AS
         CASE kind WHEN 'bw' THEN 1024 * value ELSE value END AS value, block, "offset"
     FROM log_lines JOIN log_files USING (file);
 
--- Every command that was carried out, attempts that do not count included.
+-- Every command that was carried out, attempts that do not count included; `written` is what the making of its state
+-- writes, as the plan says.
 CREATE TABLE steps (
     run VARCHAR, experiment VARCHAR, position BIGINT, trial VARCHAR, replicate BIGINT, "out" VARCHAR, step VARCHAR,
-    "action" VARCHAR, why VARCHAR, started TIMESTAMP, elapsed DOUBLE, rc BIGINT, counted BOOLEAN
+    "action" VARCHAR, why VARCHAR, started TIMESTAMP, elapsed DOUBLE, rc BIGINT, counted BOOLEAN,
+    written HUGEINT
 );
 
 -- What was found out about the machine and the tools.

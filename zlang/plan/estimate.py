@@ -1,0 +1,161 @@
+"""How long a plan takes, what it writes, and what else it needs: `Stop`s + what is known -> `Estimate`.
+
+A step takes what the same step took on this machine (the median); else what its kind says: a runtime, or bytes over a
+bandwidth; else what steps of its name took; else `COMMAND`. Rule: what is not known is counted, and never left out
+without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from zlang.plan.plan import Action, Load, Setup, Step, Trial
+from zlang.plan.state import Alter, Make
+from zlang.plan.survey import Stop
+
+COMMAND = 0.03
+BETWEEN = 0.015
+"""Seconds for a command of which nothing is known, and between two commands: measured, the medians of 178 commands of
+examples/quickstart.zexp on a virtual machine."""
+KINDS = ("measuring", "laying out data", "making and removing", "caches and checks")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What this machine did before, by owner (a setup's signature, a trial's identity) and step, and by step alone.
+
+    `rate` is how fast data were laid out, in bytes per second; `writes` that of each trial while it was measured.
+    """
+
+    seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    by_step: Mapping[str, float] = field(default_factory=dict)
+    rate: float | None = None
+    writes: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Estimate:
+    """What a plan comes to.
+
+    How often things are made, and changed while they stand; seconds by kind of step; bytes written and space needed by
+    device; how often a person is asked for something. `unknown_seconds` and `unknown_bytes` count the trials and states
+    of which it is not known how long they take, and what they write: the figures are without them.
+    """
+
+    trials: float = 0
+    steps: float = 0
+    made: float = 0
+    altered: float = 0
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
+    written: dict[str, float] = field(default_factory=dict)
+    space: dict[str, int] = field(default_factory=dict)
+    asked: float = 0
+    unknown_seconds: float = 0
+    unknown_bytes: float = 0
+
+    @property
+    def total(self) -> float:
+        """Seconds altogether."""
+        return sum(self.seconds.values())
+
+
+def estimate(stops: Iterable[Stop], facts: Iterable[Step], past: Past) -> Estimate:
+    """Add up what is carried out."""
+    found = Estimate()
+    for step in facts:
+        found.steps += 1
+        found.seconds["making and removing"] += _command("facts", step, past) + BETWEEN
+    largest: dict[str, tuple[str, int]] = {}
+    for stop in stops:
+        for change in stop.changes:
+            match change:
+                case Make(setup):
+                    found.made += stop.weight
+                    _make(found, setup, past, stop.weight)
+                    if setup.load is not None and setup.load.space is not None:
+                        before = largest.get(setup.key, ("", 0))[1]
+                        largest[setup.key] = setup.load.device, max(before, setup.load.space)
+                case Alter(_, setup):
+                    found.altered += stop.weight
+                    _steps(found, setup.signature, change.steps, past, stop.weight)
+                case _:
+                    _steps(found, change.setup.signature, change.steps, past, stop.weight)
+        if stop.trial is not None:
+            _trial(found, stop.trial, past, stop.weight)
+    for device, space in largest.values():
+        found.space[device] = found.space.get(device, 0) + space
+    return found
+
+
+def kind_of(step: Step, load: Load | None) -> str:
+    """The kind of a step that makes a state, or belongs to a trial (without a load)."""
+    if step.action is Action.MEASURE:
+        return "measuring"
+    if step.action in {Action.FLUSH, Action.WARM, Action.VERIFY}:
+        return "caches and checks"
+    return "laying out data" if load is not None and step.action is Action.PREPARE else "making and removing"
+
+
+def _make(found: Estimate, setup: Setup, past: Past, weight: float) -> None:
+    _steps(found, setup.signature, setup.make, past, weight, setup.load)
+    if setup.load is None:
+        return
+    first = next((step for step in setup.make if step.action is Action.PREPARE), None)
+    if first is None or (setup.signature, first.name) not in past.seconds:
+        rate, written = setup.load.rate or past.rate, setup.load.written
+        if setup.load.seconds is not None:
+            found.seconds["laying out data"] += weight * setup.load.seconds
+        elif written is None or (written and rate is None):
+            found.unknown_seconds += weight
+        elif rate is not None:
+            found.seconds["laying out data"] += weight * written / rate
+    _write(found, setup.load, setup.load.written, weight)
+
+
+def _trial(found: Estimate, trial: Trial, past: Past, weight: float) -> None:
+    found.trials += weight
+    measured = [step for step in trial.steps if step.action is Action.MEASURE]
+    _steps(found, trial.identity, [step for step in trial.steps if step.action is not Action.MEASURE], past, weight)
+    load = trial.load
+    seconds = [past.seconds.get((trial.identity, step.name)) for step in measured]
+    asked = any(step.action is Action.ASK for step in trial.steps)
+    found.steps += weight * len(measured)
+    if None not in seconds:
+        took = sum(one for one in seconds if one is not None)
+    elif load is not None and load.seconds is not None:
+        took = load.seconds + len(measured) * COMMAND
+    else:
+        took = 0.0
+        found.unknown_seconds += 0 if asked and not measured else weight
+    found.seconds["measuring"] += weight * (took + len(measured) * BETWEEN)
+    if load is not None:
+        rate = past.writes.get(trial.identity)
+        ran = load.seconds if load.seconds is not None else took
+        written = load.written if load.written is not None else None if rate is None else round(rate * ran)
+        _write(found, load, written, weight)
+
+
+def _write(found: Estimate, load: Load, written: int | None, weight: float) -> None:
+    if written is None:
+        found.unknown_bytes += weight
+    elif written:
+        found.written[load.device] = found.written.get(load.device, 0.0) + weight * written
+
+
+def _steps(
+    found: Estimate, owner: str, steps: Iterable[Step], past: Past, weight: float, load: Load | None = None
+) -> None:
+    for step in steps:
+        if step.action is Action.ASK:
+            found.asked += weight
+            continue
+        if step.action is Action.COLLECT:  # while it is measured
+            continue
+        found.steps += weight
+        found.seconds[kind_of(step, load)] += weight * (_command(owner, step, past) + BETWEEN)
+
+
+def _command(owner: str, step: Step, past: Past) -> float:
+    known = past.seconds.get((owner, step.name))
+    return known if known is not None else past.by_step.get(step.name, COMMAND)

@@ -1,0 +1,97 @@
+"""What carrying something out asks of the machine, by what its kind says of itself.
+
+In: a declared thing at a point. Out: `Load`. Rule: what a kind does not say is not known, and is never guessed here.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from zlang.check.instances import Frame
+from zlang.check.program import Instance
+from zlang.diagnostics import ProgramError
+from zlang.plan.plan import Device, Load
+from zlang.units import Quantity
+
+
+def of_resource(thing: Instance, frame: Frame) -> Load | None:
+    """What it takes to make a resource; None for one that writes nothing to speak of."""
+    written, holds = _number(thing, "written", frame), _number(thing, "holds", frame)
+    if thing.is_given or (written is None and holds is None):
+        return None
+    under = device_of(thing)
+    space = _number(thing, "takes", frame) if thing.parent is under else None
+    laid = _whole(holds or None) if written is None else _whole(written)  # that it holds nothing: nobody knows
+    return Load(_called(under), laid, _rate(thing), None, _whole(space))
+
+
+def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Load:
+    """What a treatment, or a workload that is carried out before the measurement, takes."""
+    written = _number(thing, "written", frame)
+    return Load(_called(device_of(on)), _whole(written), _rate(on), _seconds(thing, frame))
+
+
+def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: bool) -> Load:
+    """What a measurement takes."""
+    seconds = _seconds(thing, frame)
+    amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
+    written = _whole(amount) if writes else 0
+    return Load(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
+
+
+def both(one: Load | None, other: Load) -> Load:
+    """What two things take that are done one after the other."""
+    if one is None:
+        return other
+    known = one.written is not None and other.written is not None
+    written = (one.written or 0) + (other.written or 0) if known else None
+    return Load(one.device, written, one.rate, other.seconds, one.space)
+
+
+def device_of(thing: Instance) -> Instance:
+    """The resource beneath all others."""
+    while thing.parent is not None and thing.parent.kind.role == "resource":
+        thing = thing.parent
+    return thing
+
+
+def device(thing: Instance, place: str) -> Device:
+    """What is known of that which is written to."""
+    endurance = _number(thing, "endurance", Frame(thing))
+    return Device(_called(thing), place, _whole(endurance))
+
+
+def _called(thing: Instance) -> str:
+    return f"{thing.kind.name} {thing.label}"
+
+
+def _rate(thing: Instance) -> float | None:
+    """Bytes per second that are stated for the nearest of what is beneath, itself included."""
+    one: Instance | None = thing
+    while one is not None:
+        said = _number(one, "bandwidth", Frame(one))
+        if said is not None:
+            return said
+        one = one.parent
+    return None
+
+
+def _seconds(thing: Instance, frame: Frame) -> float | None:
+    runtime = _number(thing, "runtime", frame)
+    return runtime + (_number(thing, "ramp", frame) or 0) if runtime else None  # none at all is no limit
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else round(number)
+
+
+def _number(thing: Instance, trait: str, frame: Frame) -> float | None:
+    value = _value(thing, trait, frame)
+    return float(value.amount) if isinstance(value, Quantity) else None
+
+
+def _value(thing: Instance, trait: str, frame: Frame) -> object:
+    said = thing.kind.traits.get(trait)
+    with suppress(ProgramError):  # what cannot be worked out is not known
+        return None if said is None else said.value(frame)
+    return None
