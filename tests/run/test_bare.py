@@ -61,6 +61,19 @@ def test_the_same_reports_come_in_once_and_a_file_that_says_more_is_a_factor(tmp
     assert (header.points, header.repeat, header.trials) == (2, 2, 3)
 
 
+def test_the_directories_of_bench_fio_say_again_what_options_do(tmp_path: Path) -> None:
+    for target in ("sda", "sdb"):
+        for bs in ("4k", "64k"):
+            for mode in ("randread", "randwrite"):
+                for depth in ("1", "16"):
+                    name = f"{target}/{mode}/{bs}/{mode}-{depth}-1.json"
+                    left(tmp_path / "r", name, 1_790_000_000_000, bs=bs, rw=mode, iodepth=depth, numjobs="1")
+    folder, count = bare.bring_in(tmp_path / "runs", tmp_path / "r")
+    header = folder.read_plan().header
+    assert {factor.name for factor in header.factors} == {"rw", "bs", "iodepth", "directory_1"}
+    assert (count, header.points, header.repeat) == (16, 16, 1)
+
+
 def test_a_directory_without_reports(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no reports of fio"):
         bare.bring_in(tmp_path / "runs", tmp_path)

@@ -1,6 +1,7 @@
 """Reports that fio left behind without zlang: a directory in, what each report tells of its settings out.
 
-Rule: an option of the jobs, or a directory on the way to a report, is a factor where it differs.
+Rule: an option of the jobs, or a directory on the way to a report, is a factor where it differs; directories
+that are called as an option's values are (those of bench_fio, by mode and block size) are none.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _SIZES = {"bs", "blocksize", "size", "filesize", "io_size"}
 _COUNTS = {"iodepth", "numjobs", "rwmixread", "rwmixwrite", "fsync", "fdatasync"}
 _NO_FACTORS = {"name", "description", "filename", "directory", "output", "write_bw_log", "write_lat_log"}
 _SIZE = re.compile(r"(\d+)([kmgtp]?)(?:i?b)?", re.IGNORECASE)
+_DIRECTORY = re.compile(r"directory_\d+")
 _COUNTED = re.compile(r"[-_.]?(?:rep|run|iter)?[-_.]?\d+$", re.IGNORECASE)
 
 
@@ -80,7 +82,13 @@ def _options(said: object) -> Iterator[tuple[str, str]]:
 def varied(reports: Sequence[Report]) -> list[str]:
     """What differs: options and directories, and the file's name where it says more than they do."""
     names = list(dict.fromkeys(name for report in reports for name in report.levels if name != "file"))
-    varied = [name for name in names if len({report.levels.get(name) for report in reports}) > 1]
+    columns = {name: tuple(report.levels.get(name) for report in reports) for name in names}
+    options = {column for name, column in columns.items() if not _DIRECTORY.fullmatch(name)}
+    varied = [
+        name
+        for name, column in columns.items()
+        if len(set(column)) > 1 and not (_DIRECTORY.fullmatch(name) and column in options)
+    ]
     points = {tuple(report.levels.get(name) for name in varied) for report in reports}
     with_file = {tuple(report.levels.get(name) for name in (*varied, "file")) for report in reports}
     return [*varied, "file"] if len(with_file) > len(points) else varied
