@@ -14,7 +14,7 @@ from zlang.report.findings.rule import Doubt, Measured, Results
 from zlang.report.formulas import Trials
 from zlang.report.summary import cells
 from zlang.store.ingest import AFTER
-from zlang.store.query import run_query
+from zlang.store.query import held, run_query
 from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
 
@@ -34,13 +34,14 @@ class Look:
 
     def __call__(self, db: Path, runs: Sequence[str]) -> Iterable[Row]:
         """Rows of the table about these runs, by the usual metric of each."""
-        for run in runs:
-            trials = answers.trials_of(db, run)
-            read = design.read(trials)
-            for position, one in enumerate(found(trials, read), 1):
-                row = {"run": run, "experiment": trials.experiment, "position": position, "metric": read.metric}
-                told = {"code": one.lint.id, "name": one.lint.name, "severity": one.lint.severity.value}
-                yield {**row, **told, "message": one.message}
+        with held(db):
+            for run in runs:
+                trials = answers.trials_of(db, run)
+                read = design.read(trials)
+                for position, one in enumerate(found(trials, read), 1):
+                    row = {"run": run, "experiment": trials.experiment, "position": position, "metric": read.metric}
+                    told = {"code": one.lint.id, "name": one.lint.name, "severity": one.lint.severity.value}
+                    yield {**row, **told, "message": one.message}
 
 
 def kept(trials: Trials) -> list[Doubt]:
