@@ -22,7 +22,7 @@ help:
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
 	@echo 'make bench    the programs in bench/'
-	@echo 'make studies  the published studies that can run here (root), and docs/studies.md of what was measured'
+	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 

@@ -4,7 +4,7 @@ In: each `NUMBER-subject.zexp` with a profile `small`, and `NUMBER-subject.sql` 
 was published, and, as comments on top, whether both agree and why. Out: runs and a database in a directory; the page.
 
     python tools/studies.py run DIRECTORY [NUMBER…]     carry them out, one after the other; needs root
-    python tools/studies.py page DIRECTORY              write docs/studies.md from the directory's database
+    python tools/studies.py page DIRECTORY              write docs/studies.md and docs/studies/*.svg from its database
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import measured
 from zlang import pipeline
+from zlang.check.answers import Plot, Table
 from zlang.check.check import Checked, Overrides
+from zlang.report import answers
+from zlang.report.drawn import Drawn
 
 STUDIES = measured.ROOT / "examples/studies"
 PAGE = measured.ROOT / "docs/studies.md"
+PICTURES = measured.ROOT / "docs/studies"
 _ABOUT = """\
 The experiments of five published studies are programs in `examples/studies`. As they stand they are plans faithful to
 the originals: their sizes, times and machines. With `--profile small` they are scaled to what any Linux machine does
@@ -77,8 +81,37 @@ def _study(path: Path, db: Path) -> Iterator[str]:
     sql = query.read_text("utf-8")
     answer = pipeline.query(db, sql)
     yield measured.table(answer.columns, answer.rows)
+    yield f"![{_plot(db, run)[0].plot.text}]({PICTURES.name}/{path.stem}.svg)\n"
     yield from measured.verdicts(db, run)
     yield "\n" + measured.remark(sql)
+
+
+def draw(db: Path) -> None:
+    """Draw what was measured of each study, in place of the pictures that are there."""
+    PICTURES.mkdir(exist_ok=True)
+    for old in PICTURES.glob("*.svg"):
+        old.unlink()
+    for path in runnable():
+        checked = pipeline.check(pipeline.read(str(path)), Overrides())
+        (name,) = checked.program.experiments
+        run = measured.runs(db).get(name)
+        if run is not None:
+            pipeline.write_plots(_plot(db, run), PICTURES / f"{path.stem}.svg")
+
+
+def _plot(db: Path, run: str) -> list[Drawn]:
+    """The plots that a study's experiment asks for, or one of what stands first in its table."""
+    trials = answers.trials_of(db, run)
+    found = answers.plots(trials)
+    if found:
+        return found
+    table, *_ = answers.asked(trials, "table", Table)
+    (measure, *_), (*others, over) = table.measures, table.by
+    # The lines of two factors can be told apart.
+    facet = others.pop(0) if len(others) > 2 else None  # noqa: PLR2004
+    by = f" by {', '.join(one.name for one in others)}" if others else ""
+    text = f"plot {measure.name} over {over.name}{by}{f', facet {facet.name}' if facet else ''}"
+    return answers.drawn(trials, Plot(text, (measure,), over, tuple(others), facet))
 
 
 def _size(checked: Checked) -> str:
@@ -93,7 +126,9 @@ def main(words: list[str]) -> int:
         case ["run", directory, *numbers]:
             return run(Path(directory), numbers)
         case ["page", directory]:
-            PAGE.write_text(page(Path(directory) / "results.duckdb"), "utf-8")
+            db = Path(directory) / "results.duckdb"
+            PAGE.write_text(page(db), "utf-8")
+            draw(db)
             return 0
     print(__doc__, file=sys.stderr)
     return 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,15 @@ def test_pictures_of_a_measure_share_their_axis_which_has_zero_on_it() -> None:
     axes = [view["layer"][-1]["encoding"]["y"] for view in views(drawn())]
     assert [axis["title"] for axis in axes] == ["read_bw, MiB/s (median, 95 %)"] * 2 + ["max(elapsed), ms"] * 2
     assert [axis["scale"]["domain"] for axis in axes] == [[0, pytest.approx(33)]] * 2 + [[0, 1]] * 2
+
+
+def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> None:
+    one = drawn(levels=(4096,))
+    wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in one.rows if row[1] == "read")
+    (view, *_) = views(replace(one, rows=wide))
+    assert view["layer"][-1]["encoding"]["y"]["scale"]["domain"] == [0, 20]
+    assert view["layer"][0]["mark"]["clip"]
+    assert re.search(r"^ *20┤", text_of(replace(one, rows=wide)), re.MULTILINE)
 
 
 def test_a_picture_in_a_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from zlang.check.answers import Asked
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.report import wording
-from zlang.report.drawn import Drawn, Form
+from zlang.report.drawn import WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import UNITS
 from zlang.report.summary import Cell, Estimate
 
@@ -125,13 +125,14 @@ def pictures(drawn: Drawn) -> list[Picture]:
 
 
 def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
-    """Zero and all values of a measure, with their intervals."""
+    """Zero and all values of a measure, with their intervals as far as they leave the values to be seen."""
     if drawn.ends is not None:
         return drawn.ends
     found = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]
-    told = [(one.median,) if drawn.form is Form.FIELDS else (one.median, one.low, one.high) for one in found]
-    values = [value for one in told for value in one if value is not None]
-    return min([0.0, *values]), max([0.0, *values]) or 1.0
+    values = [one.median for one in found if one.median is not None]
+    highs = [one.high for one in found if one.high is not None and drawn.form is not Form.FIELDS]
+    most = max([0.0, *values])
+    return min([0.0, *values]), max(most, min(max(highs, default=0.0), WIDEST_BAR * most)) or 1.0
 
 
 def _is_number(over: Asked, levels: Sequence[Cell]) -> bool:
@@ -169,7 +170,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
         points = [(places[level], found) for level, found in line]
-        _draw_line(plotext, points, size, (mark, colour), drawn.form)
+        _draw_line(plotext, points, (size, picture.most), (mark, colour), drawn.form)
         said = f"{mark} {name}"
         names += [str(plotext.colorize(said, colour).string() if colour else said)] if name else []
     figure.title(f"{picture.measure}: {picture.named(picture.title)}")
@@ -244,9 +245,14 @@ def _step(top: float, unit: str) -> tuple[float, str]:
 
 
 def _draw_line(
-    plotext: Library, points: list[tuple[float, Estimate]], size: float, mark: tuple[str, Colour], form: Form
+    plotext: Library,
+    points: list[tuple[float, Estimate]],
+    scale: tuple[float, float],
+    mark: tuple[str, Colour],
+    form: Form,
 ) -> None:
     figure = plotext.figure
+    size, most = scale
     stroke = plotext.marker("hd", mark[1])
     at = [place for place, _ in points]
     medians = [(found.median or 0.0) / size for _, found in points]
@@ -256,7 +262,11 @@ def _draw_line(
     every = math.ceil(len(points) / _MOST_MARKS) if form is Form.CURVES else 1
     for place, found in points[::every]:
         if found.low is not None and found.high is not None:
-            figure.draw(figure.segment([place, place], [found.low / size, found.high / size], marker=stroke))
+            figure.draw(
+                figure.segment(
+                    [place, place], [min(end, most) / size for end in (found.low, found.high)], marker=stroke
+                )
+            )
     figure.draw(figure.signal(at[::every], medians[::every], marker=plotext.marker(*mark)))
 
 
@@ -355,7 +365,10 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     is_curve = drawn.form is Form.CURVES
     bars: dict[str, object] = {
         "transform": [{"filter": "isValid(datum.low)"}],
-        "mark": {"type": "area", "fillOpacity": 0.2} if is_curve else {"type": "rule", "strokeWidth": 2},
+        "mark": {
+            "clip": True,
+            **({"type": "area", "fillOpacity": 0.2} if is_curve else {"type": "rule", "strokeWidth": 2}),
+        },
         "encoding": {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
     }
     stroke: dict[str, object] = {"mark": {"type": "line"}, "encoding": at}

@@ -8,6 +8,9 @@ from enum import Enum
 from zlang.check.answers import Asked, Plot
 from zlang.report.summary import Cell
 
+WIDEST_BAR = 2
+"""How many times the largest value an axis goes to for the sake of intervals; what is longer is cut there."""
+
 
 class Form(Enum):
     """How it is drawn: points joined by lines, points alone, curves of many points, or fields that are more or less."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from zlang.check.answers import Asked, Measure, Plot
 from zlang.report import design, ratios
-from zlang.report.drawn import Drawn, Form
+from zlang.report.drawn import WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import Trials, evaluate, level
 from zlang.report.summary import Cell, Estimate, cells, estimate
 from zlang.store.query import run_query
@@ -83,7 +83,8 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
 
 def _ends(estimates: Sequence[Cell]) -> tuple[float, float]:
     told = [one for one in estimates if isinstance(one, Estimate)]
-    return 0.0, max((v for one in told for v in (one.median, one.high) if v is not None), default=1.0)
+    most = max((one.median for one in told if one.median is not None), default=1.0)
+    return 0.0, max(most, min(max((one.high for one in told if one.high is not None), default=0.0), WIDEST_BAR * most))
 
 
 # -- from trial to trial
