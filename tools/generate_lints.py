@@ -38,7 +38,8 @@ def _index(lints: list[Lint | Excluded]) -> Iterator[str]:
     yield "# Pitfalls that are found before anything runs\n"
     yield "`zlang check` finds them, and `zlang explain NAME` prints what stands here. How to allow one where"
     yield "it is meant: [language.md](../language.md#pitfalls). Those that are excluded no program can have: they are"
-    yield "errors of the language, something that every plan does, or how zlang answers.\n"
+    yield "errors of the language, something that every plan does, or how zlang answers. Three more are found in what"
+    yield "was measured: [findings.md](../findings.md).\n"
     yield "| | name | | |\n|---|---|---|---|"
     for lint in lints:
         yield f"| [{lint.id}]({lint.id}.md) | `{lint.name}` | {_weight(lint)} | {explaining.page(lint).title} |"
