@@ -130,6 +130,30 @@ def test_hot(zlang: Zlang) -> None:
     ]
 
 
+LEFT = """
+import fio
+
+kind left: collector {
+  doc = "What is left of the target in the page cache."
+  needs file as at
+  look {
+    sh "printf 'resident ' && fincore --bytes --noheadings --output RES -- {at.dir}/{at.file}" { why = "what is left" }
+    reads shell "{name}-after.out" { metrics = [["regex", "left_bytes=^resident *([0-9]+)"]] }
+  }
+}
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio reads { rw = randread  bs = 4KiB  io_size = 16KiB }
+experiment heat { on = data  run = reads  cache = hot  collect = [left {}] }
+"""
+
+
+def test_fio_throws_nothing_away(zlang: Zlang) -> None:
+    """With its own default it drops the pages of the file when it begins, and reads what was hot from the disk."""
+    zlang.run(LEFT)
+    assert zlang.rows("select left_bytes > 500000 as hot from trials") == [{"hot": True}]
+
+
 def test_a_cache_that_is_emptied_again_is_not_hot(zlang: Zlang) -> None:
     Tools(zlang).wrap(
         "cat", '{real} "$@" && case $* in */data) exec dd if="$2" iflag=nocache count=0 status=none ;; esac'

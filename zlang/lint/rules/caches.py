@@ -72,8 +72,8 @@ def replicates_warm_the_cache(trial: Trial) -> Found | None:
 
     Where nothing empties the caches between replicates, each finds what those before it have left, and their mean
     means nothing. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one measurement. A
-    workload that drops the pages of its file before it begins, as fio does, is warned of only where another cache
-    than that of pages keeps them, such as the ARC.
+    workload that drops the pages of its file before it begins (fio's `invalidate`) is warned of only where another
+    cache than that of pages keeps them, such as the ARC.
 
     ```zexp wrong
     import fio
