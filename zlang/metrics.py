@@ -117,6 +117,7 @@ OF_READERS: Mapping[str, tuple[str, ...]] = {
     "shell": (),
     "smart": _SMART,
     "sysstat_x": _ONTAP,
+    "throttling": ("throttles",),
     "vmstat": _VMSTAT,
     "zpool_iostat": POOL_RATES,
 }

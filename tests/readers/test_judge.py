@@ -80,6 +80,18 @@ def test_a_collector_that_failed_is_a_note(out: Path) -> None:
     assert len(verdict.samples) == 17
 
 
+def test_a_collector_that_saw_the_machine_held_back_decides(out: Path) -> None:
+    for when, count in (("before", 1), ("after", 4)):
+        (out / f"{when}.out").write_text(f"@ 1.5\n/sys/fs/cgroup/cpu.stat {count}\n")
+    watch = samples.step("look", "throttling", "after.out", Action.COLLECT, before="before.out")
+    verdict = judge(samples.trial(watch, MEASURE), out, None)
+    assert (verdict.valid, verdict.why_not) == (
+        False,
+        "throttled: the cgroup's share of processors was used up 3 times",
+    )
+    assert verdict.metrics["read_iops"] > 0
+
+
 def test_collectors_are_read_for_what_fio_measured(out: Path) -> None:
     _say_when(out, 103)
     (out / "d.out").write_text("".join(f"@ {t}\n8 0 sda {t} 0 {8 * t} 0 0 0 0 0 0 0 0\n\n" for t in range(98, 106)))

@@ -311,3 +311,29 @@ def test_shell_without_output_json_or_metrics(tmp_path: Path) -> None:
     assert samples.read(tmp_path, "shell", "measure.out", metrics=[["json", "x=a"]]).problems == (
         "x: there is no JSON in the output",
     )
+
+
+# --- throttling
+
+HEAT, SHARE = "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "/sys/fs/cgroup/a/cpu.stat"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "throttles", "against"),
+    [
+        ({HEAT: 3, SHARE: 5}, {HEAT: 3, SHARE: 5}, 0, ()),
+        ({HEAT: 3, SHARE: 5}, {HEAT: 5, SHARE: 5}, 2, ("throttled: processors were too hot 2 times",)),
+        ({SHARE: 5}, {SHARE: 6}, 1, ("throttled: the cgroup's share of processors was used up 1 times",)),
+        ({}, {}, None, ()),
+    ],
+)
+def test_what_was_held_back_does_not_count(
+    tmp_path: Path, before: dict[str, int], after: dict[str, int], throttles: int | None, against: tuple[str, ...]
+) -> None:
+    for t, (name, counts) in enumerate((("before", before), ("after", after)), 1):
+        lines = "".join(f"{path} {count}\n" for path, count in counts.items())
+        (tmp_path / name).write_text(f"@ {t}.5\n{lines}")
+    reading = samples.read(tmp_path, "throttling", "after", before="before")
+    assert reading.metrics == ({} if throttles is None else {"throttles": throttles})
+    assert reading.against == against
+    assert bool(reading.problems) == (throttles is None)

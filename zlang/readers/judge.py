@@ -45,6 +45,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Verdict:
         samples += reading.samples
         found = notes if watches else why_not
         found += [f"{step.reader.name}: {problem}" for problem in reading.problems]
+        why_not += reading.against
         if reading.window is not None:
             measured.append(reading.window)
             of_load = _within(window, measured)

@@ -43,7 +43,8 @@ class Sample(NamedTuple):
 class Reading:
     """What one step's artefacts say. `problems` are the reasons why it is no measurement; without any it counts.
 
-    `window` is when the load was measured, where the tool knows better than the journal: without start and ramp.
+    `against` says why the trial does not count although all was measured. `window` is when the load was measured, where
+    the tool knows better than the journal: without start and ramp.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Reading:
     latency: tuple[Histogram, ...] = ()
     samples: tuple[Sample, ...] = ()
     window: Window | None = None
+    against: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from zlang.readers import (
     smart,
     sysstat,
     sysstat_x,
+    throttling,
     vmstat,
     zpool_iostat,
 )
@@ -40,6 +41,7 @@ READERS: Final[Mapping[str, Read]] = {
     "shell": shell.read,
     "smart": smart.read,
     "sysstat_x": sysstat_x.read,
+    "throttling": throttling.read,
     "vmstat": vmstat.read,
     "zpool_iostat": zpool_iostat.read,
 }

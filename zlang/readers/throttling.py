@@ -1,0 +1,34 @@
+"""How often processors were held back, as the kernel counts it: too hot, or their cgroup's share used up.
+
+In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
+1970, with a fraction) is followed by lines `PATH COUNT`: of `thermal_throttle/…_throttle_count` of a processor (x86),
+or the `nr_throttled` of a cgroup's `cpu.stat`. Out: the metric `throttles`, and why the trial does not count.
+Rule: a machine that counts neither (most virtual ones) says nothing of it, which is a problem, not a zero.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zlang.plan.plan import Reader, Step
+from zlang.readers import series
+from zlang.readers.reading import Reading, Window, text_of
+
+
+def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+    """What was counted between the two times."""
+    before, after = (_counts(directory / name) for name in (str(reader.args.get("before", "")), reader.artefact))
+    known = before.keys() & after.keys()
+    if not known:
+        return Reading(problems=("the machine does not say whether its processors are held back",))
+    grown = {path: after[path] - before[path] for path in known if after[path] > before[path]}
+    hot = sum(count for path, count in grown.items() if path.endswith("_throttle_count"))
+    shared = sum(grown.values()) - hot
+    against = [f"throttled: processors were too hot {hot} times"] if hot else []
+    against += [f"throttled: the cgroup's share of processors was used up {shared} times"] if shared else []
+    return Reading({"throttles": float(hot + shared)}, against=tuple(against))
+
+
+def _counts(path: Path) -> dict[str, int]:
+    lines = [line.rpartition(" ") for _, lines in series.snapshots(text_of(path) or "") for line in lines]
+    return {name: int(count) for name, _, count in lines if count.isdecimal()}
