@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zlang.metrics import LEFT_BY
 from zlang.store.staging import Row, Staging
 from zlang.store.store import first_line, literal, quoted
 
@@ -65,7 +66,7 @@ def load(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
                 try:
                     _insert(connection, fields, [path])
                 except duckdb.Error as error:
-                    problem = f"{Path(path).name} is no log of fio's: {first_line(error)}"
+                    problem = f"{Path(path).name} is no log of {LEFT_BY}'s: {first_line(error)}"
                     of = "SELECT run, experiment, trial, replicate, ? FROM logs_at WHERE path = ?"
                     connection.execute(f"INSERT INTO main.problems {of}", [problem, path])
     connection.execute("DROP TABLE logs_at")
