@@ -26,8 +26,7 @@ from zlang.plan import build
 said = Overrides({"tenths": sys.argv[2]})
 checked = pipeline.check(pipeline.read(sys.argv[1]), said)
 planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
-trials = planned.schedule.slots()
-found = {build.identity(planned.experiment, slot.point) for slot in trials}
+found = {trial.identity for trial in build.told(planned.schedule)}
 assert len(found) == 10_000 * int(sys.argv[2])
 """
 

@@ -235,11 +235,6 @@ def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
     return _Cast(workload, target, with_, state, protocol, tuple(collectors), identity)
 
 
-def identity(experiment: Experiment, point: Mapping[str, int]) -> str:
-    """The hash of everything that determines what is measured at a point. Raises ProgramError."""
-    return _cast(experiment, point).identity
-
-
 def _treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
     """What is measured, and what puts it into a state."""
     found = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
