@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from zlang.check.answers import Clause, Expectation, Plot, Table
-from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
+from zlang.plan.plan import Action, Factor, Finding, Header, Plan, Reader, Scalar, Setup, Step, Trial
 from zlang.readers.reading import Histogram, Sample, Verdict
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
@@ -35,6 +35,7 @@ class RunBuilder:
     facts: Mapping[str, str] = field(default_factory=dict)
     setups: tuple[Setup, ...] = ()
     clauses: tuple[Clause, ...] = ()
+    findings: tuple[Finding, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     title: str = "A title"
@@ -129,7 +130,7 @@ class RunBuilder:
             experiment=self.experiment, title=self.title, plan="0" * 16, seed=1,
             points=len({i for i, _ in self.trials}), repeat=2, trials=len(self.trials), factors=self.factors,
             sources=self.sources, facts=facts,
-            tools={"fio": "3.33"}, settings=self.settings,
+            tools={"fio": "3.33"}, findings=self.findings, settings=self.settings,
             expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in self.clauses if isinstance(one, Table)),
             plots=tuple(one for one in self.clauses if isinstance(one, Plot)),

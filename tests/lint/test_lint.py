@@ -77,6 +77,8 @@ def test_a_space_that_nobody_could_list_is_looked_at() -> None:
         (HEAD + WRITES + "# allow ZL049: this is not where it is\n" + EXPERIMENT, ["ZL049", "W503"]),
         (HEAD + "# allow ZL039: nothing of the kind\n" + WRITES + EXPERIMENT, ["W503", "ZL049"]),
         (HEAD + "# allow ZL049\n" + WRITES + EXPERIMENT, ["E218"]),
+        (HEAD + "# allow drift: the device is new\n" + WRITES + EXPERIMENT, ["ZL049"]),
+        (HEAD + "# allow drift\n" + WRITES + EXPERIMENT, ["E218", "ZL049"]),
         (HEAD + "# allow ZL012: where it is a machine of that kind\n" + WRITES + EXPERIMENT, ["ZL049"]),
     ],
 )

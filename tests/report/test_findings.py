@@ -17,6 +17,8 @@ from zlang import pipeline
 from zlang.cli import explaining
 from zlang.cli.app import guarded
 from zlang.diagnostics import Lint
+from zlang.lint.after import AFTER
+from zlang.plan.plan import Finding
 from zlang.report import findings
 from zlang.report.design import Design
 from zlang.report.findings import examples, values
@@ -29,6 +31,10 @@ Log = Callable[[Levels, int, int], float]
 
 def found(design: Design) -> set[str]:
     return {one.lint.id for one in findings.find(Results(design, ()))}
+
+
+def test_every_rule_that_has_a_name_is_there() -> None:
+    assert explaining.after_a_run() == list(AFTER.values())
 
 
 @pytest.mark.parametrize("lint", explaining.after_a_run(), ids=lambda lint: lint.id)
@@ -82,9 +88,11 @@ SIZES = (1024, 2048, 4096, 8192, 16384, 32768)
 Told = Callable[[int, int, int], dict[str, object]]
 
 
-def measure(make_run: MakeRun, name: str, order: list[tuple[int, int]], told: Told) -> None:
+def measure(
+    make_run: MakeRun, name: str, order: list[tuple[int, int]], told: Told, said: tuple[Finding, ...] = ()
+) -> None:
     """A run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
-    run = make_run(name, factors=(factor("bs", "size"),))
+    run = make_run(name, factors=(factor("bs", "size"),), findings=said)
     run.natures = NATURES
     for place, (bs, replicate) in enumerate(order):
         run.host = "old" if name == "bad" and bs < 8192 else "new"
@@ -139,6 +147,16 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
     for command in ("compare", "effects"):
         assert guarded([command, "--format", "json", "--db", str(db)]) == 0
         assert json.loads(capsys.readouterr().out)[0]["findings"].split() == codes
+
+
+@pytest.mark.usefixtures("told")
+def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: Path) -> None:
+    allowed = Finding("ZL045", "roofline", "warning", "it may be found", "", "program.zexp:1:1", "the cache is meant")
+    measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(allowed,))
+    pipeline.ingest(runs, db)
+    assert {one.lint.name for one in pipeline.findings(db, "bad")} >= {"littles-law", "generator-limited"}
+    assert "roofline" not in {one.lint.name for one in pipeline.findings(db, "bad")}
+    assert "roofline" not in {one.lint.name for one in pipeline.compare(db, (), None, "bad", None)[1]}
 
 
 @pytest.mark.usefixtures("told")

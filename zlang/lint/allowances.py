@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from zlang.check.program import Program
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import Code, Diagnostic, Lint
+from zlang.lint.after import AFTER
 from zlang.lint.levels import LINTS
 from zlang.lint.rules import EXCLUDED, RULES
 from zlang.record import Record
@@ -61,12 +62,21 @@ def apply(
         if not allowance.reason:
             hint = f"say why: `# allow {allowance.name}: …`"
             wrong.append(Code.NO_REASON.at(allowance.said, name=allowance.name, hint=hint))
+        if lint.name in AFTER:
+            if allowance.reason:
+                allowed.append((in_results(lint, allowance.said), allowance.reason))
+            continue
         left = [one for one in kept if one.code != lint or not _within(one.span, allowance.holds)]
         if len(left) == len(kept) and allowance.reason and lint not in _OF_MACHINES:
             wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.said, name=allowance.name))
         allowed += [(one, allowance.reason) for one in kept if all(one is not other for other in left)]
         kept = left
     return kept, allowed, wrong
+
+
+def in_results(lint: Lint, said: Span) -> Diagnostic:
+    """What is allowed before it can be found."""
+    return lint.at(said, "it may be found in the results")
 
 
 def _within(span: Span, whole: Span) -> bool:

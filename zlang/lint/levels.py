@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
+from zlang.lint.after import AFTER
 from zlang.lint.rules import RULES
 from zlang.record import Record
 from zlang.suggest import did_you_mean
@@ -26,7 +27,8 @@ from zlang.suggest import did_you_mean
 FILE = "zlang.toml"
 ALLOWED = "allow"
 _SEVERITIES = {"deny": Severity.ERROR, "warn": Severity.WARNING}
-LINTS = {rule.lint.name: rule.lint for rule in RULES} | {rule.lint.id: rule.lint for rule in RULES}
+_EVERY = (*(rule.lint for rule in RULES), *AFTER.values())
+LINTS = {lint.name: lint for lint in _EVERY} | {lint.id: lint for lint in _EVERY}
 """The rules by name and by id."""
 
 

@@ -12,10 +12,12 @@ from functools import partial
 from zlang.check.program import Experiment, Instance, Point, Program, Sketch, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.lint import allowances
-from zlang.lint.levels import Levels
+from zlang.lint.after import AFTER
+from zlang.lint.levels import ALLOWED, Levels
 from zlang.lint.rule import Rule
 from zlang.lint.rules import RULES
 from zlang.lint.trial import Trial
+from zlang.source import Span
 from zlang.space import faults, points
 from zlang.space.faults import Place, Question
 
@@ -36,6 +38,9 @@ def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tup
     for finding in unallowed:
         weighed = levels.of(finding)
         allowed.append((weighed, "") if weighed else (finding, levels.reason(finding)))
+    whole = Span(program.source, 0, 0)
+    results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if levels.said.get(name) == ALLOWED]
+    allowed += [(finding, levels.reason(finding)) for finding in results]
     return sorted(allowed, key=lambda one: one[0].span.start)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from zlang.metrics import DIRECTIONS
 from zlang.report import wording
-from zlang.report.findings.rule import WARNING, Measured, Results, Rules, in_trials
+from zlang.report.findings.rule import Measured, Results, Rules, in_trials
 
 RULES = Rules()
 _TOO_DEEP = 1.15
@@ -29,7 +29,7 @@ _ENOUGH_BYTES = 64 * 1024**2
 """Below this the metadata that devices move count for as much as the data."""
 
 
-@RULES.add("ZL076", "littles-law", WARNING)
+@RULES.add("littles-law")
 def more_in_flight_than_asked(results: Results) -> Iterator[str]:
     """IOPS times latency is more than was asked for.
 
@@ -57,7 +57,7 @@ def more_in_flight_than_asked(results: Results) -> Iterator[str]:
         yield f"IOPS × latency says that {flight:.3g} were in flight, where {wanted:.0f} were asked for, {told}"
 
 
-@RULES.add("R109", "depth-not-reached", WARNING)
+@RULES.add("depth-not-reached")
 def depth_was_not_reached(results: Results) -> Iterator[str]:
     """The queue depth was not reached.
 
@@ -104,7 +104,7 @@ def _is_paced(trial: Measured) -> bool:
     return bool(trial.natures.get("paced"))
 
 
-@RULES.add("R110", "coordinated-omission", WARNING)
+@RULES.add("coordinated-omission")
 def slow_operations_hide_others(results: Results) -> Iterator[str]:
     """Slow operations keep those from being asked that would have been slow as well.
 
@@ -145,7 +145,7 @@ def _tails(trial: Measured) -> tuple[float, float] | None:
     return max(known, key=lambda one: one[1] / one[0], default=None)
 
 
-@RULES.add("ZL044", "generator-limited", WARNING)
+@RULES.add("generator-limited")
 def generator_is_the_limit(results: Results) -> Iterator[str]:
     """What makes the load has no processor left, so it is what was measured.
 
@@ -185,7 +185,7 @@ def _with(results: Results, *metrics: str) -> list[Measured]:
     return [trial for trial in results.trials if all(name in trial.metrics for name in metrics)]
 
 
-@RULES.add("ZL045", "roofline", WARNING)
+@RULES.add("roofline")
 def more_than_there_can_be(results: Results) -> Iterator[str]:
     """More than the link or the disks can do, so it came out of a cache.
 

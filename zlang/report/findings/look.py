@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from zlang.diagnostics import Lint, Severity
@@ -13,7 +14,7 @@ from zlang.report.design import Design
 from zlang.report.findings.rule import Doubt, Measured, Results
 from zlang.report.formulas import Trials
 from zlang.report.summary import cells
-from zlang.store.ingest import AFTER
+from zlang.store.ingest import AFTER, BEFORE
 from zlang.store.query import held, run_query
 from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
@@ -57,8 +58,18 @@ def kept(trials: Trials) -> list[Doubt]:
 
 
 def found(trials: Trials, read: Design) -> list[Doubt]:
-    """All that is found in a run, of which this is the design."""
-    return findings.find(Results(read, tuple(_measured(trials, read))))
+    """All that is found in a run, of which this is the design, and is not allowed."""
+    told = findings.find(Results(read, tuple(_measured(trials, read))))
+    allowed = _allowed(trials)
+    return [one for one in told if one.lint.name not in allowed]
+
+
+def _allowed(trials: Trials) -> AbstractSet[str]:
+    """The rules that the program or its project file allows."""
+    rows = run_query(
+        trials.db, "SELECT name FROM findings WHERE run = ? AND allowed IS NOT NULL AND stage = ?", [trials.run, BEFORE]
+    ).rows
+    return {str(name) for (name,) in rows}
 
 
 def _measured(trials: Trials, read: Design) -> Iterator[Measured]:

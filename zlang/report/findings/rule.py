@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 
-from zlang.diagnostics import Lint, Severity
+from zlang.diagnostics import Lint
+from zlang.lint.after import AFTER
 from zlang.report.design import Design
 
-WARNING, NOTE = Severity.WARNING, Severity.NOTE
 _FEW_LEVELS = 3
 """More levels than these are not listed."""
 
@@ -67,11 +67,11 @@ class Rule:
 class Rules(list[Rule]):
     """The rules of a family, in their order."""
 
-    def add(self, id_: str, name: str, severity: Severity) -> Callable[[Find], Find]:
-        """Take a function as a rule."""
+    def add(self, name: str) -> Callable[[Find], Find]:
+        """Take a function as the rule of that name."""
 
         def take(find: Find) -> Find:
-            self.append(Rule(Lint(id_, name, severity), find))
+            self.append(Rule(AFTER[name], find))
             return find
 
         return take

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from zlang.report.design import Design, Row
-from zlang.report.findings.rule import NOTE, WARNING, Results, Rules
+from zlang.report.findings.rule import Results, Rules
 
 RULES = Rules()
 _CHANCE = 0.001
@@ -30,7 +30,7 @@ _APART = 0.9
 """Of all pairs of trials of two levels, the part in which the same level came first."""
 
 
-@RULES.add("R101", "drift", WARNING)
+@RULES.add("drift")
 def values_drift(results: Results) -> Iterator[str]:
     """The values drift over the run.
 
@@ -118,7 +118,7 @@ def _points(design: Design) -> dict[tuple[str, str], list[Row]]:
     return points
 
 
-@RULES.add("R102", "outlier", WARNING)
+@RULES.add("outlier")
 def value_is_far(results: Results) -> Iterator[str]:
     """A value is far from the others of its kind.
 
@@ -158,7 +158,7 @@ def value_is_far(results: Results) -> Iterator[str]:
         )
 
 
-@RULES.add("R103", "two-modes", WARNING)
+@RULES.add("two-modes")
 def values_are_in_two_groups(results: Results) -> Iterator[str]:
     """Repetitions fall into two groups.
 
@@ -204,7 +204,7 @@ def _cut(values: Sequence[float], least: int) -> tuple[int, float]:
     return cut, max(best, 0.0)
 
 
-@RULES.add("R104", "first-differs", WARNING)
+@RULES.add("first-differs")
 def first_repetition_differs(results: Results) -> Iterator[str]:
     """The first repetition differs from those after it.
 
@@ -247,7 +247,7 @@ def first_repetition_differs(results: Results) -> Iterator[str]:
         yield f"later repetitions differ from their point's first by {100 * math.expm1(mean):+.0f} % (p = {p:.1g})"
 
 
-@RULES.add("R105", "too-few-count", NOTE)
+@RULES.add("too-few-count")
 def too_few_count(results: Results) -> Iterator[str]:
     """Too few repetitions that count.
 
@@ -275,7 +275,7 @@ def too_few_count(results: Results) -> Iterator[str]:
         yield f"{len(few)} of {len(counts)} points have fewer than {_FEW} trials that count: use repeat = {_FEW}"
 
 
-@RULES.add("R106", "goes-with-order", WARNING)
+@RULES.add("goes-with-order")
 def factor_goes_with_order(results: Results) -> Iterator[str]:
     """A factor goes with the order.
 
@@ -318,7 +318,7 @@ def _goes_before_or_after(one: dict[str, list[int]], other: dict[str, list[int]]
     return enough and pairs > 0 and max(before, pairs - before) >= _APART * pairs
 
 
-@RULES.add("R107", "goes-with-host", WARNING)
+@RULES.add("goes-with-host")
 def factor_goes_with_host(results: Results) -> Iterator[str]:
     """A factor goes with the host.
 
