@@ -79,6 +79,7 @@ def test_a_space_that_nobody_could_list_is_looked_at() -> None:
         (HEAD + "# allow ZL049\n" + WRITES + EXPERIMENT, ["E218"]),
         (HEAD + "# allow drift: the device is new\n" + WRITES + EXPERIMENT, ["ZL049"]),
         (HEAD + "# allow drift\n" + WRITES + EXPERIMENT, ["E218", "ZL049"]),
+        (HEAD + "# allow unit-suffix: no program can have it\n" + WRITES + EXPERIMENT, ["E217", "ZL049"]),
         (HEAD + "# allow ZL012: where it is a machine of that kind\n" + WRITES + EXPERIMENT, ["ZL049"]),
     ],
 )

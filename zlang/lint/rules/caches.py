@@ -416,7 +416,7 @@ def disks_are_virtual(trial: Trial) -> Found | None:
     machine = trial.machine
     if machine is None or not machine.is_("virtual") or not trial.run.is_("reads"):
         return None
-    if not trial.is_cold and not trial.run.is_("uncached"):
+    if not (trial.is_cold or trial.run.is_("uncached")) or any(thing.is_("remote") for thing in trial.beneath()):
         return None
     message = f"`{machine.name}` is a virtual machine: what is cold in it may be in the memory of the one beneath"
     return Found(machine, ("virtual",), message, "say so with the results, or measure on a machine of its own")

@@ -221,6 +221,8 @@ def _held_and_room(trial: Trial) -> tuple[Thing, Fraction, Thing, Fraction] | No
     holding, room = trial.having("holds"), trial.having("capacity")
     if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
         return None
+    if holding.number("repeats") and any(thing.is_("dedups") for thing in trial.beneath()):
+        return None
     held, most = holding.number("holds"), room.number("capacity")
     return None if held is None or not most else (holding, held, room, most)
 
