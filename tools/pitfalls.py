@@ -12,6 +12,7 @@ is wrong and right. Out: runs and a database in a directory; the page.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +25,8 @@ from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
-from zlang.report.compare import Comparison
+from zlang.report import ratios
+from zlang.report.ratios import Ratio
 from zlang.report.summary import Cell, Column, Estimate, Summary
 from zlang.report.wording import measured as shown
 
@@ -38,7 +40,7 @@ Each pitfall is a program in `examples/pitfalls` that measures the same thing in
 side and in random order, and expects that they differ. `make pitfalls` carries all of them out, on zfs-fuse, file
 systems on loop devices and files of 256 MiB at most. `zlang check` warns of those that have a number, which the
 programs allow with a reason, or no program of zlang can have them. The ratio is that of wrong to right, with its 95 %
-interval.
+interval, unless that has no width in these digits, or one of the two was nothing or measured once.
 """
 
 
@@ -50,7 +52,8 @@ class Pitfall:
     title: str
     run: str
     table: Summary
-    comparison: Comparison | None
+    ratio: Ratio | None = None
+    note: str = ""
 
 
 def every() -> list[Path]:
@@ -107,14 +110,19 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     if name is None:
         raise RunError(f"{path.stem} was not measured", "make pitfalls")
     table = pipeline.tables(db, name)[0]
-    pitfall = Pitfall(path, experiment.title, name, table, None)
-    measure, *values = _answers(table)
-    if not all(values):
+    pitfall = Pitfall(path, experiment.title, name, table)
+    measure, *_ = _answers(table)
+    if table.columns[0].name != "way" or "(" in measure.name:
+        return pitfall  # what is one number of all trials has no interval
+    asked = f'select way, {measure.name} from "{experiment.name}".trials where run = ?'  # noqa: S608 - ours
+    rows = [(way, value) for way, value in pipeline.query(db, asked, [name]).rows if isinstance(value, float | int)]
+    if not all(value > 0 for _, value in rows):
         return pitfall  # of nothing there is no logarithm
-    if not measure.name.isidentifier():
-        return pitfall  # metrics are compared, formulas are not
-    (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, measure.name)
-    return replace(pitfall, comparison=comparison)
+    if measure.name.isidentifier():
+        (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, measure.name)
+        return replace(pitfall, ratio=comparison.ratio, note=comparison.note)
+    wrong, right = ({measure: [math.log(value) for its, value in rows if its == way]} for way in _WAYS)
+    return replace(pitfall, ratio=ratios.apart(right, wrong))
 
 
 def _line(pitfall: Pitfall) -> list[str]:
@@ -125,7 +133,7 @@ def _line(pitfall: Pitfall) -> list[str]:
         f"[{_PAGES[name]}](lints/{_PAGES[name]}.md)" if name in _PAGES else "",
         f"`{measure.name}`",
         *(shown(value, measure.unit) if value is not None else "" for value in values),
-        _ratio(pitfall.comparison, *values),
+        _ratio(pitfall.ratio, *values),
     ]
 
 
@@ -140,16 +148,16 @@ def _answers(table: Summary) -> tuple[Column, float | None, float | None]:
     return measure, wrong, right
 
 
-def _ratio(comparison: Comparison | None, wrong: float | None, right: float | None) -> str:
-    if comparison is not None and comparison.ratio is not None:
-        return _interval(comparison.ratio.estimate(), _two_digits)
+def _ratio(ratio: Ratio | None, wrong: float | None, right: float | None) -> str:
+    if ratio is not None:
+        return _interval(ratio.estimate(), _two_digits)
     if wrong and right:
         return _two_digits(wrong / right)
     return "0" if right else "∞" if wrong else ""
 
 
 def _two_digits(value: float) -> str:
-    return f"{float(f'{value:.1e}'):,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - from 10 on digits are whole
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - from 10 on digits are whole
 
 
 def _section(db: Path, pitfall: Pitfall) -> Iterator[str]:
@@ -161,8 +169,8 @@ def _section(db: Path, pitfall: Pitfall) -> Iterator[str]:
     rows = [[_cell(cell, column.unit) for cell, column in zip(row, columns, strict=True)] for row in pitfall.table.rows]
     yield measured.table([column.name for column in columns], rows)
     yield from measured.verdicts(db, pitfall.run)
-    if pitfall.comparison is not None and pitfall.comparison.note:
-        yield f"\nOf wrong and right {pitfall.comparison.note}."
+    if pitfall.note:
+        yield f"\nOf wrong and right {pitfall.note}."
     yield ""
 
 
