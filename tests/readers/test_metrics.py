@@ -9,6 +9,7 @@ import pytest
 import reader_samples as samples
 
 from zlang import metrics
+from zlang.readers import about
 from zlang.readers.registry import READERS
 
 CASES: list[tuple[str, str, dict[str, Any]]] = [
@@ -42,3 +43,10 @@ def test_a_command_has_the_metrics_that_it_declares(tmp_path: Path) -> None:
     assert dict(reading.metrics) == {"elapsed": 2.0, "user_s": 1.5, "sys_s": 0.25, "n": 5, "l2.hits": 7}
     assert set(metrics.of("shell", asked)) == set(reading.metrics)
     assert metrics.column("l2.hits") == "l2_hits"
+
+
+def test_every_metric_is_described() -> None:
+    every = [name for names in metrics.OF_READERS.values() for name in names]
+    assert [name for name in every if not about.metric(name)] == []
+    assert about.metric("read_clat_p999") == "read latency from submission to completion, percentile 99.9"
+    assert about.metric("score") == ""

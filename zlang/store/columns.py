@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from zlang import metrics
 from zlang.plan.plan import Factor, Scalar
+from zlang.readers import about
 from zlang.store.store import literal
 
 _LARGEST = 2**63
@@ -142,7 +143,7 @@ class Columns:
     def _metric(self, taken: set[str], metric: str, code: str) -> Column:
         plain = metrics.column(metric)
         name = _free(taken, plain, f"measured_{plain}")
-        return Column(name, Role.METRIC, code, "DOUBLE", "number", metrics.unit(metric), "", metric)
+        return Column(name, Role.METRIC, code, "DOUBLE", "number", metrics.unit(metric), about.metric(metric), metric)
 
     def _factor(self, taken: set[str], known: _Open) -> Column:
         path = metrics.column(known.path)
