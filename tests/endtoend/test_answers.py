@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from command_line import Zlang
@@ -38,6 +39,19 @@ def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, said
     again = zlang(clauses.split(maxsplit=1)[0], code=code)
     assert said in again.out
     assert again.out in ended.out
+
+
+def test_a_report_has_all_that_is_known_of_a_run(zlang: Zlang) -> None:
+    clauses = 'expect "fast" median(speed) > 20  table speed by words  plot speed over words'
+    zlang.run(SPEED.format(clauses=clauses.replace("  ", "\n  ")), code=4)
+    assert zlang("report").out == "report.html\n"
+    assert "<td>fail</td>" in (zlang.at / "report.html").read_text("utf-8")
+    zlang("report", "--format", "markdown", "-o", "r.md")
+    text = (zlang.at / "r.md").read_text("utf-8").replace("\\", "")
+    assert re.search(r"\| fail \| fast \| 1 of 2 \| words=5: median\(speed\) = 5", text)
+    (raw,) = re.findall(r"\| point-1 \| 1 \| 1 \|.*?\[measure\.out\]\(<(.*?)>\)", text)
+    assert "speed" in (zlang.at / raw).read_text("utf-8")
+    assert zlang("report", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 
 
 def test_a_run_that_failed_says_so_before_what_cannot_be_told(zlang: Zlang) -> None:

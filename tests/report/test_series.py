@@ -88,6 +88,9 @@ def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None
     assert figures(drawn) == [(0.0, 4096, 15.0), (0.0, 65536, 15.0)]
     assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
 
+    with pytest.raises(RunError, match="there is nothing to draw"):
+        answers.asked_now(trials(tmp_path / "other"), "elapsed over second")
+
 
 @pytest.mark.parametrize(
     "text",
@@ -123,6 +126,7 @@ def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
         ("read_iops over latency", "`over latency` takes a distribution of latencies, such as `read_clat`"),
         ("max(read_iops) over factors", "`over factors` takes one metric by its name, not `max(read_iops)`"),
         ("read_clat over second", "`over second` takes one metric by its name, not `read_clat`"),
+        ("read_iop over factors", "nothing here is called `read_iop`"),
         ("read_iops over seconds", "`seconds` is no factor of this experiment"),
     ],
 )

@@ -180,7 +180,8 @@ class _Clauses(Resolver):
         name = str(node) if isinstance(node, tree.Name) else ""
         if name in self.words.distributions and axis in {"latency", "position"}:
             return Measure(name, Term("distribution", name=name, paths=metrics.DISTRIBUTIONS[name]), "share")
-        if axis == "position":
+        known = self.words.metrics | self.words.distributions
+        if axis == "position" or (isinstance(node, tree.Name) and name not in known):
             return self._measure(node)
         if name in self.words.metrics and axis != "latency":
             return Measure(name, Term("metric", name=name), _SCALARS.get(metrics.unit(name), "number"))

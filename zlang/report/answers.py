@@ -186,8 +186,11 @@ def plots(trials: Trials) -> list[Drawn]:
 
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
-    """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError."""
-    return drawn(trials, _now(trials, "plot", text, Plot))
+    """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError, RunError."""
+    found = [one for one in drawn(trials, _now(trials, "plot", text, Plot)) if one.rows]
+    if not found:
+        raise RunError("there is nothing to draw", "no trial that counts has a value of it")
+    return found
 
 
 def table_now(trials: Trials, text: str) -> Summary:

@@ -173,9 +173,9 @@ def _asked_by_itself(trials: Trials, text: str, points: Sequence[_Point]) -> Ite
     """What a plot shows for which nobody asked, where there is anything to show."""
     try:
         found = answers.asked_now(trials, text)
-    except ProgramError:  # a name that the language has for something else
+    except (ProgramError, RunError):  # a name that the language has for something else, or nothing to show
         return
-    yield from (_figure(trials, drawn, points) for drawn in found if drawn.rows)
+    yield from (_figure(trials, drawn, points) for drawn in found)
 
 
 def _columns(trials: Trials, asked: Asked) -> list[str]:
@@ -307,7 +307,7 @@ def _measured(trials: Trials, known: Known | None) -> Iterator[Block]:
         yield _table("Machine and versions", ("run", "fact", "value"), short)
     for run, name, value in facts:
         if (run, name, value) not in short:
-            yield Listing(f"{name} of {run}" if trials.others else str(name), wording.visible(str(value), keep="\n"))
+            yield Listing(f"{name} of {run}" if trials.others else str(name), wording.visible(str(value), keep="\n\t"))
     spent = _asked_of(trials, "action, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
     if spent:
         heads = ("what for", "commands", "seconds")
@@ -444,6 +444,7 @@ def _again(known: Known | None) -> Iterator[Block]:
     said = [Path(program).name, *(f"--set {quote_word(f'{name}={text}')}" for name, text in settings.items())]
     said += [f"--profile {quote_word(profile)}"] if profile else []
     said += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
+    said += [f"--order {quote_word(header.order)}"] if header.order != Header.order else []
     yield Words(
         "With the program above, and the files that it imports, in a directory of its own these commands give the "
         f"same plan; this report is by zlang {__version__}. The script does the same where there is no zlang."

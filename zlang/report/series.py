@@ -100,8 +100,8 @@ def _in_order(trials: Trials, plot: Plot) -> Drawn:
     rows = []
     for one in evaluate(placed, [measure.term], columns, every=True):
         (value,) = one.results
-        told = float(value) * times if isinstance(value, int | float) else None
-        rows.append((*cells(one.levels), Estimate(one.trials, told, None, None)))
+        if isinstance(value, int | float):
+            rows.append((*cells(one.levels), Estimate(one.trials, float(value) * times, None, None)))
     return Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS, "each trial")
 
 
