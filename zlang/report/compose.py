@@ -19,6 +19,7 @@ from zlang.check.answers import Asked, Plot, Table, Term
 from zlang.check.values import quote as quote_word
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
+from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
 from zlang.report import answers, compare, design, document, drawing, effects, summary, wording
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
@@ -444,7 +445,7 @@ def _again(known: Known | None) -> Iterator[Block]:
     said = [Path(program).name, *(f"--set {quote_word(f'{name}={text}')}" for name, text in settings.items())]
     said += [f"--profile {quote_word(profile)}"] if profile else []
     said += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
-    said += [f"--order {quote_word(header.order)}"] if header.order != Header.order else []
+    said += [f"--order {quote_word(header.order)}"] if header.order != Order.PLANNED else []
     yield Words(
         "With the program above, and the files that it imports, in a directory of its own these commands give the "
         f"same plan; this report is by zlang {__version__}. The script does the same where there is no zlang."
