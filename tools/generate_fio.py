@@ -166,6 +166,7 @@ DEFAULTS: dict[str, str | None] = {
     "rwmixwrite": None,  # what rwmixread leaves over
     "steadystate": None,  # fio has one, but it holds only once the option was given
     "random_generator": None,  # fio takes tausworthe64 by itself for more than 2^32 blocks, unless it is told
+    "invalidate": "0",  # what is done about caches is the protocol's, so zlang passes that
     "verify": None,  # 0, which is no word
     "nonvectored": None,  # -1: on where the kernel can
 }
