@@ -401,7 +401,7 @@ def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Ite
     }
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
     anchors = tuple(point.anchor if i == 0 else "" for point in points for i in range(len(point.rows)))
-    title = "Trials by point; `order` is the place at which each was carried out"
+    title = "Trials by point; their order is the place at which each was carried out"
     yield document.Table(title, heads, tuple(rows), heads, tuple(data), numeric, anchors)
 
 

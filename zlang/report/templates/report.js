@@ -36,9 +36,9 @@
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
   }
 
-  // What is folded away would be missing on paper.
+  // What is folded away would be missing on paper; the figures of a plot are in the plot.
   addEventListener("beforeprint", () => {
-    for (const one of document.querySelectorAll("details")) one.open = true;
+    for (const one of document.querySelectorAll("section > details")) one.open = true;
   });
   dark.addEventListener("change", all);
   all();
