@@ -53,8 +53,8 @@ def text_of(one: Drawn, *, is_coloured: bool = False) -> str:
 )
 def test_powers_of_two_have_a_logarithmic_axis(levels: tuple[Cell, ...], *, logarithmic: bool) -> None:
     assert drawing.is_logarithmic(levels) == logarithmic
-    scale = views(drawn(levels=levels))[0]["encoding"]["x"].get("scale", {"type": "none"})
-    assert scale["type"] == ("log" if logarithmic else "none" if isinstance(levels[0], str) else "linear")
+    scale = views(drawn(levels=levels))[0]["encoding"]["x"]["scale"]
+    assert scale.get("type", "none") == ("log" if logarithmic else "none" if isinstance(levels[0], str) else "linear")
 
 
 def test_a_picture_for_each_measure_and_level_of_the_facet() -> None:
@@ -92,6 +92,16 @@ def test_pictures_of_a_measure_share_their_axis_which_has_zero_on_it() -> None:
     axes = [view["layer"][-1]["encoding"]["y"] for view in views(drawn())]
     assert [axis["title"] for axis in axes] == ["read_bw, MiB/s (median, 95 %)"] * 2 + ["max(elapsed), ms"] * 2
     assert [axis["scale"]["domain"] for axis in axes] == [[0, pytest.approx(33)]] * 2 + [[0, 1]] * 2
+
+
+def test_pictures_of_a_plot_share_their_axes_and_colours() -> None:
+    one = drawn()
+    kept = tuple(row for row in one.rows if row[2] or (row[1] == NAMES[1] and row[0] == 65536))
+    every = views(replace(one, rows=kept))
+    assert [view["encoding"]["x"]["scale"]["domain"] for view in every] == [[4096, 65536]] * 4
+    domains = [view["encoding"]["color"]["scale"]["domain"] for view in every]
+    assert domains == [domains[0]] * 4
+    assert len(domains[0]) == 2
 
 
 def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> None:

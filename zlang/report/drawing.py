@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from zlang.check.answers import Asked
+from zlang.check.answers import Asked, Plot
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.report import wording
@@ -43,6 +43,8 @@ _CONFIG = {
     "title": {"limit": _WIDTH, "subtitleLimit": _WIDTH},
 }
 """Names may be long: they are cut with `…`."""
+_APART = {"scale": {"color": "independent", "shape": "independent"}}
+"""Of plots beneath each other."""
 _MARGIN = 0.05
 _MANY = 1000
 
@@ -105,7 +107,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
     plot = drawn.plot
     names = 1 + len(plot.by)
     made: dict[tuple[int, Cell], Picture] = {}
-    facets = list(dict.fromkeys(row[names] for row in drawn.rows)) if plot.facet else [None]
+    facets = _sorted([row[names] for row in drawn.rows]) if plot.facet else [None]
     title = wording.visible(drawn.title)
     for n, measure in enumerate(plot.measures):
         for facet in facets:
@@ -116,12 +118,23 @@ def pictures(drawn: Drawn) -> list[Picture]:
             )
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
-        line = ", ".join(_on_axis(one, cell) for cell, one in zip(row[1:names], plot.by, strict=True))
+        line = _line(plot, row)
         for n, found in enumerate(estimates):
             if found.median is not None:
                 lines = made[n, row[names] if plot.facet else None].lines
                 lines.setdefault(line, []).append((row[0], found))
     return list(made.values())
+
+
+def _line(plot: Plot, row: Sequence[Cell]) -> str:
+    """How the line is called that a row is of."""
+    return ", ".join(_on_axis(one, cell) for cell, one in zip(row[1 : 1 + len(plot.by)], plot.by, strict=True))
+
+
+def _lines(drawn: Drawn) -> list[str]:
+    """How the lines are called in all pictures, so that each has its colour everywhere."""
+    told = (row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.median is not None for cell in row))
+    return list(dict.fromkeys(_line(drawn.plot, row) for row in told))
 
 
 def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
@@ -166,7 +179,9 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     figure.plot_size(width, _HEIGHT)
     figure.legend(active=False)  # it would hide what is drawn beneath it
     names = []
-    for i, (name, line) in enumerate(picture.lines.items()):
+    every = {name: i for i, name in enumerate(_lines(drawn))}
+    for name, line in picture.lines.items():
+        i = every[name]
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
         points = [(places[level], found) for level, found in line]
@@ -210,7 +225,7 @@ def _on_axis(over: Asked, level: Cell) -> str:
 def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
     """A row for each line, the highest first; the darker, the more."""
     over = drawn.plot.over
-    levels = _sorted(drawn)
+    levels = _sorted([row[0] for row in drawn.rows])
     by = " × ".join(one.name for one in drawn.plot.by)
     wide = max(1, min(8, _WIDEST_FIELDS // max(1, len(levels))))
     names = list(picture.lines)
@@ -226,11 +241,11 @@ def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
     return f"{text}{'':>{margin}}  {over.name} {ends}; upwards {by}; {_SHADES[-1]} is {most}\n"
 
 
-def _sorted(drawn: Drawn) -> list[Cell]:
-    """The levels over which it is: numbers ascending, others as they come."""
-    levels = list(dict.fromkeys(row[0] for row in drawn.rows))
-    numbers = [level for level in levels if isinstance(level, int | float)]
-    return [*sorted(numbers)] if len(numbers) == len(levels) else levels
+def _sorted(levels: Sequence[Cell]) -> list[Cell]:
+    """Each level once: numbers ascending, others as they come."""
+    known = list(dict.fromkeys(levels))
+    numbers = [level for level in known if isinstance(level, int | float)]
+    return [*sorted(numbers)] if len(numbers) == len(known) else known
 
 
 def _shade(found: Estimate, most: float) -> str:
@@ -284,7 +299,7 @@ def vega(every: Sequence[Drawn]) -> dict[str, object]:
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture)})
-    return _tame({"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views})
+    return _tame({"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views, "resolve": _APART})
 
 
 def alone(drawn: Drawn, picture: Picture) -> dict[str, object]:
@@ -354,7 +369,7 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     domain = {"domain": [picture.least / size, picture.most / size], "nice": over.name != LATENCY}
     y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
     colours = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in COLOURS]
-    names = list(picture.lines)
+    names = _lines(drawn)
     line: dict[str, object] = {"field": "line", "type": "nominal", "title": by, "scale": {"domain": names}}
     colour: dict[str, object] = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
     # In a page a click on a name in the legend leaves this line alone.
@@ -386,7 +401,7 @@ def _fields(
 ) -> dict[str, object]:
     """A field for each level of one factor and of another, in colours that are told apart without red and green."""
     over = drawn.plot.over
-    levels = [_place(drawn, level) for level in _sorted(drawn)]
+    levels = [_place(drawn, level) for level in _sorted([row[0] for row in drawn.rows])]
     axis = {"labelExpr": _labels(over, [row[0] for row in drawn.rows]), "labelAngle": 0, "labelOverlap": True}
     x = {"field": "over", "type": "ordinal", "title": over.name, "sort": levels, "axis": axis}
     y = {"field": "line", "type": "ordinal", "title": by, "sort": list(reversed(picture.lines))}
@@ -404,20 +419,23 @@ def _place(drawn: Drawn, level: Cell) -> Cell:
 
 
 def _x(drawn: Drawn) -> dict[str, object]:
+    """The axis of what it is over, the same for all levels of the facet."""
     over = drawn.plot.over
-    levels = list(dict.fromkeys(row[0] for row in drawn.rows))
+    levels = _sorted([row[0] for row in drawn.rows])
+    places = [_place(drawn, level) for level in levels]
     axis: dict[str, object] = {"field": "over", "title": over.name}
+    if not _is_number(over, levels):
+        return {**axis, "type": "nominal", "sort": None, "scale": {"domain": places}, "axis": {"labelAngle": 0}}
+    ends = {"domain": [places[0], places[-1]]} if len(places) > 1 else {}
     if over.name == LATENCY:
         title = f"{LATENCY}, {_LATENCY_UNIT[1]}"
-        return {**axis, "type": "quantitative", "title": title, "scale": {"type": "log"}}
-    if not _is_number(over, levels):
-        return {**axis, "type": "nominal", "sort": None, "axis": {"labelAngle": 0}}
+        return {**axis, "type": "quantitative", "title": title, "scale": {**ends, "type": "log"}}
     if drawn.form in {Form.CURVES, Form.POINTS}:
-        scale = {"zero": False, "padding": 10}
+        scale = {**ends, "zero": False, "padding": 10}
         return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
     kind = {"type": "log", "base": 2} if is_logarithmic(levels) else {"type": "linear", "zero": False}
     ticks = {"values": levels, "labelExpr": _labels(over, levels)}
-    return {**axis, "type": "quantitative", "scale": {**kind, "padding": 20}, "axis": ticks}
+    return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
 
 
 def _labels(over: Asked, levels: Sequence[Cell]) -> str:
