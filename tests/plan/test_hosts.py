@@ -73,6 +73,13 @@ def test_a_part_needs_what_is_on_its_host() -> None:
     assert "widget" in a.keys() & b.keys()
 
 
+@pytest.mark.parametrize("far", ["on", "off"])
+def test_what_a_parameter_leaves_out_is_not_needed(far: str) -> None:
+    load = f"param far: bool = {far}\nlet load = if far then work else says\nexperiment"
+    tools = planned(TWO.replace("experiment", load).replace("says | work", "load"), "a").plan.header.tools
+    assert ("widget" in tools) == (far == "on")
+
+
 def test_only_one_machine_can_carry_a_plan_out() -> None:
     pipeline.require_one_host(planned(TWO, "a"))
     with pytest.raises(RunError, match="2 hosts: a, b"):

@@ -180,7 +180,10 @@ class Operators(Expressions):
                 return ABSENT
             return sides[0 if known else 1].value(at)
 
-        return self._risk(self._combined(node.span, sides[0].type | sides[1].type, value, [condition, *sides]))
+        type_ = sides[0].type | sides[1].type
+        if type_.kinds and condition.is_constant and isinstance(known := condition.value({}), bool):
+            type_ = sides[0 if known else 1].type  # what is never reached needs no tools
+        return self._risk(self._combined(node.span, type_, value, [condition, *sides]))
 
 
 _VERSION = Type(frozenset({"version"}))
