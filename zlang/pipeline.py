@@ -855,7 +855,8 @@ def compare(
     if pair and by is None:
         both = [answers.trials_of(db, name) for name in pair]
         one, other = (design.read(each, metric) for each in both)
-        return [comparing.runs(one, other)], [*found(both[0], one), *found(both[1], other)]
+        compared = comparing.runs((both[0].run, both[1].run), one, other)
+        return [compared], [*found(both[0], one), *found(both[1], other)]
     read = design.read(trials, metric)
     return comparing.factors(read, by, pair), found(trials, read)
 

@@ -97,7 +97,8 @@ def programs(draw: st.DrawFn) -> Program:
         if how == "choice":
             options = [single() for _ in range(draw(st.integers(2, 3)))]
             known = [constant(option, lets) for option in options]
-            distinct = [one for n, one in enumerate(options) if known[n] is None or known[n] not in known[:n]]
+            same = [one if value is None else value for one, value in zip(options, known, strict=True)]
+            distinct = [one for n, one in enumerate(options) if same[n] not in same[:n]]
             return ("choice", distinct) if len(distinct) > 1 else distinct[0]
         return ("sum", single(), single()) if how == "sum" else single()
 

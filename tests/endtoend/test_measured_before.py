@@ -118,3 +118,15 @@ def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:
     ended = zlang.run(PROGRAM.replace("{n}", "{max(n, 2)}"), code=1)
     assert "are the same measurement" in ended.err
     assert not (zlang.at / "runs").exists()
+
+
+def test_what_was_taken_over_stays_in_its_block(lab: Zlang) -> None:
+    """Another order does not make of one setup several."""
+    first = lab.folder()
+    asked = "select trial, replicate, block, whole_plot from {}.all_trials where run {} '{}' order by all"
+    was = lab.rows(asked.format("counts", "=", first.name))
+    lab("run", "program.zexp", "--order", "random")
+    assert lab.rows(asked.format("counts", "<>", first.name)) == was
+    second = next(path for path in (lab.at / "runs").iterdir() if path != first)
+    refused = lab("compare", first.name, second.name, "--metric", "elapsed", code=1).err
+    assert "4 measurements are in both runs" in refused

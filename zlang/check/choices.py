@@ -45,12 +45,13 @@ class Choices(Ranges):
         """A finding for a level that is the same as one before it: both would be the same trials."""
         seen: dict[Value, Span] = {}
         for option in options:
-            if not option.is_constant or option.type.unknown:
+            text = option.span.source.text[option.span.start : option.span.end]
+            if option.type.unknown or not (option.is_constant or text.isidentifier()):
                 continue
-            value = option.value({})
+            value = option.value({}) if option.is_constant else text
             if value in seen:
                 hint = "a level stands once in a choice; `repeat = 2` measures twice"
-                finding = Code.DUPLICATE.at(option.span, name=show(value), hint=hint)
+                finding = Code.DUPLICATE.at(option.span, name=show(value) if option.is_constant else text, hint=hint)
                 self.report(finding.also(seen[value], "it is the same as this"))
             seen.setdefault(value, option.span)
 

@@ -218,6 +218,11 @@ class _Clauses(Resolver):
             if several := self.words.ambiguous(node.path):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=_or(several)))
                 return unknown(node.span)
+            base, _, rank = name.rpartition("_p")
+            if rank.isdecimal() and base in self.words.distributions:
+                hint = f"any percentile is worked out from the histogram: `p{rank}({base})`"
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+                return unknown(node.span)
             return super()._name(node, expected)
         if name in self.words.distributions and not _PERCENTILE.fullmatch(self.inside):
             wanted = "a metric" if self.inside else "nothing of the kind"

@@ -19,6 +19,8 @@ _SHOWN = 10
 """How many points of a sort are listed."""
 _LOOKED_AT = 20
 """Of how many points that changed the commands are compared."""
+_TOLD = 3
+"""Of how many of them the commands are printed."""
 _LONGEST = 200
 """Characters of what went from a command, or came."""
 
@@ -114,7 +116,7 @@ def _print(one: Side, other: Side, found: Difference, edits: Mapping[int, tuple[
     told: list[tuple[Edit, ...]] = []
     for point in found.changed[:_LOOKED_AT]:
         mine = edits[point.now]
-        if mine not in told:
+        if mine not in told and len(told) < _TOLD:
             told.append(mine)
             print(f"\ncommands of {_named(point, factors)}:" if mine else f"\nno command of {_named(point, factors)}")
             _commands(mine)

@@ -10,7 +10,7 @@ import difflib
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from zlang.plan.plan import Plan, Scalar, Setup, Step, Trial
 
@@ -64,53 +64,53 @@ class Difference:
         return not (self.come or self.go or self.changed or self.is_reordered)
 
 
-@dataclass(slots=True)
-class _Side:
-    """A side's points by what identifies them: how many trials, the first of them, and its levels."""
-
-    count: Counter[tuple[str, str]] = field(default_factory=Counter)
-    first: dict[tuple[str, str], Told] = field(default_factory=dict)
-    order: str = ""
+Key = tuple[str, int, str]
+Place = tuple[frozenset[tuple[str, Scalar]], int]
 
 
 def difference(was: Iterable[Told], now: Iterable[Told]) -> Difference:
     """Compare two sides; each is gone through once."""
-    before, after = _side(was), _side(now)
-    same = before.count & after.count
-    gone, new = before.count - after.count, after.count - before.count
-    by_levels = {_levels(before.first[key].factors): key for key in gone}
-    changed = []
-    for key, count in list(new.items()):
-        told = after.first[key]
-        old = by_levels.get(_levels(told.factors))
-        if old is not None and old in gone:
-            changed.append(Changed(told.factors, min(count, gone[old]), before.first[old].number, told.number))
-            gone[old] -= changed[-1].replicates
-            new[key] -= changed[-1].replicates
-    come, go = _points(+new, after), _points(+gone, before)
-    is_same = not (come or go or changed)
-    return Difference(come, go, tuple(changed), same.total(), is_same and before.order != after.order)
+    before, first = _side(was)
+    after, second = _side(now)
+    gone = {_place(one): one for key, one in before.items() if key not in after}
+    new = [one for key, one in after.items() if key not in before]
+    changed: dict[frozenset[tuple[str, Scalar]], Changed] = {}
+    come: list[Told] = []
+    for one in new:
+        old = gone.pop(_place(one), None)
+        if old is None:
+            come.append(one)
+            continue
+        levels, _ = _place(one)
+        known = changed.get(levels) or Changed(one.factors, 0, old.number, one.number)
+        changed[levels] = replace(known, replicates=known.replicates + 1)
+    same = len(after) - len(new)
+    is_same = not (gone or new)
+    return Difference(_points(come), _points(gone.values()), tuple(changed.values()), same, is_same and first != second)
 
 
-def _side(told: Iterable[Told]) -> _Side:
-    found = _Side()
+def _side(told: Iterable[Told]) -> tuple[dict[Key, Told], str]:
+    """A side's trials by what identifies them, and the hash of their order."""
+    found: dict[Key, Told] = {}
     order = hashlib.sha256()
     for one in told:
-        key = (one.identity, one.commands)
-        found.count[key] += 1
-        found.first.setdefault(key, one)
+        found[one.identity, one.replicate, one.commands] = one
         order.update(f"{one.identity} {one.replicate}\n".encode())
-    found.order = order.hexdigest()
-    return found
+    return found, order.hexdigest()
 
 
-def _levels(factors: Mapping[str, Scalar]) -> frozenset[tuple[str, Scalar]]:
-    return frozenset(factors.items())
+def _place(told: Told) -> Place:
+    return frozenset(told.factors.items()), told.replicate
 
 
-def _points(counted: Counter[tuple[str, str]], side: _Side) -> tuple[Point, ...]:
-    ones = ((side.first[key], count) for key, count in counted.items())
-    return tuple(Point(one.factors, count, one.number) for one, count in ones)
+def _points(trials: Iterable[Told]) -> tuple[Point, ...]:
+    """The points of some trials."""
+    found: dict[frozenset[tuple[str, Scalar]], Point] = {}
+    for one in trials:
+        levels, _ = _place(one)
+        known = found.get(levels) or Point(one.factors, 0, one.number)
+        found[levels] = replace(known, replicates=known.replicates + 1)
+    return tuple(found.values())
 
 
 # -- what a plan tells

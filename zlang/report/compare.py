@@ -142,22 +142,25 @@ def _differences(
     return found
 
 
-def runs(one: Design, other: Design) -> Comparison:
-    """The second run against the first, at the points that both have."""
+def runs(names: tuple[str, str], one: Design, other: Design) -> Comparison:
+    """The second of two runs against the first, at the points that both have."""
     if one.metric != other.metric:
         raise RunError(f"the runs are measured by `{one.metric}` and `{other.metric}`", "say which: --metric")
+    ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (one, other))
+    if ones & others:
+        message = f"{len(ones & others):,} measurements are in both runs: one was taken over from the other"
+        raise RunError(message, "measure anew with `zlang run --again`")
     same = {row.trial for row in one.rows} & {row.trial for row in other.rows}
-    names = [column.name for column in one.factors if column in other.factors]
+    shared = [column.name for column in one.factors if column in other.factors]
     keys = [{c.name: i for i, c in enumerate(design.factors)} for design in (one, other)]
 
     def logs(design: Design, places: Mapping[str, int]) -> dict[Hashable, list[float]]:
         if same:
             return _by(design.rows, lambda row: row.trial)
-        return _by(design.rows, lambda row: tuple(row.levels[places[name]] for name in names))
+        return _by(design.rows, lambda row: tuple(row.levels[places[name]] for name in shared))
 
-    ratio = ratios.apart(logs(one, keys[0]), logs(other, keys[1])) if same or names else None
-    shown = [design.rows[0].run if design.rows else "" for design in (one, other)]
-    return Comparison(one.metric, "run", shown[0], shown[1], ratio, 1, said(ratio, 1, one.unit), _ONE_RUN)
+    ratio = ratios.apart(logs(one, keys[0]), logs(other, keys[1])) if same or shared else None
+    return Comparison(one.metric, "run", names[0], names[1], ratio, 1, said(ratio, 1, one.unit), _ONE_RUN)
 
 
 def said(ratio: Ratio | None, comparisons: int, unit: str) -> str:

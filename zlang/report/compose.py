@@ -143,7 +143,8 @@ def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
             yield _summary(wording.visible(clause.text.removeprefix("table ")), table, by, points)
     else:
         told = summary.summarise(trials.db, trials.experiment, trials.rows)
-        factors = [[column.name] for column in told.columns if column.type not in {"estimate", "count"}]
+        estimates = sum(column.type == "estimate" for column in told.columns)
+        factors = [[column.name] for column in told.columns[: -estimates - 1]]
         yield _summary("Medians", told, factors, points)
     for drawn in answers.plots(trials):
         yield _figure(trials, drawn, points)

@@ -65,11 +65,13 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     factors = [Column(str(n), str(type_), str(unit)) for n, type_, unit in known]
     chosen = "".join(f", {quoted(one.name)}" for one in factors)
     value = f"{quoted(column)}::DOUBLE"
-    counted = f"FROM {trials.rows} WHERE valid AND {value} > 0 AND isfinite({value})"
+    # A trial that was taken over belongs to the blocks of the run that measured it.
+    source = f"{trials.rows} LEFT JOIN main.reused USING (run, trial, replicate)"
+    counted = f"FROM {source} WHERE valid AND {value} > 0 AND isfinite({value})"
     answer = run_query(
         trials.db,
-        f"SELECT trial, run, replicate, position, block, coalesce(host, ''), {value}{chosen} "
-        f"{counted} ORDER BY run, position",
+        f"SELECT trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {value}{chosen} "
+        f"{counted} ORDER BY 2, position",
     )
     rows = [_row(row) for row in answer.rows]
     ordered = _levels(trials.db, [one.name for one in factors], counted)

@@ -26,13 +26,17 @@ Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An attempt that counts: a folder that has it, the run that made it, its directory, and what was journalled."""
+    """An attempt that counts: a folder that has it, what there is to say of its run, its directory, its lines."""
 
     folder: Folder
-    run: str
-    trial: Trial
+    reuse: Reuse
     out: str
     events: tuple[Recorded, ...]
+
+    @property
+    def run(self) -> str:
+        """The run that measured it."""
+        return self.reuse.run
 
 
 def measured(plan: Plan, folders: Iterable[Folder], judge: Judge, answer: Callable[[str], str]) -> dict[str, Measured]:
@@ -62,7 +66,7 @@ def bring(found: Mapping[str, Measured], into: Folder, now: float) -> None:
             place = into.path / one.out
             shutil.copytree(one.folder.path / one.out, place, symlinks=True, copy_function=_link)
             sync_tree(place, into.path)
-            lines += [Reuse(now, one.trial.identity, one.trial.replicate, one.run), *one.events]
+            lines += [replace(one.reuse, t=now), *one.events]
     except OSError as error:
         message = f"what was measured before cannot be brought to {into.path}: {error.strerror or error}"
         raise RunError(message, "`zlang run --again` measures it again") from error
@@ -98,19 +102,22 @@ def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, 
     committed = journal.standing(folder.journal).committed
     places = {committed[place]: place for place in wanted.keys() & committed.keys()}
     events: dict[str, list[Recorded]] = {out: [] for out in places}
-    origins: dict[tuple[str, int], str] = {}
+    origins: dict[tuple[str, int], Reuse] = {}
     for event in journal.Lines(folder.journal) if places else ():
         if isinstance(event, Begin | Start | End | Commit) and event.out in events:
             events[event.out].append(event)
         elif isinstance(event, Reuse):
-            origins[event.trial, event.replicate] = event.run
+            origins[event.trial, event.replicate] = event
     found = {}
+    orders = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)} if places else {}
     for out, place in places.items():
         trial = wanted[place]
         if judge(trial, folder.path / out, _window(trial, events[out])).valid:
             numbered = (replace(one, number=trial.number) if isinstance(one, Begin) else one for one in events[out])
-            origin = origins.get((trial.identity, trial.replicate), folder.name)
-            found[place] = Measured(folder, origin, trial, out, tuple(numbered))
+            then = orders[place]
+            own = Reuse(0, trial.identity, trial.replicate, folder.name, then.block, then.whole_plot)
+            origin = origins.get((trial.identity, trial.replicate), own)
+            found[place] = Measured(folder, origin, out, tuple(numbered))
     return found
 
 

@@ -36,12 +36,17 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """A trial was measured in an earlier run: its attempt is in this folder too, and its lines follow as they were."""
+    """A trial was measured in an earlier run: its attempt is in this folder too, and its lines follow as they were.
+
+    `block` and `whole_plot` are those of that run's order.
+    """
 
     t: float
     trial: str
     replicate: int
     run: str
+    block: int
+    whole_plot: int
 
 
 @dataclass(frozen=True, slots=True)

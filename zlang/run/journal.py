@@ -39,7 +39,7 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC = b',"crc":'
 _NAMES = {kind: name for name, kind in RECORDED.items()}
 _FIELDS = {name: tuple(member.name for member in fields(kind)) for name, kind in RECORDED.items()}
-_NUMBERS = {"replicate", "number", "rc"}
+_NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 
 
 def cksum(data: bytes) -> int:

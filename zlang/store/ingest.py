@@ -246,6 +246,7 @@ class _Run:
         if attempt is None:
             return False
         self.done += 1
+        ordered = self.outcomes.reused.get(key, trial)
         window = self.outcomes.window(attempt.out, (s.name for s in trial.steps if s.action is Action.MEASURE))
         row: dict[str, object] = {
             "run": self.run,
@@ -254,8 +255,8 @@ class _Run:
             "replicate": trial.replicate,
             "number": trial.number,
             "position": self.positions[key],
-            "block": trial.block,
-            "whole_plot": trial.whole_plot,
+            "block": ordered.block,
+            "whole_plot": ordered.whole_plot,
             "cache": trial.cache,
             "outside": outside.reader_of(trial) is not None,
             "started": attempt.began,
@@ -391,8 +392,9 @@ class _Run:
         for name, text in self.header.sources.items():
             if name.endswith(TABLE):
                 self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})
-        for (trial, replicate), run in self.outcomes.reused.items():
-            self.staging.add("reused", {"run": self.run, "trial": trial, "replicate": replicate, "measured_in": run})
+        for (trial, replicate), reuse in self.outcomes.reused.items():
+            row = {"run": self.run, "trial": trial, "replicate": replicate, "measured_in": reuse.run}
+            self.staging.add("reused", row)
         self.staging.add("runs", self._summary())
         self.found.runs += 1
         self.found.trials += self.done

@@ -70,8 +70,8 @@ class Outcomes:
     finished: bool = False
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     steps: dict[str, list[StepTime]] = field(default_factory=dict)
-    reused: dict[tuple[str, int], str] = field(default_factory=dict)
-    """The run in which a trial was measured, where that was an earlier one."""
+    reused: dict[tuple[str, int], Reuse] = field(default_factory=dict)
+    """The trials that an earlier run has measured."""
 
     def positions(self) -> dict[tuple[str, int], int]:
         """The place of each trial in the order in which the attempts that count were begun."""
@@ -104,8 +104,8 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
                 found.sessions += 1
                 found.last_session = max(found.last_session, t)
                 _cut_off(open_)
-            case Reuse(trial=trial, replicate=replicate, run=run):
-                found.reused[trial, replicate] = run
+            case Reuse(trial=trial, replicate=replicate):
+                found.reused[trial, replicate] = event
             case Begin(t=t, trial=trial, replicate=replicate, out=out):
                 began[out] = began[trial, replicate] = t
                 open_[trial, replicate] = Attempt(trial, replicate, out, t, unended=_NOT_ENDED)
