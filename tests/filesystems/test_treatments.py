@@ -57,7 +57,7 @@ def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> N
     Path("states.zexp").write_text(STATES.replace("STATES", ALL), "utf-8")
     said = zlang("run", "states.zexp", "--yes", code=None)
     assert failed() == [], said
-    assert answers("select before, count(*) from trials group by all order by all") == [
+    assert answers("select before::varchar, count(*) from trials group by all order by all") == [
         [state, 2] for state in ("age", "discard", "fill", "none", "precondition", "secure_erase")
     ]
     found = treated()
