@@ -496,8 +496,10 @@ def require_distinct(planned: Planned) -> None:
     for told in build.told(planned.schedule):
         first = seen.setdefault((told.identity, told.replicate), told.number)
         if first != told.number:
-            message = f"trials {first:,} and {told.number:,} are the same measurement: their levels differ in name only"
-            raise RunError(message, "leave one out with `where`; `zlang plan --trial N` shows what a trial does")
+            message = (
+                f"trials {first:,} and {told.number:,} are the same measurement: their levels decide nothing of it"
+            )
+            raise RunError(message, "give each level once; `zlang plan --trial N` shows what a trial does")
 
 
 def begin(
