@@ -282,7 +282,8 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
     All trials of one level came before those of another. Whatever else changed meanwhile (the device fills up, gets
     warm, the night begins) is then taken for the effect of the factor, and no number of repetitions tells them apart.
     zlang shuffles; what is set up anew is set up once for all its trials, though, and of two setups one comes first.
-    `zlang run --order blocked --again` sets everything up anew for each replicate. It is found where in nine of ten pairs of trials the same level came first.
+    `zlang run --order blocked --again` sets everything up anew for each replicate. It is found where in nine of ten
+    pairs of trials the same level came first.
 
     ```csv found
     bs,place,read_iops
