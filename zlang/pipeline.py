@@ -496,9 +496,7 @@ def require_distinct(planned: Planned) -> None:
     for told in build.told(planned.schedule):
         first = seen.setdefault((told.identity, told.replicate), told.number)
         if first != told.number:
-            message = (
-                f"trials {first:,} and {told.number:,} are the same measurement: their levels change nothing"
-            )
+            message = f"trials {first:,} and {told.number:,} are the same measurement: their levels change nothing"
             raise RunError(message, "give each level once; `zlang plan --trial N` shows what a trial does")
 
 
