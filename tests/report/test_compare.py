@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Hashable
+from dataclasses import replace
 
 import pytest
 from designs import Levels, simulated
@@ -184,3 +185,12 @@ def test_effects_are_those_of_the_analysis_of_variance() -> None:
     between = [one for one in told.values() if one.name != "repetitions"]
     error = told["repetitions"]
     assert sum(e.share for e in between) / 3 / (error.share / error.df) == pytest.approx(anova.statistic)
+
+
+def test_what_two_factors_explain_alike_is_said() -> None:
+    """A factor that exists under one level of another only: the shares are of the whole all the same."""
+    design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)
+    kept = tuple(row for row in design.rows if row.levels != ("a", 32))
+    told = {one.name: one for one in effects.effects(replace(design, rows=kept))}
+    assert told["several factors alike"].share > 0.1
+    assert sum(one.share for one in told.values()) == pytest.approx(1)

@@ -68,6 +68,12 @@ def test_a_picture_for_each_measure_and_level_of_the_facet() -> None:
     assert "neither" not in text
 
 
+def test_a_title_that_is_too_wide_is_not_lost() -> None:
+    one = replace(drawn(), title="what do block sizes do " * 10)
+    for picture in drawing.pictures(one):
+        assert f"{picture.measure}: {picture.named(one.title)}" in text_of(one)
+
+
 def test_colours_are_those_that_all_can_tell_apart() -> None:
     text = text_of(drawn(), is_coloured=True)
     assert all(f"38;2;{r};{g};{b}m" in text for r, g, b in drawing.COLOURS[:2])

@@ -188,7 +188,8 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         _draw_line(plotext, points, (size, picture.most), (mark, colour), drawn.form)
         said = f"{mark} {name}"
         names += [str(plotext.colorize(said, colour).string() if colour else said)] if name else []
-    figure.title(f"{picture.measure}: {picture.named(picture.title)}")
+    title = f"{picture.measure}: {picture.named(picture.title)}"
+    figure.title(title)
     figure.label(over.name, "x")
     figure.label(unit, "y")
     across = figure.ruler("x")
@@ -198,7 +199,8 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
     figure.ruler("y").lim(picture.least / size, picture.most / size)
     drawn_text: str = figure.build().string(not is_coloured)
-    return drawn_text.rstrip("\n") + "\n" + "".join(f"  {name}\n" for name in names)
+    above = "" if title in drawn_text else f"{title}\n"  # plotext leaves out what is wider than the picture
+    return above + drawn_text.rstrip("\n") + "\n" + "".join(f"  {name}\n" for name in names)
 
 
 def _is_log_axis(drawn: Drawn, levels: Sequence[Cell]) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_LEAST = 0.0005
+"""A share that is shown."""
 _LARGEST = 2000
 """Parameters of a model: beyond that it takes too long."""
 
@@ -65,6 +67,10 @@ def effects(design: Design) -> list[Effect]:
         higher = max(rest - within, 0.0)
         p = _tail(higher, rest_df - within_df, within, within_df)
         found.append(Effect(design.metric, "interactions of more", higher / total, rest_df - within_df, p))
+    shared = 1 - sum(one.share for one in found) - within / total
+    if shared > _LEAST:
+        # Where combinations lack, what two factors explain alike is no one's own.
+        found.append(Effect(design.metric, "several factors alike", shared, 0, None))
     found.append(Effect(design.metric, "repetitions", within / total, within_df, None))
     return found
 
