@@ -8,8 +8,10 @@ import pty
 import select
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import COMMAND
@@ -24,10 +26,11 @@ from zlang.cli import repl
 from zlang.cli.querying import Asked
 from zlang.errors import RunError
 from zlang.store.ingest import ingest
-from zlang.store.query import session
+from zlang.store.query import Session, session
 
 pytestmark = pytest.mark.usefixtures("told")
 
+_MOST_SECONDS = 120
 FACTORS = (factor("bs", "size"), factor("rw", "word"))
 
 
@@ -137,6 +140,21 @@ def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built
             one.ask("from nowhere")
 
 
+def test_ctrl_c_before_a_question_has_begun_ends_it_too(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Session._answer
+
+    def late(self: Session, *asked: Any) -> object:
+        time.sleep(0.5)
+        return answer(self, *asked)
+
+    monkeypatch.setattr(Session, "_answer", late)
+    with pipeline.session(built, write=False, unsafe=False) as one:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            one.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
+        assert one.ask("select 1").rows == ((1,),)
+
+
 def test_on_a_terminal_ctrl_c_ends_a_question_and_ctrl_d_the_conversation(built: Path) -> None:
     child, terminal = pty.fork()
     if child == 0:
@@ -144,9 +162,12 @@ def test_on_a_terminal_ctrl_c_ends_a_question_and_ctrl_d_the_conversation(built:
         os.execve(COMMAND[0], [*COMMAND, "sql", "--db", str(built)], environment)
     shown = b""
 
+    latest = time.monotonic() + _MOST_SECONDS
+
     def until(wanted: bytes, again: bytes = b"") -> None:
         nonlocal shown
         while wanted not in shown:
+            assert time.monotonic() < latest, shown.decode("utf-8", "replace")
             if select.select([terminal], [], [], 0.5)[0]:
                 shown += os.read(terminal, 65536)
             elif again:
@@ -159,6 +180,9 @@ def test_on_a_terminal_ctrl_c_ends_a_question_and_ctrl_d_the_conversation(built:
         until(b"42", again=b"select 41\r + 1 as answer;\r")
         with contextlib.suppress(OSError):  # it has ended
             until(b"never said", again=b"\x04")
+    except AssertionError:
+        os.kill(child, signal.SIGKILL)
+        raise
     finally:
         _, status = os.waitpid(child, 0)
         os.close(terminal)

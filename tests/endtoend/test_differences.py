@@ -36,17 +36,18 @@ def _difference(zlang: Zlang, *arguments: str) -> dict[str, Any]:
 
 def test_two_programs(lab: Zlang) -> None:
     lab.program(
-        PROGRAM.replace("most: count = 2", "most: count = 3").replace("echo {n}", "echo {max(n, 2)}"), "new.zexp"
+        PROGRAM.replace("most: count = 2", "most: count = 3").replace("echo {n}", "echo {if n == 1 then 7 else n}"),
+        "new.zexp",
     )
     found = _difference(lab, "program.zexp", "new.zexp")
     (changed,) = found.pop("change")
     (edit,) = changed.pop("commands")
     assert changed == {"levels": {"n": 1}, "replicates": 2}
-    assert (edit["step"], "echo 1" in edit["was"], "echo 2" in edit["now"]) == ("measure", True, True)
+    assert (edit["step"], "echo 1" in edit["was"], "echo 7" in edit["now"]) == ("measure", True, True)
     assert found == {"come": [{"levels": {"n": 3}, "replicates": 2}], "go": [], "same": 2, "reordered": False}
     told = lab("diff", "program.zexp", "new.zexp", code=6).out
     assert "2 trials come, 0 go, 2 change, 2 stay the same" in told
-    assert "echo 2" in told
+    assert "echo 7" in told
     assert "the same 4 trials in the same order" in lab("diff", "program.zexp", "program.zexp").out
 
 

@@ -36,6 +36,8 @@ class Result:
     rows: tuple[tuple[object, ...], ...]
 
 
+_AGAIN = 0.1
+"""Seconds after which a query that is to end is told again: told before it has begun, it does not hear."""
 _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECASE)
 """Functions that write files: where those are locked, DuckDB 1.5 ends by `abort` instead of refusing them."""
 
@@ -66,15 +68,27 @@ class Session:
         if not self._access.unsafe and (found := _ENDS_THE_PROCESS.search(sql)):
             raise RunError(f"{found[0].lower()} writes files", hints.ONLY_READS)
         answers: list[Result | duckdb.Error | None] = []
+        is_answered = threading.Event()
+
+        def ask() -> None:
+            try:
+                answers.append(self._answer(sql, parameters))
+            finally:
+                is_answered.set()
+
         # A query that a signal ends in the thread that waits for it can leave DuckDB 1.5 hanging at the next one.
-        thread = threading.Thread(target=lambda: answers.append(self._answer(sql, parameters)), daemon=True)
-        thread.start()
-        try:
-            thread.join()
-        except KeyboardInterrupt:
-            self._connection.interrupt()
-            thread.join()
-            raise
+        # The thread is not joined: Python 3.11 takes one for ended when a signal comes meanwhile.
+        threading.Thread(target=ask, daemon=True).start()
+        is_cancelled = False
+        while not is_answered.is_set():
+            try:
+                is_answered.wait(_AGAIN if is_cancelled else None)
+            except KeyboardInterrupt:
+                is_cancelled = True
+            if is_cancelled:
+                self._connection.interrupt()
+        if is_cancelled:
+            raise KeyboardInterrupt
         answer = answers[0]
         if answer is None:
             raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
