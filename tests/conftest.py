@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,9 @@ from run_folders import MakeRun, RunBuilder, judged_by_what_was_printed
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# A shell that starts something in the background has it ignore Ctrl-C, and so do all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _ARC_MB = 64
