@@ -40,7 +40,7 @@ $(BIN)/python:
 
 $(VENV)/zlang.done: pyproject.toml hatch_build.py constraints.txt | $(BIN)/python
 	@echo 'installing zlang in $(VENV)'
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e '.[plots]'
 	@touch $@
 
 $(VENV)/dev.done: pyproject.toml hatch_build.py constraints.txt | $(BIN)/python
