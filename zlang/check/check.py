@@ -159,11 +159,6 @@ class _Checker:
                 for finding in hosts.lacking(thing, host):
                     self.report(finding)
 
-    def may_lack_factors(self, experiment: str) -> bool:
-        """Whether a factor may be missing that stands in what could not be read, or under a name that is misspelt."""
-        is_broken = any(module.broken - {experiment} for module in self.modules.values())
-        return is_broken or any(finding.code is Code.UNKNOWN_PROPERTY for finding in self.findings)
-
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding, unless it only follows from what could not be read or imported."""
         if not self._follows(finding):
@@ -189,7 +184,8 @@ class _Checker:
         parsed = parse.program(source)
         self.findings += parsed.findings
         self.sources.append(source)
-        lacks_import = "import" in parsed.broken or not parsed.broken.isdisjoint(self.library.modules)
+        imported = {entry.target for entry in parsed.tree.entries if isinstance(entry, tree.Import)}
+        lacks_import = "import" in parsed.broken or bool(parsed.broken & self.library.modules.keys() - imported)
         module = _Module(
             parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings), lacks_import=lacks_import
         )
@@ -376,7 +372,8 @@ class ModuleScope:
             if not self.checker.follow(span):
                 return unknown(span)
             module.pending.append(name)
-            module.resolved[name] = self._resolve(entry)
+            found = self._resolve(entry)
+            module.resolved[name] = _partial(found) if self.is_broken(name) else found
             module.pending.remove(name)
             return module.resolved[name]
         if name in module.named:
@@ -386,6 +383,10 @@ class ModuleScope:
             if name in merged.entries:
                 return ModuleScope(self.checker, merged).lookup(name, span)
         return None
+
+    def is_broken(self, name: str) -> bool:
+        """Whether something of that entry could not be read."""
+        return name in self.module.broken
 
     def in_module(self, name: str, span: Span) -> Expr:
         """What a name stands for where another file speaks of this one."""
@@ -474,6 +475,12 @@ class ModuleScope:
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""
+
+
+def _partial(found: Expr) -> Expr:
+    """The same, of which some choices are not known."""
+    given = (found.axes, found.reads, found.member, found.leaves, found.is_constant, found.depth, found.work)
+    return Expr(found.span, found.type | Type(is_partial=True), found.value, *given)
 
 
 def _listed(what: str, names: Iterable[str]) -> str:

@@ -39,7 +39,7 @@ class Choices(Ranges):
             label = self._unique(given[0] if given else self._label(option), labels)
             options.append(self.resolve(option, (*path, label), expected))
         self._refuse_twice(options)
-        return self.pick(node.span, path, options)
+        return self.pick(node.span, path, options, expected)
 
     def _refuse_twice(self, options: list[Expr]) -> None:
         """A finding for a level that is the same as one before it: both would be the same trials."""
@@ -55,7 +55,7 @@ class Choices(Ranges):
                 self.report(finding.also(seen[value], "it is the same as this"))
             seen.setdefault(value, option.span)
 
-    def pick(self, span: Span, path: Path, options: list[Expr]) -> Expr:
+    def pick(self, span: Span, path: Path, options: list[Expr], expected: Type | None = None) -> Expr:
         """One of the options: a factor."""
         name = ".".join(path)
         branches = tuple(option.axes for option in options)
@@ -70,7 +70,7 @@ class Choices(Ranges):
         self.factors[name] = FactorDef(
             name,
             (name,),
-            (column_type(type_),),
+            (column_type(type_) if expected is None or expected.accepts(type_) else "unknown",),
             len(options),
             lambda i: (level(options[i]),),
             span,
@@ -231,6 +231,8 @@ class Anywhere(Probe):
 
 def column_type(type_: Type) -> str:
     """The type of a factor's column."""
+    if type_.unknown:
+        return "unknown"
     if len(type_.scalars) == 1 and not type_.words and not type_.kinds and type_ != Type(frozenset({"version"})):
         return next(iter(type_.scalars))
     if type_.scalars == {"count", "number"}:

@@ -49,13 +49,14 @@ class Column(Record):
 class Words(Record):
     """What a clause may speak of: metrics, latencies of which there are histograms, factors.
 
-    `fields` are the experiment's own, for `run.bs`.
+    `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
     """
 
     metrics: frozenset[str]
     distributions: frozenset[str]
     columns: tuple[Column, ...]
     fields: Mapping[str, Expr]
+    is_partial: bool = False
 
     def names(self) -> list[str]:
         """All of them."""
@@ -201,6 +202,9 @@ class _Clauses(Resolver):
         found = self.words.find(node.path)
         if found:
             return Asked(str(node), tuple(column.path for column in found), found[0].sort)
+        if self.words.is_partial:
+            self.is_wrong = True
+            return None
         names = [column.name for column in self.words.columns]
         hint = _or(self.words.ambiguous(node.path)) or did_you_mean(str(node), names)
         hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has none")
@@ -239,6 +243,12 @@ class _Clauses(Resolver):
             self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
         return found
+
+    def _report_unknown(self, node: tree.Name, name: str, expected: Type | None) -> Expr:
+        if not self.words.is_partial and not (expected is not None and expected.unknown):
+            return super()._report_unknown(node, name, expected)
+        self.is_wrong = True  # and why has been said
+        return unknown(node.span)
 
     def _column(self, node: tree.Name) -> Expr | None:
         """A metric, a distribution or a factor, with its type."""
@@ -346,8 +356,7 @@ class _Clauses(Resolver):
     def _values(self, node: tree.Expr, resolved: Expr) -> list[Term]:
         """What is the same in every trial, as numbers and words."""
         if not resolved.is_constant:
-            if not resolved.type.unknown:
-                hint = "compare with a factor, or with a number"
+            hint = "compare with a factor, or with a number"
             self.report(Code.NOT_CONSTANT.at(node.span, place="what is neither a metric nor a factor", hint=hint))
             return []
         value = resolved.value({})
@@ -489,7 +498,12 @@ def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) ->
 
 
 def words_of(
-    fields: Mapping[str, Expr], factors: Mapping[str, FactorDef], scope: Scope, kind_of: Callable[[str], Kind | None]
+    fields: Mapping[str, Expr],
+    factors: Mapping[str, FactorDef],
+    scope: Scope,
+    kind_of: Callable[[str], Kind | None],
+    *,
+    is_partial: bool,
 ) -> Words:
     """The words of an experiment: what its workloads, protocols and collectors yield, and its factors."""
     found = set(metrics.ALWAYS)
@@ -501,7 +515,7 @@ def words_of(
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
     )
-    return Words(frozenset(found), frozenset(histograms), columns, fields)
+    return Words(frozenset(found), frozenset(histograms), columns, fields, is_partial)
 
 
 def _readers(field: Expr, kind_of: Callable[[str], Kind | None]) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -555,6 +569,7 @@ def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Sco
     known = _named(factor, fields, scope) if len(factor.columns) == 1 else None
     levels = [factor.level(k)[i] for k in range(min(factor.size, _MOST_LEVELS))]
     type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
+    type_ = types.UNKNOWN if factor.types[i] == "unknown" else type_
     if known is not None:
         value = Expr(factor.span, type_ | known.type, known.value)
     else:

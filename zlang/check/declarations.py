@@ -50,7 +50,7 @@ class Declarations(Choices):
         stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)
         for name in kind.required:
-            given = name in fields or any(_names(item, name) for item in items)
+            given = name in fields or any(word.text == name for item in items for word in tree.words(item))
             if not given and not _misspelt(kind, items, name):
                 hint = f"add `{name} = {_example(kind.properties[name].type)}`"
                 self.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=name, hint=hint))
@@ -74,7 +74,10 @@ class Declarations(Choices):
             return None
 
         beneath = stands_on.type.kinds | stands_on.type.beneath if stands_on else frozenset[str]()
-        made = Expr(span, Type(kinds=frozenset({kind.name}), beneath=beneath), builder, axes, reads, member)
+        lost = any(word.text not in fields and word.text != "label" for item in items for word in tree.words(item))
+        is_partial = lost or any(expr.type.is_partial for expr in exprs)
+        type_ = Type(kinds=frozenset({kind.name}), beneath=beneath, is_partial=is_partial)
+        made = Expr(span, type_, builder, axes, reads, member)
         return self._sized(made, [*exprs, *([stands_on] if stands_on else [])])
 
     def _default(self, definition: PropertyDef, where: Span, builder: InstanceBuilder, reads: frozenset[str]) -> Expr:
@@ -115,7 +118,7 @@ class Declarations(Choices):
         fields: dict[str, Expr] = {}
         places: dict[str, Span] = {}
         for item in items:
-            words = item.names if isinstance(item, tree.Zip) else (item.name,) if isinstance(item, tree.Field) else ()
+            words = tree.words(item)
             for word in words:
                 if word.text in places:
                     finding = Code.DUPLICATE.at(word.span, name=word.text)
@@ -237,12 +240,6 @@ def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:
                 stack += [part.otherwise, part.then, part.condition]
             case tree.Not():
                 stack.append(part.operand)
-
-
-def _names(item: tree.Item, name: str) -> bool:
-    if isinstance(item, tree.Zip):
-        return any(word.text == name for word in item.names)
-    return isinstance(item, tree.Field) and item.name.text == name
 
 
 def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:

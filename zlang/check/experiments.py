@@ -55,15 +55,15 @@ class Checker(Protocol):
     def kind_by_name(self, name: str) -> Kind | None:
         """The kind of a name as types know it."""
 
-    def may_lack_factors(self, experiment: str) -> bool:
-        """Whether a factor may be missing that stands in what could not be read, or under a name that is misspelt."""
-
 
 class ModuleScope(Scope, Protocol):
     """The names of the experiment's file."""
 
     def kinds_of(self, role: str) -> Iterator[Kind]:
         """The kinds of a role that are in scope without a prefix."""
+
+    def is_broken(self, name: str) -> bool:
+        """Whether something of that entry could not be read."""
 
 
 class Experiments:
@@ -141,14 +141,16 @@ class Experiments:
     def _clauses(
         self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
     ) -> tuple[Clause, ...]:
-        """What the experiment asks of its results; nothing where it is not known what they will be."""
+        """What the experiment asks of its results."""
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
-        is_known = not any(field.type.unknown for field in scope.fields.values())
-        if not written or not is_known or self.checker.may_lack_factors(node.name.text):
+        if not written:
             return ()
         from zlang.check import clauses
 
-        words = clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name)
+        lost = any(word.text not in scope.fields for item in node.items for word in tree.words(item))
+        is_partial = lost or any(field.type.is_partial for field in scope.fields.values())
+        is_partial = is_partial or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
+        words = clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name, is_partial=is_partial)
         made = [clauses.resolve(clause, words, scope, self.checker.report) for clause in written]
         return tuple(clause for clause in made if clause is not None)
 
@@ -250,7 +252,7 @@ class Experiments:
         for path, factor in reached.items():
             short = tuple(shortest(column, columns) for column in factor.columns)
             for name in short:
-                if name.lower() in RESERVED:
+                if name.lower() in RESERVED and "unknown" not in factor.types:
                     hint = f'in queries write `"{name}"`, or give the choice a name: `let target = …`'
                     self.checker.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
             named[path] = FactorDef(

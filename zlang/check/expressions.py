@@ -12,9 +12,9 @@ from typing import Any
 
 from zlang import units
 from zlang.check import types, values
-from zlang.check.program import ABSENT, Absent, Expr, FactorDef, Probe, Value
+from zlang.check.program import ABSENT, Absent, Axis, Expr, FactorDef, Probe, Value
 from zlang.check.scope import Path, Scope
-from zlang.check.types import UNKNOWN, Type
+from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
 from zlang.syntax import tree
@@ -30,9 +30,9 @@ def constant(span: Span, type_: Type, value: Value) -> Expr:
     return Expr(span, type_, lambda _: value, is_constant=True)
 
 
-def unknown(span: Span) -> Expr:
-    """Stands for what could not be resolved."""
-    return Expr(span, UNKNOWN, lambda _: ABSENT)
+def unknown(span: Span, axes: tuple[Axis, ...] | None = None) -> Expr:
+    """Stands for what could not be resolved, with the choices in it, if these are known."""
+    return Expr(span, Type(unknown=True, is_partial=axes is None), lambda _: ABSENT, axes or ())
 
 
 def failed(at: Any, finding: Diagnostic) -> Value:

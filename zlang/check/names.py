@@ -26,8 +26,7 @@ class Names(Expressions):
         if found is None and len(node.path) == 1 and first in types.BOOLS:
             return constant(node.span, types.BOOL, types.BOOLS[first])
         if found is None:
-            self._report_unknown(node, first, expected)
-            return unknown(node.span)
+            return self._report_unknown(node, first, expected)
         for i, name in enumerate(node.path[1:], start=1):
             if found.type.unknown and found.member is None:
                 return unknown(node.span)
@@ -73,12 +72,12 @@ class Names(Expressions):
             return constant(node.span, types.BOOL, types.BOOLS[name])
         return None
 
-    def _report_unknown(self, node: tree.Name, name: str, expected: Type | None) -> None:
+    def _report_unknown(self, node: tree.Name, name: str, expected: Type | None) -> Expr:
         words = [word.name for word in expected.words] if expected else []
         if words and expected == Type(words=expected.words if expected else ()) and self.given_to:
             hint: str = did_you_mean(name, words) or f"it can be {expected}"
             self.report(Code.NOT_ALLOWED.at(node.span, name=self.given_to, value=f"`{name}`", hint=hint))
-            return
+            return unknown(node.span, ())
         hint = did_you_mean(name, [*words, *self.scope.names()])
         kind = self.scope.kind(node)
         if kind is not None:
@@ -92,3 +91,4 @@ class Names(Expressions):
             if expected.scalars & {"string", "path", "version"}:
                 hint = Hint(f'a text is written `"{name}"`', name, f'"{name}"', is_safe=False)
         self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+        return unknown(node.span)

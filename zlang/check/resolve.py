@@ -67,7 +67,7 @@ class Resolver(Texts, Names, Operators, Declarations):
                 if "command" in expected.scalars and leaf.type == STRING:
                     hint = "write the command itself here, so that what is put into it is quoted"
                 self.report(Code.WRONG_TYPE.at(leaf.span, name=name, expected=expected, found=leaf.type, hint=hint))
-                return unknown(resolved.span)
+                return unknown(resolved.span, resolved.axes)
             if "command" in expected.scalars and leaf.type == STRING:
                 hint = "write the command itself here, so that what is put into it is quoted"
                 self.report(Code.WRONG_TYPE.at(leaf.span, name=name, expected=expected, found="a name", hint=hint))
@@ -209,7 +209,7 @@ class Resolver(Texts, Names, Operators, Declarations):
         type_ = NOTHING
         for item in items:
             type_ = type_ | item.type
-        listed = Type(element=type_)
+        listed = Type(element=type_, is_partial=type_.is_partial)
 
         def value(at: Any) -> Value:
             known = tuple([item.value(at) for item in items])

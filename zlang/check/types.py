@@ -61,7 +61,7 @@ class Variant(Record):
 class Type(Record):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
-    `beneath` are the kinds of all that declared things stand on.
+    `beneath` are the kinds of all that declared things stand on. Of what `is_partial` some choices are not known.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -70,6 +70,7 @@ class Type(Record):
     element: Type | None = None
     unknown: bool = False
     beneath: frozenset[str] = frozenset()
+    is_partial: bool = False
 
     def __or__(self, other: Type) -> Type:
         element = self.element | other.element if self.element and other.element else self.element or other.element
@@ -81,6 +82,7 @@ class Type(Record):
             element,
             self.unknown or other.unknown,
             self.beneath | other.beneath,
+            self.is_partial or other.is_partial,
         )
 
     @property

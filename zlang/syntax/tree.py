@@ -176,6 +176,11 @@ Clause = Expect | Table | Plot
 Item = Field | Zip | Where | Clause
 
 
+def words(item: Item) -> tuple[Word, ...]:
+    """The names to which an item gives values."""
+    return item.names if isinstance(item, Zip) else (item.name,) if isinstance(item, Field) else ()
+
+
 class Let(Record):
     """`let name = value`."""
 
