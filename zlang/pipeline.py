@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zlang.lint.levels import Levels
     from zlang.plan.build import Schedule
     from zlang.plan.difference import Changed, Difference, Edit
-    from zlang.plan.estimate import Estimate, Past
+    from zlang.plan.estimate import Estimate, Outlook, Past
     from zlang.plan.plan import Finding, Guarded, Header, Plan, Setup, Trial
     from zlang.report.answers import Judged
     from zlang.report.compare import Comparison
@@ -334,15 +334,19 @@ def makes(checked: Checked, planned: Planned) -> list[Setup]:
     return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
 
 
-def estimate(checked: Checked, planned: Planned, db: Path) -> Estimate:
-    """How long the plan takes on this machine, what it writes and what it asks for."""
-    return next(iter(estimates(checked, planned, db, ()).values()))
+def estimate(checked: Checked, planned: Planned, db: Path, but: Container[str] = ()) -> Estimate:
+    """How long the plan takes on this machine, what it writes and asks for, without trials at some places."""
+    return next(iter(estimates(checked, planned, db, but, ()).values()))
 
 
 def estimates(
-    checked: Checked, planned: Planned, db: Path, others: Sequence[str] = ("as-written", "random")
+    checked: Checked,
+    planned: Planned,
+    db: Path,
+    but: Container[str] = (),
+    others: Sequence[str] = ("as-written", "random"),
 ) -> dict[str, Estimate]:
-    """The estimate of the plan as it is ordered, and what other orders would come to."""
+    """The estimate of the plan as it is ordered, and what other orders would come to, without trials at some places."""
     from zlang.plan import estimate as estimating
     from zlang.plan import survey
     from zlang.plan.build import Builder
@@ -351,7 +355,7 @@ def estimates(
     schedule, found, past = planned.schedule, dict[str, "Estimate"](), _past(db)
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
-        stops = survey.stops(Builder(checked.program, planned.experiment, other), other)
+        stops = survey.stops(Builder(checked.program, planned.experiment, other), other, but)
         found[how] = estimating.estimate(stops, planned.plan.header.facts, past)
     return found
 
@@ -479,13 +483,43 @@ def require_clear(header: Header, armed: Armed) -> None:
         raise RunError("; ".join(against), "nothing was begun and nothing was written")
 
 
-def measured(planned: Planned, runs: Path) -> dict[str, Measured]:
-    """The trials of a plan that runs in this directory have measured, and that count; the latest run comes first."""
+def measured(checked: Checked, planned: Planned, runs: Path, most: int = RUN_LIMIT) -> Mapping[str, Measured] | None:
+    """The trials of a plan that runs in this directory have measured, and that count, by their place.
+
+    The latest run comes first. None where more than `most` trials are left whatever these runs have measured: so many
+    are not looked through.
+    """
+    from zlang.plan import build
     from zlang.readers.judge import judge
     from zlang.run import earlier, machine
 
     folders = sorted(all_runs(runs), key=lambda folder: folder.plan.stat().st_mtime, reverse=True)
-    return earlier.measured(planned.plan, folders, judge, machine.answer)
+    tried = frozenset[str]().union(*(folder.tried for folder in folders))
+    header = planned.plan.header
+    if not tried:
+        return {}
+    if header.trials - len(tried) * header.repeat > most:
+        return None
+    trials = tuple(build.trials(checked.program, planned.schedule, tried))
+    return earlier.measured(header, trials, folders, judge, machine.answer)
+
+
+def outlook(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
+    """What is left to do of a plan of which some trials were measured."""
+    from zlang.plan.estimate import Outlook
+
+    left = estimate(checked, planned, db, found or {})
+    by_run: dict[str, list[int]] = {}
+    for one in sorted(found.values(), key=lambda one: one.number) if found else ():
+        by_run.setdefault(one.run, []).append(one.number)
+    return Outlook(left, None if found is None else {run: tuple(numbers) for run, numbers in by_run.items()})
+
+
+def lines(planned: Planned, outlook: Outlook) -> Iterator[str]:
+    """The plan as JSON lines, with what is left to do of it here."""
+    from zlang.plan import wire
+
+    return (line.decode() for line in wire.dump(planned.plan, outlook))
 
 
 def require_distinct(planned: Planned) -> None:
@@ -524,9 +558,8 @@ def begin(
     return folder
 
 
-def require_endurance(header: Header, expected: Estimate, trials: int | None = None) -> None:
-    """Raise RunError where more would be written to a device than it is to bear, by so many of the trials."""
-    share_of = 1.0 if trials is None else trials / header.trials
+def require_endurance(header: Header, expected: Estimate, share_of: float = 1) -> None:
+    """Raise RunError where more would be written to a device than it is to bear, by a share of what is expected."""
     for device in header.devices:
         written = expected.written.get(device.name, 0.0) * share_of
         if device.endurance is not None and written > device.endurance:
@@ -570,6 +603,8 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
             place, load, planned = f"setups/{item.signature}", item.load, (*item.make, *item.unmake)
         else:
             place, load, planned = item.place, None, item.steps
+            if (item.identity, item.replicate) in ran.reused:
+                continue
         named = {step.name: step for step in planned}
         for one in places.pop(place, ()):
             if one.ended is not None and one.step in named:

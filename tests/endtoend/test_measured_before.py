@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -111,6 +112,41 @@ def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
     assert lab.rows("select trial, replicate, started, elapsed from trials where n < 3 order by all") == was
     (added,) = (path for path in Path(lab.at / "runs").iterdir() if (path / "journal.jsonl").read_text().count("reuse"))
     assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 6
+
+
+def test_a_plan_says_what_is_left(lab: Zlang) -> None:
+    was = lab("plan", "program.zexp", "--again").out
+    assert "measured before" not in was
+    assert "estimate: nothing is left to do" in lab("plan", "program.zexp").out
+    rest = lab("plan", "program.zexp", "--set", "most=3")
+    assert "4 of 6 trials were measured before (4 in counts-" in rest.out
+    assert "estimate: of the rest" in rest.out
+    lines = [json.loads(line) for line in lab("plan", "program.zexp", "--set", "most=3", "--json").out.splitlines()]
+    plan = {kind: [line[kind] for line in lines if kind in line] for kind in ("header", "outlook", "setup", "trial")}
+    (outlook,) = plan["outlook"]
+    assert outlook["estimate"]["trials"] == 2
+    before = [trial["number"] for trial in plan["trial"] if trial["factors"]["n"] < 3]
+    assert outlook["measured"] == {lab.folder().name: before}
+    assert _said(lab) == {}, "nothing was measured"
+    lab("run", "program.zexp", "--set", "most=3")
+    assert _said(lab) == {"3": 2}
+
+
+def test_nobody_waits_for_what_was_measured_of_a_million_trials(lab: Zlang) -> None:
+    huge = ("--set", "most=1000000")
+    assert "what runs here have measured of so many is not looked for" in lab("plan", "program.zexp", *huge).out
+    assert "at most 10,000" in lab("run", "program.zexp", *huge, code=1).err
+    assert "not looked for" not in lab("plan", "program.zexp", *huge, "--runs", "none").out
+
+
+def test_what_was_expected_of_the_rest_is_shown_beside_what_it_took(lab: Zlang) -> None:
+    first = lab.folder()
+    assert "and was estimated at" in lab("run", "program.zexp", "--set", "most=3").out
+    (second,) = (path for path in (lab.at / "runs").iterdir() if path != first)
+    seconds = json.loads(lab("status", second.name, "--json").out)["seconds"]
+    times = "select sum(elapsed) as took from steps where run = '{}' and action = 'measure' and trial in ({})"
+    own = f"select trial from trials where n = 3 and run = '{second.name}'"
+    assert seconds["taken"]["measuring"] == pytest.approx(lab.rows(times.format(second.name, own))[0]["took"])
 
 
 def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:

@@ -16,6 +16,7 @@ import typer
 from typer._click.exceptions import UsageError  # typer exports only some of what it raises
 
 from zlang import __version__
+from zlang.cli.words import RUNS
 from zlang.metrics import LEFT_BY
 
 EXIT_CODES = {
@@ -66,6 +67,7 @@ Wipe = Annotated[
     list[str] | None,
     typer.Option("--wipe", metavar="DEVICE", help="even if there is something on it; repeatable"),
 ]
+Again = Annotated[bool, typer.Option("--again", help="measure also what an earlier run has measured")]
 Form = Annotated[
     str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
 ]
@@ -75,7 +77,6 @@ Metric = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="for scripts: JSON instead of text")]
 
-RUNS = Path("runs")
 DATABASE = Path("results.duckdb")
 
 
@@ -164,11 +165,17 @@ def plan(
     seed: Seed = None,
     host: Host = None,
     order: Order = None,
+    runs: Runs = RUNS,
     db: Database = DATABASE,
+    again: Again = False,
     *,
     as_json: Json = False,
 ) -> None:
-    """Show what a program would do. Nothing is run and nothing is changed."""
+    """Show what a program would do. Nothing is run and nothing is changed.
+
+    What it takes is without the trials that an earlier run in the directory of runs has measured, as `run` takes them
+    over; of more than 10,000 trials that are left they are not looked for.
+    """
     from zlang.cli import planning
 
     raise typer.Exit(
@@ -180,7 +187,9 @@ def plan(
             seed,
             host,
             order,
+            runs,
             db,
+            again=again,
             trials=trials,
             steps=steps,
             trial=trial,
@@ -258,7 +267,7 @@ def run(
     failed: Annotated[
         bool, typer.Option("--failed", help="measure again what failed in the latest run of this program")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="measure also what an earlier run has measured")] = False,
+    again: Again = False,
     arm: Arm = None,
     wipe: Wipe = None,
 ) -> None:

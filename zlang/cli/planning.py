@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
 from zlang.plan.survey import EXACT
 from zlang.report import wording
+from zlang.run.earlier import Measured
 
 FIRST = 10
 _FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md", "dot": "plan.dot", "mermaid": "plan.mmd"}
@@ -35,8 +37,10 @@ def plan(
     seed: int | None,
     host: str | None,
     order: str | None,
+    runs: Path,
     db: Path,
     *,
+    again: bool,
     trials: bool,
     steps: bool,
     trial: int | None,
@@ -54,8 +58,11 @@ def plan(
         _in_full(checked, planned, trial)
     elif trials and as_json:
         _write(_trial_lines(planned))
-    elif emit is not None or as_json:
-        _emit(planned, emit or "json", out)
+    elif emit is not None:
+        _emit(planned, emit, out)
+    elif as_json:
+        outlook = pipeline.outlook(checked, planned, db, {} if again else pipeline.measured(checked, planned, runs))
+        _put(pipeline.lines(planned, outlook), "json", out)
     elif trials:
         _write(_trial_table(planned))
     elif steps:
@@ -63,7 +70,9 @@ def plan(
         if not is_read:
             _write(_steps(planned))
     else:
-        _overview(checked, planned, db, words.program(file, settings, profile, experiment, seed, host, order))
+        found = {} if again else pipeline.measured(checked, planned, runs)
+        program = words.program(file, settings, profile, experiment, seed, host, order, runs=runs, again=again)
+        _overview(checked, planned, db, found, program)
     return 0
 
 
@@ -77,7 +86,9 @@ def _write(pieces: Iterator[str]) -> None:
 # -- overview
 
 
-def _overview(checked: Checked, planned: Planned, db: Path, program: str) -> None:
+def _overview(
+    checked: Checked, planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str
+) -> None:
     header = planned.plan.header
     first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
     setups = pipeline.makes(checked, planned)
@@ -98,11 +109,18 @@ def _overview(checked: Checked, planned: Planned, db: Path, program: str) -> Non
     _print_factors(planned)
     replicates = f" × {header.repeat} replicates" if header.repeat > 1 else ""
     print(f"{header.measured}{replicates} = {header.trials:,} trials")
+    if measured is None:
+        print("  what runs here have measured of so many is not looked for")
+    elif measured:
+        print(f"  {words.measured(Counter(one.run for one in measured.values()), header.trials)}")
     print()
-    found = pipeline.estimates(checked, planned, db)
-    _order(planned, found)
-    print()
-    _estimate(header, found[header.order])
+    if measured is not None and len(measured) == header.trials:
+        print("estimate: nothing is left to do")
+    else:
+        found = pipeline.estimates(checked, planned, db, measured or {})
+        _order(planned, found)
+        print()
+        _estimate(header, found[header.order], "of the rest " if measured else "")
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
@@ -188,13 +206,12 @@ def _changes(found: Estimate, about: str) -> str:
     return f"makes {about}{_some(round(found.made), 'thing')}{changed}"
 
 
-def _estimate(header: Header, found: Estimate) -> None:
+def _estimate(header: Header, found: Estimate, what: str) -> None:
     """What the plan takes: time, bytes, space, people."""
     about = "" if header.trials <= EXACT else "about "
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in found.seconds.items() if took >= 1)
-    print(
-        f"estimate: {about}{words.duration(found.total)} for {round(found.steps):,} commands{kinds and f' ({kinds})'}"
-    )
+    commands = f"{round(found.steps):,} commands{kinds and f' ({kinds})'}"
+    print(f"estimate: {what}{about}{words.duration(found.total)} for {commands}")
     if found.unknown_seconds:
         print(f"  not in it: {round(found.unknown_seconds):,} states and trials; a first run tells how long they take")
     free = pipeline.free(header)
@@ -359,7 +376,11 @@ def _emit(planned: Planned, form: str, out: Path | None) -> None:
     if form not in _FILES:
         _emit_jobs(planned, form, out)
         return
-    pieces = pipeline.emit(planned, form)
+    _put(pipeline.emit(planned, form), form, out)
+
+
+def _put(pieces: Iterator[str], form: str, out: Path | None) -> None:
+    """Show a plan, or write it into a directory."""
     if out is None:
         _write(pieces)
         return

@@ -6,7 +6,7 @@ import select
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,14 +24,11 @@ from zlang.run.stop import Interrupted
 
 _LOOK_EVERY = 0.2
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
-_NAMED = 3
-"""How many runs are named from which trials are taken over."""
 _THEN = ", then press Enter"
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from zlang.run.earlier import Measured
     from zlang.run.journal import Standing
 
 
@@ -71,17 +68,16 @@ def run(
         folder = pipeline.latest_of(runs, planned)
         pipeline.arm_again(folder, armed, f"zlang run {program} --failed")
         return _again(folder, db, Selection(only, failed=True))
-    found = {} if again or only is not None else pipeline.measured(planned, runs)
-    left = 1 if only is not None else header.trials - len(found)
     most = pipeline.RUN_LIMIT if limit is None else limit
+    found = {} if again or only is not None else pipeline.measured(checked, planned, runs, most) or {}
+    left = 1 if only is not None else header.trials - len(found)
     if left > most:
         raise RunError(
             f"the plan has {left:,} trials, and `run` carries out at most {most:,}",
             f"--limit {left} raises it; or choose fewer levels",
         )
     if found:
-        print(_taken_over(found, header.trials), file=sys.stderr)
-    expected = None
+        print(words.measured(Counter(one.run for one in found.values()), header.trials), file=sys.stderr)
     if not left:
         whole = {one.folder.path: one.folder for one in found.values()}
         (folder, *others) = whole.values()
@@ -90,21 +86,13 @@ def run(
     else:
         pipeline.arm(header, armed, f"zlang run {program}")
         pipeline.require_clear(header, armed)
-        expected = pipeline.estimate(checked, planned, db)
-        if not wear:
-            pipeline.require_endurance(header, expected, left)
+    expected = pipeline.estimate(checked, planned, db, found)
+    if not wear:
+        pipeline.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
+    if left:
         _confirm(left, chosen.name, yes=yes)
-    folder = pipeline.begin(planned, runs, armed, found, expected if left == header.trials else None)
+    folder = pipeline.begin(planned, runs, armed, found, expected if only is None else None)
     return _again(folder, db, Selection(only, failed=False))
-
-
-def _taken_over(found: Mapping[str, Measured], trials: int) -> str:
-    """Which trials need not be measured, and where they were."""
-    by_run = Counter(one.run for one in found.values())
-    named = ", ".join(f"{count:,} in {name}" for name, count in by_run.most_common(_NAMED))
-    more = f" and {len(by_run) - _NAMED} other runs" if len(by_run) > _NAMED else ""
-    some = f"all {trials:,}" if len(found) == trials else f"{len(found):,} of {trials:,}"
-    return f"{some} trials were measured before ({named}{more}); --again measures them again"
 
 
 def _confirm(trials: int, name: str, *, yes: bool) -> None:
@@ -165,7 +153,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
 
 def _named(folder: Folder) -> str:
     """A run as `status` and `resume` find it: by its name in ./runs, else by its path."""
-    return folder.name if folder.path.parent == Path("runs").absolute() else str(folder.path)
+    return folder.name if folder.path.parent == words.RUNS.absolute() else str(folder.path)
 
 
 def _resume_line(folder: Folder, db: Path) -> str:

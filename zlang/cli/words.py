@@ -5,12 +5,18 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 import typer
 
 from zlang.check.values import quote
 from zlang.suggest import did_you_mean
+
+RUNS = Path("runs")
+"""Where run folders are kept if nobody says otherwise."""
+_NAMED = 3
+"""How many runs are named in which trials were measured before."""
 
 
 def shell(text: str) -> str:
@@ -38,6 +44,9 @@ def program(
     seed: int | None,
     host: str | None = None,
     order: str | None = None,
+    *,
+    runs: Path = RUNS,
+    again: bool = False,
 ) -> str:
     """A program with all that was said about it, as it can be typed again."""
     said = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
@@ -46,7 +55,19 @@ def program(
     said += [f"--seed {seed}"] if seed is not None else []
     said += [f"--host {host}"] if host is not None else []
     said += [f"--order {order}"] if order is not None else []
+    said += [f"--runs {file(str(runs))}"] if runs != RUNS else []
+    said += ["--again"] if again else []
     return " ".join(said)
+
+
+def measured(by_run: Mapping[str, int], trials: int) -> str:
+    """How many trials need not be measured, and where they were."""
+    count = sum(by_run.values())
+    largest = sorted(by_run.items(), key=lambda one: -one[1])[:_NAMED]
+    named = ", ".join(f"{count:,} in {run}" for run, count in largest)
+    more = f" and {len(by_run) - _NAMED} other runs" if len(by_run) > _NAMED else ""
+    some = f"all {trials:,}" if count == trials else f"{count:,} of {trials:,}"
+    return f"{some} trials were measured before ({named}{more}); --again measures them again"
 
 
 def one_of(option: str, given: str, known: Iterable[str]) -> None:

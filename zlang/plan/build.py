@@ -7,7 +7,7 @@ Raises ProgramError where a point cannot be carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -185,6 +185,14 @@ def told(schedule: Schedule) -> Iterator[Told]:
     for slot in schedule.slots():
         identity = _cast(schedule.experiment, slot.point).identity
         yield Told(identity, slot.replicate, slot.number, schedule.factors(slot.point))
+
+
+def trials(program: Program, schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
+    """The trials in order that have one of these identities; the commands of the others are not made."""
+    builder = Builder(program, schedule.experiment, schedule)
+    for slot in schedule.slots():
+        if _cast(schedule.experiment, slot.point).identity in identities:
+            yield builder.trial(slot)[0]
 
 
 def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:

@@ -60,6 +60,18 @@ class Estimate:
         return sum(self.seconds.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is left to do of a plan on this machine, and what need not be done.
+
+    `measured` are the numbers of the trials that earlier runs have measured, by run; None where the plan is too long
+    to be looked through for them.
+    """
+
+    estimate: Estimate
+    measured: Mapping[str, tuple[int, ...]] | None
+
+
 def estimate(stops: Iterable[Stop], facts: Iterable[Step], past: Past) -> Estimate:
     """Add up what is carried out."""
     found = Estimate()

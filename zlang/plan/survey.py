@@ -1,11 +1,12 @@
 """A way through a plan without carrying it out: `Schedule` -> `Stop`s, over which something can be added up.
 
 Rule: a plan of up to `EXACT` trials is gone through; of a longer one places are drawn, and what is counted is about so.
+What is `but` of the way, by its place, was measured before and is not carried out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from zlang.check import hosts
@@ -26,15 +27,17 @@ class Stop:
     trial: Trial | None
 
 
-def stops(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
+def stops(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[Stop]:
     """Each trial, or those that are drawn, and at last what is removed."""
-    return _exact(builder, schedule) if schedule.trials <= EXACT else _drawn(builder, schedule)
+    return (_exact if schedule.trials <= EXACT else _drawn)(builder, schedule, but)
 
 
-def _exact(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
+def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[Stop]:
     state = State()
     for slot in schedule.slots():
         trial, setups = builder.trial(slot)
+        if trial.place in but:
+            continue
         changes = state.changes(setups)
         for change in changes:
             state = state.after(change)
@@ -43,10 +46,13 @@ def _exact(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
     yield Stop(1, state.teardown(), None)
 
 
-def _drawn(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
+def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[Stop]:
     state = State()
     for weight, before, slot in schedule.sampled(DRAWN):
         if schedule.part is not None and hosts.name_at(schedule.experiment, slot.point) != schedule.part:
+            continue
+        drawn, needed = builder.trial(slot)
+        if drawn.place in but:
             continue
         state = State()
         if before is not None:
@@ -54,9 +60,8 @@ def _drawn(builder: Builder, schedule: Schedule) -> Iterator[Stop]:
             for change in state.changes(setups):
                 state = state.after(change)
             state = state.spoil(trial.spoils)
-        trial, setups = builder.trial(slot)
-        changes = state.changes(setups)
+        changes = state.changes(needed)
         for change in changes:
             state = state.after(change)
-        yield Stop(weight, changes, trial)
+        yield Stop(weight, changes, drawn)
     yield Stop(1, state.teardown(), None)

@@ -1,6 +1,7 @@
 """A plan as JSON lines: `Plan` -> lines, and lines -> `Plan`.
 
-The first line is `{"header": …}`; then one `{"setup": …}` or `{"trial": …}` a line, in plan order.
+The first line is `{"header": …}`; then one `{"setup": …}` or `{"trial": …}` a line, in plan order. What a plan comes to
+on a machine, `{"outlook": …}`, is no part of it: it can stand after the header, and is passed over when a plan is read.
 Rule: `load(dump(plan))` gives the same items; neither holds more than one item at a time; what is not a whole plan of
 this format is refused with one sentence that says where.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from zlang.errors import RunError
+from zlang.plan.estimate import Outlook
 from zlang.plan.plan import Header, Plan, Setup, Trial
 
 if TYPE_CHECKING:
@@ -24,9 +26,11 @@ FORMAT = 1
 _HINT = "make the plan again with `zlang plan` or `zlang run`"
 
 
-def dump(plan: Plan) -> Iterator[bytes]:
+def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
     """Give the lines of a plan, each with its newline."""
     yield _line("header", plan.header)
+    if outlook is not None:
+        yield _line("outlook", outlook)
     for item in plan.items():
         yield _line("setup" if isinstance(item, Setup) else "trial", item)
 
@@ -46,14 +50,15 @@ def schema() -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One of the three: the header in the first line, then setups and trials."""
+    """One of these: the header in the first line, what is left to do of it here, then setups and trials."""
 
     header: Header | None = None
+    outlook: Outlook | None = None
     setup: Setup | None = None
     trial: Trial | None = None
 
 
-def _line(tag: str, item: Header | Setup | Trial) -> bytes:
+def _line(tag: str, item: Header | Outlook | Setup | Trial) -> bytes:
     return orjson.dumps({tag: item}, default=_plain, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -116,7 +121,7 @@ def _items(lines: Callable[[], Iterable[bytes]], header: Header, name: str) -> I
         elif parsed.trial is not None:
             trials += 1
             yield parsed.trial
-        else:
+        elif parsed.outlook is None:
             message = f"{name}, line {number}, is neither a setup nor a trial"
             raise RunError(message, _HINT)
     if trials != header.trials:

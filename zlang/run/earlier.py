@@ -1,7 +1,7 @@
 """What earlier runs measured of a plan, so that it need not be measured again.
 
-In: a plan and run folders. Out: for each trial that counts there, which attempt it was; `bring` puts those attempts
-into a new folder, with their lines of the journal, so that the folder is whole by itself.
+In: the trials of a plan and run folders. Out: for each trial that counts there, which attempt it was; `bring` puts
+those attempts into a new folder, with their lines of the journal, so that the folder is whole by itself.
 Rule: a trial is taken over only where its identity is the same and the machine said of itself what it says now.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.files import sync_tree
-from zlang.plan.plan import LOCAL, Action, Header, Plan, Trial
+from zlang.plan.plan import LOCAL, Action, Header, Trial
 from zlang.run import journal
 from zlang.run.events import Begin, Commit, End, Recorded, Reuse, Start, Verdict
 from zlang.run.folder import Folder
@@ -26,8 +26,9 @@ Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An attempt that counts: a folder that has it, what there is to say of its run, its directory, its lines."""
+    """An attempt that counts: number of the trial, a folder that has it, what is said of its run, directory, lines."""
 
+    number: int
     folder: Folder
     reuse: Reuse
     out: str
@@ -39,22 +40,23 @@ class Measured:
         return self.reuse.run
 
 
-def measured(plan: Plan, folders: Iterable[Folder], judge: Judge, answer: Callable[[str], str]) -> dict[str, Measured]:
-    """The trials of a plan that were measured in these runs, by their place; the first folder that has one wins.
+def measured(
+    header: Header, trials: Sequence[Trial], folders: Iterable[Folder], judge: Judge, answer: Callable[[str], str]
+) -> dict[str, Measured]:
+    """The trials that were measured in these runs, by their place; the first folder that has one wins.
 
-    `answer` gives the first line that a command of the shell prints.
+    `answer` gives the first line that a command of the shell prints; where no folder has tried any of the trials,
+    nothing is asked.
     """
     found: dict[str, Measured] = {}
-    wanted: dict[str, Trial] = {}
     said: dict[str, str] = {}
     for folder in folders:
-        wanted = wanted or {item.place: item for item in plan.items() if isinstance(item, Trial)}
-        said = said or _facts(plan.header, answer)
-        with suppress(RunError):  # a folder that cannot be read has measured nothing
-            if _is_alike(folder, said):
-                found |= _of(folder, {place: trial for place, trial in wanted.items() if place not in found}, judge)
-        if len(found) == len(wanted):
-            break
+        tried = folder.tried
+        wanted = {trial.place: trial for trial in trials if trial.identity in tried and trial.place not in found}
+        if wanted:
+            said = said or _facts(header, answer)
+            with suppress(RunError):  # a folder that cannot be read has measured nothing
+                found |= _of(folder, wanted, judge) if _is_alike(folder, said) else {}
     return found
 
 
@@ -117,7 +119,7 @@ def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, 
             then = orders[place]
             own = Reuse(0, trial.identity, trial.replicate, folder.name, then.block, then.whole_plot)
             origin = origins.get((trial.identity, trial.replicate), own)
-            found[place] = Measured(folder, origin, out, tuple(numbered))
+            found[place] = Measured(trial.number, folder, origin, out, tuple(numbered))
     return found
 
 

@@ -69,6 +69,14 @@ class Folder:
         """What was expected of the run before it began."""
         return self.path / "estimate.json"
 
+    @property
+    def tried(self) -> frozenset[str]:
+        """The identities of which trials were begun."""
+        try:
+            return frozenset(os.listdir(self.path / "trials"))  # noqa: PTH208 - a name each, and no path
+        except OSError:
+            return frozenset()
+
     def write_plan(self, plan: Plan) -> None:
         """Keep the plan; it appears under its name once it is whole and on the disk."""
         temporary = self.path / ".plan.jsonl"
