@@ -87,6 +87,31 @@ def test_what_is_allowed_and_where(text: str, left: list[str]) -> None:
     assert ids(text) == left
 
 
+READS = "fio reads { rw = randread  bs = 4KiB | 8KiB }\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("experiment two { on = data  run = reads  cache = cold }\n", ["ZL057 two"]),
+        ("experiment two { on = data  run = reads  cache = cold  repeat = 2 }\n", ["ZL057 repeat = 2"]),
+        ("# allow ZL057: a pilot\nexperiment two { on = data  run = reads  cache = cold }\n", []),
+        ("experiment two {\n  on = data\n  run = reads\n  cache = cold\n  repeat = 2  # allow ZL057: a pilot\n}\n", []),
+        ("experiment two { on = data  run = reads  repeat = 3 }\n", ["ZL002 repeat = 3"]),
+        (
+            "experiment two { on = data  run = reads  cache = cold  repeat = 3  table mean(read_clat_p99) }\n",
+            ["ZL068 table mean(read_clat_p99)"],
+        ),
+    ],
+)
+def test_what_is_about_an_experiment_is_said_and_allowed_there(said: str, left: list[str]) -> None:
+    """It is about none that shares the workload."""
+    one = "experiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
+    checked = pipeline.check(Source("program.zexp", HEAD + READS + one + said), Overrides())
+    places = [(finding.code.id, finding.span) for finding in pipeline.lint(checked)]
+    assert [f"{id_} {span.source.text[span.start : span.end]}" for id_, span in places] == left
+
+
 def test_rules_are_weighed_on_the_command_line() -> None:
     text = HEAD + WRITES + EXPERIMENT
     assert ids(text, allow=["ZL049"]) == []

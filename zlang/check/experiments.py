@@ -118,10 +118,12 @@ class Experiments:
         choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
+        clauses = self._clauses(node, scope, factors)
+        places = {word.text: item.span for item in node.items for word in tree.words(item)}
         return Experiment(
             node.name.text,
             node.title,
-            node.span,
+            node.name.span,
             fields.get("on"),
             fields.get("with"),
             fields.get("before"),
@@ -134,25 +136,26 @@ class Experiments:
             tuple(wheres),
             factors,
             axes,
-            self._clauses(node, scope, factors),
+            tuple(clause for clause, _ in clauses),
             tuple(sorted((risk for risk in self.checker.risks if risk <= factors.keys()), key=sorted)),
+            places | {clause.text: place for clause, place in clauses},
         )
 
     def _clauses(
         self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
-    ) -> tuple[Clause, ...]:
-        """What the experiment asks of its results."""
+    ) -> list[tuple[Clause, Span]]:
+        """What the experiment asks of its results, each with its place."""
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
         if not written:
-            return ()
+            return []
         from zlang.check import clauses
 
         lost = any(word.text not in scope.fields for item in node.items for word in tree.words(item))
         is_partial = lost or any(field.type.is_partial for field in scope.fields.values())
         is_partial = is_partial or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
         words = clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name, is_partial=is_partial)
-        made = [clauses.resolve(clause, words, scope, self.checker.report) for clause in written]
-        return tuple(clause for clause in made if clause is not None)
+        made = [(clauses.resolve(clause, words, scope, self.checker.report), clause.span) for clause in written]
+        return [(clause, place) for clause, place in made if clause is not None]
 
     def _known_field(self, word: tree.Word) -> bool:
         if word.text in FIELDS:

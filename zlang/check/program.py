@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
@@ -291,6 +292,7 @@ class FactorDef(Record):
 class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
+    `span` is its name, `places` are where its fields stand, by name, and its clauses, by text.
     `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `cache` the protocol
     of its caches: one that was declared, or one of `protocols` by its name. `clauses` are what it asks of its
     results; `design` says which of the points are measured. `risks` are the factors that decide together whether
@@ -314,6 +316,7 @@ class Experiment(Record):
     axes: tuple[Axis, ...]
     clauses: tuple[Clause, ...] = ()
     risks: tuple[frozenset[str], ...] = ()
+    places: Mapping[str, Span] = MappingProxyType({})
 
 
 class Program(Record):

@@ -12,15 +12,19 @@ from fractions import Fraction
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.lint.trial import Thing, Trial
 from zlang.record import Record
+from zlang.source import Span
 from zlang.units import DURATION, SHARE, SIZE, Quantity, show
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
 class Found(Record):
-    """What is wrong with a trial: a thing, the natures of it that decide it, a sentence, and what to do."""
+    """What is wrong with a trial: a thing, the natures of it that decide it, a sentence, and what to do.
 
-    thing: Thing
+    What is wrong with the experiment itself has the place in the stead of a thing.
+    """
+
+    thing: Thing | Span
     natures: tuple[str, ...]
     message: str
     hint: str = ""
@@ -44,8 +48,11 @@ class Rule(Record):
             found = None
         if found is None:
             return ()
-        thing = found.thing if found.thing.instance.span else trial.run  # of this machine the program says nothing
-        return (self.lint.at(thing.place(*found.natures), found.message, found.hint),)
+        thing = found.thing
+        if isinstance(thing, Thing):
+            known = thing if thing.instance.span else trial.run  # of this machine the program says nothing
+            thing = known.place(*found.natures)
+        return (self.lint.at(thing, found.message, found.hint),)
 
 
 class Rules(list[Rule]):

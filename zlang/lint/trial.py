@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from zlang.check.answers import Expectation, Term
+from zlang.check.answers import Clause, Expectation, Term
 from zlang.check.choices import Anywhere
 from zlang.check.instances import Frame, Later
 from zlang.check.program import Experiment, Instance, Point, Sketch, Symbol, Value
@@ -94,10 +94,14 @@ class Thing:
 
 
 def formulas(experiment: Experiment) -> Iterator[Term]:
-    """All that an experiment asks of its results, each formula before its parts."""
-    pending: list[Term] = []
+    """All that an experiment asks of its results."""
     for clause in experiment.clauses:
-        pending += [clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures]
+        yield from terms(clause)
+
+
+def terms(clause: Clause) -> Iterator[Term]:
+    """What a clause asks, each formula before its parts."""
+    pending = [clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures]
     while pending:
         term = pending.pop(0)
         yield term
@@ -110,6 +114,10 @@ class Trial:
     def __init__(self, experiment: Experiment, point: Sketch, here: Instance | None = None) -> None:
         self.experiment = experiment
         self._point, self._here = point, here
+
+    def said(self, name: str) -> Span:
+        """Where the experiment says a field or a clause; where it does not, its name."""
+        return self.experiment.places.get(name, self.experiment.span)
 
     @property
     def target(self) -> Thing | None:

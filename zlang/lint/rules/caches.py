@@ -105,7 +105,7 @@ def replicates_warm_the_cache(trial: Trial) -> Found | None:
     if not _is_cached(trial) or (run.is_("invalidates") and (run.is_said("invalidates") or not _has_another(trial))):
         return None  # of what is said the rule below speaks
     message = f"{repeat} replicates, and nothing is done about the caches: each finds what those before it have left"
-    return Found(run, (), message, "say `cache = cold`, or `cache = hot`")
+    return Found(trial.said("repeat"), (), message, "say `cache = cold`, or `cache = hot`")
 
 
 @RULES.add("ZL003", "randrepeat-replays-offsets", WARNING)
@@ -179,7 +179,7 @@ def flush_is_not_verified(trial: Trial) -> Found | None:
     if "flush" not in trial.phases or any(phase.startswith("verify_") for phase in trial.phases):
         return None
     message = "the caches are flushed, and nothing verifies that they are empty"
-    return Found(trial.run, (), message, "add `verify_cold` to the phases of the protocol")
+    return Found(trial.said("cache"), (), message, "add `verify_cold` to the phases of the protocol")
 
 
 @RULES.add("ZL006", "jobs-share-one-file", WARNING)
@@ -459,4 +459,4 @@ def nothing_warms(trial: Trial) -> Found | None:
     if "verify_hot" not in trial.phases or trial.phases[0] != "verify_hot":
         return None
     message = "the caches have to be warm, and nothing before that warms them"
-    return Found(trial.run, (), message, "add `warm` to the phases of the protocol, or say `cache = hot`")
+    return Found(trial.said("cache"), (), message, "add `warm` to the phases of the protocol, or say `cache = hot`")

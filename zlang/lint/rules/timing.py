@@ -178,7 +178,7 @@ def few_replicates(trial: Trial) -> Found | None:
         return None
     often = "once" if repeat == 1 else "twice"
     message = f"each point is measured {often}: a difference between points cannot be told from chance"
-    return Found(trial.run, (), message, "say `repeat = 5`")
+    return Found(trial.said("repeat"), (), message, "say `repeat = 5`")
 
 
 @RULES.add("ZL059", "background-work", WARNING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zlang.check.answers import Term
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
-from zlang.lint.trial import Trial, formulas
+from zlang.lint.trial import Trial, formulas, terms
 
 RULES = Rules()
 
@@ -98,12 +98,15 @@ def averages_of_percentiles(trial: Trial) -> Found | None:
     }
     ```
     """
-    averaged = [name for term in formulas(trial.experiment) for name in _averaged(term)]
+    clauses = trial.experiment.clauses
+    averaged = [(clause, name) for clause in clauses for term in terms(clause) for name in _averaged(term)]
     if not averaged:
         return None
-    message = f"a mean of `{averaged[0]}` is no percentile of all operations: one slow replicate is hidden in it"
-    percentile, kind = averaged[0].rsplit("_", 1)[1], averaged[0].rsplit("_", 1)[0]
-    return Found(trial.run, (), message, f"say `{percentile}({kind})`, which adds up the histograms")
+    clause, name = averaged[0]
+    message = f"a mean of `{name}` is no percentile of all operations: one slow replicate is hidden in it"
+    kind, _, percentile = name.rpartition("_")
+    hint = f"say `{percentile}({kind})`, which adds up the histograms"
+    return Found(trial.said(clause.text), (), message, hint)
 
 
 def _averaged(term: Term) -> list[str]:
