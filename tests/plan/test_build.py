@@ -70,6 +70,33 @@ def test_an_identity_is_of_what_determines_the_measurement() -> None:
         assert not identities & {t.identity for t in trials(other)}
 
 
+def test_what_is_stated_for_the_estimate_is_no_part_of_the_measurement() -> None:
+    plan = plan_of(READS)
+    stated = plan_of(READS.replace('path = "."', 'path = "."  bandwidth = 1GiB/s  endurance = 1GiB'))
+    assert stated.header.devices != plan.header.devices
+    assert [t.identity for t in trials(stated)] == [t.identity for t in trials(plan)]
+    assert [s.signature for s in setups(stated)] == [s.signature for s in setups(plan)]
+
+
+ASKS = """
+kind heap: resource on dir {
+  offers dir = "{on.dir}/{name}"
+  create { sh "lay {name} {on.bandwidth}" }
+  destroy { sh "remove {name}" }
+}
+dir here { path = "/mnt/disk" }
+heap data on here
+shell look { command = "ls" }
+experiment e { on = data  run = look }
+"""
+
+
+def test_no_other_kind_asks_for_what_is_no_part_of_the_measurement() -> None:
+    with pytest.raises(ProgramError) as caught:
+        list(plan_of(ASKS).items())
+    assert caught.value.diagnostic.message.startswith("`bandwidth` of `dir` decides nothing")
+
+
 def test_no_replicate_replays_the_offsets_of_another() -> None:
     commands = [step.command for t in trials(plan_of(READS)) for step in t.steps if step.action is Action.MEASURE]
     seeds = {word for command in commands for word in command.split() if word.startswith("--randseed=")}

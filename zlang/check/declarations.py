@@ -149,7 +149,7 @@ class Declarations(Choices):
         """What it takes to go to another level of a factor: as much as the dearest property that it decides."""
         if kind.role != "resource":
             return
-        cost = definition.cost if kind.has("change") or definition.cost == "manual" else "create"
+        cost = definition.cost if kind.has("change") or definition.cost in {"none", "manual"} else "create"
         for axis in given.axes:
             factor = self.factors.get(axis.path)
             if factor is not None and (not factor.cost or COSTS.index(cost) > COSTS.index(factor.cost)):

@@ -150,7 +150,8 @@ class InstanceBuilder:
         assert origin is None or isinstance(origin, Instance)
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        text = "\n".join([self.said(name, given[name]) for name in sorted(given)])
+        decisive = (name for name in sorted(given) if self.kind.properties[name].cost != "none")
+        text = "\n".join([self.said(name, given[name]) for name in decisive])
         self.kind_digest = self.kind_digest or values.template_digest(self.kind)
         more = ["replay"] if replays else []
         more += [f"from {origin.digest}"] if origin else []

@@ -66,6 +66,9 @@ def kind_of(node: tree.KindDef, module: str, report: Report, declared: Declared 
     kind = builder.build()
     for finding in soundness.findings(node, kind.phases, builder.asked):
         report(finding)
+    for name in builder.asked & builder.nodes.keys():
+        if builder.properties[name].cost == "none":
+            report(soundness.decides(builder.nodes[name]))
     for finding in () if declared else soundness.of_properties(node):
         report(finding)
     return kind
@@ -548,6 +551,7 @@ class _KindScope:
             return lambda frame: (found := find(frame)) is not None and offer in found.kind.offers
         if name not in self.builder.nodes or self.builder.is_of_one:
             return None
+        self.builder.asked.add(name)
         return lambda frame: name in frame.instance.values
 
     def _own_later(self, name: str, span: Span) -> Expr:
@@ -645,6 +649,9 @@ def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
     def member(what: str, where: Span) -> Expr:
         def value(frame: Any) -> Value:
             found = find(frame)
+            if found and what in found.kind.properties and found.kind.properties[what].cost == "none":
+                message = f"`{what}` of `{found.kind.name}` decides nothing, so no other kind can ask for it"
+                raise ProgramError(Code.BAD_KIND.at(where, message=message))
             return ABSENT if found is None else of_thing(what, found)
 
         return Expr(where, UNKNOWN, value)

@@ -162,9 +162,9 @@ class Expr(Record):
     work: int = 1
 
 
-COSTS = ("live", "rewrite", "create", "manual")
-"""What changing a property takes, the cheapest first: a command; that and laying out again what stands on the resource;
-the resource made anew; a person."""
+COSTS = ("none", "live", "rewrite", "create", "manual")
+"""What changing a property takes, the cheapest first: nothing, since it decides nothing that is done and is no part of
+what is measured; a command; that and laying out again what stands on the resource; the resource made anew; a person."""
 
 
 class PropertyDef(Record):

@@ -125,12 +125,18 @@ def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
     """What is wrong with properties that stand beside each other and beside `change`, which sets some of them."""
     change = next((action for action in _actions(node) if action.name.text == "change"), None)
     settable = None
+    fields = {item.name.text: item.value for item in node.items if isinstance(item, tree.Field)}
+    listed = fields.get("lists")
+    lists = set(map(str, listed.items)) if isinstance(listed, tree.ListOf) else set[str]()
+    has_options = "option" in fields
     for item in node.items:
         if isinstance(item, tree.Property):
             given = {field.name.text: field for field in item.attributes if isinstance(field, tree.Field)}
             if "default" in given and _word(given.get("required")) in _ON:
                 message = f"`{item.name.text}` must be given, so its default is never used"
                 yield Code.BAD_KIND.at(given["default"].span, message=message)
+            if _word(given.get("cost")) == "none" and (has_options or given.keys() & lists):
+                yield decides(item)
             if _word(given.get("cost")) in _SETTABLE:
                 settable = settable or given["cost"]
     if node.role.text == "resource" and settable is not None and change is None:
@@ -139,6 +145,12 @@ def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
     if change is not None and settable is None:
         message = "`change` has nothing to set: no property has `cost = live` or `cost = rewrite`"
         yield Code.BAD_KIND.at(change.name.span, message=message)
+
+
+def decides(node: tree.Property) -> Diagnostic:
+    """That what is done depends on a property whose cost is `none`."""
+    message = f"`{node.name.text}` decides what is done, so its cost is not `none`"
+    return Code.BAD_KIND.at(node.name.span, message=message, hint="only what is asked for by traits alone costs `none`")
 
 
 def _word(item: tree.Field | None) -> str:

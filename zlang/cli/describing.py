@@ -156,7 +156,7 @@ def _default(default: Expr | None) -> str:
 def _cost(kind: Kind, definition: PropertyDef) -> str:
     if kind.role != "resource":
         return ""
-    return definition.cost if definition.cost == "manual" or kind.has("change") else "create"
+    return definition.cost if definition.cost in {"none", "manual"} or kind.has("change") else "create"
 
 
 def _adds(kind: Kind, definition: PropertyDef) -> Iterator[str]:

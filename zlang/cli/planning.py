@@ -148,6 +148,7 @@ def _print_tree(lines: list[tuple[int, str]]) -> None:
 
 _COSTS = {
     "": "nothing",
+    "none": "nothing",
     "live": "a command",
     "rewrite": "a command, and new data",
     "create": "made anew",

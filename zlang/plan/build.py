@@ -73,7 +73,7 @@ class Schedule:
         self.space: Space = like.space if like else points.of(experiment)
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
-        self.dear = sorted(path for path in decisive if costs.get(path) != "live")
+        self.dear = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
         self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
         self.plots = points.plots(self.space, self.taken, self.dear if order.has_plots else ())
         self._setups = Setups(seed, part)

@@ -176,6 +176,7 @@ def _made_of(instance: Instance) -> str:
     said = [
         name if name in changeable else f"{name}={values.canonical(instance.values[name])}{properties[name].said}"
         for name in sorted(instance.values)
+        if properties[name].cost != "none"
     ]
     return values.digest(values.template_digest(instance.kind), str(instance.is_given), *said)
 
