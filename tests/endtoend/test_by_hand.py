@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from command_line import Zlang
 
@@ -62,6 +64,19 @@ def test_a_plan_that_somebody_else_carried_out(zlang: Zlang) -> None:
     (zlang.at / "results.duckdb").unlink()
     zlang("ingest")
     assert zlang.rows("select count(*) as n from trials where outside") == [{"n": 4}]
+
+
+def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -> None:
+    program = zlang.program(PROGRAM)
+    (zlang.at / "results.csv").write_text(ROWS)
+    planned = zlang("plan", program, "--trials", "--json", "--order", "random").out.splitlines()
+    zlang("ingest", "--csv", "results.csv", "--program", program, "--order", "random")
+    rows = zlang.rows("select state, load, block from trials order by position")
+    assert [(row["state"], row["load"]) for row in rows] == [
+        tuple(json.loads(line)["factors"].values()) for line in planned
+    ]
+    assert {row["block"] for row in rows} == {1}
+    zlang("ingest", "--csv", "results.csv", "--program", program, "--order", "sorted", code=2)
 
 
 @pytest.mark.parametrize(

@@ -349,12 +349,13 @@ def ingest(
     profile: Profile = None,
     experiment: Which = None,
     seed: Seed = None,
+    order: Order = None,
 ) -> None:
     """Build the results database again from the run folders."""
     from zlang.cli import asking
 
     if csv is not None:
-        asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed)
+        asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed, order)
     elif run_name is not None or program is not None:
         raise typer.BadParameter("say what is brought in: --csv FILE", param_hint="--run" if run_name else "--program")
     if reports is not None:

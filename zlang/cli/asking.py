@@ -53,10 +53,12 @@ def bring_in(
     profile: str | None,
     experiment: str | None,
     seed: int | None,
+    order: str | None,
 ) -> None:
     """Take what another tool measured from a CSV file, for a run or for a program that somebody else carried out."""
     from zlang.cli import checking
 
+    words.ordered(order)
     if (run_name is None) == (program is None):
         raise typer.BadParameter("say for what: --run RUN, or --program FILE", param_hint="--csv")
     if program is None:
@@ -65,7 +67,8 @@ def bring_in(
         said = checking.overrides(settings, profile)
         checked = checking.sound(program, said)
         chosen = pipeline.choose(checked, experiment)
-        planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said)
+        seed = pipeline.DEFAULT_SEED if seed is None else seed
+        planned = pipeline.plan(checked, chosen, seed, said, order=order)
         folder = pipeline.begin_outside(planned, runs)
     try:
         brought = pipeline.bring_in(folder, file)
