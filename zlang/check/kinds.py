@@ -123,9 +123,13 @@ class _Traits(Mapping[str, Expr]):
         self._known: dict[str, Expr] = {}
 
     def __getitem__(self, name: str) -> Expr:
-        if name not in self._known:
-            self._known[name] = self._resolve(self._nodes[name])
-        return self._known[name]
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._resolve(self._nodes[name])
+        return known
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._nodes)

@@ -44,6 +44,7 @@ _AS_IS = "as_is"
 _SHOWN_LEVELS = 1000
 _LOOKED_AT = 100_000
 _KEPT = 4096
+_KEPT_NATURES = tuple(name for name, trait in TRAITS.items() if trait.is_kept)
 T = TypeVar("T")
 
 
@@ -581,11 +582,12 @@ def _resources(thing: Instance) -> list[Instance]:
 
 def _kept_natures(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
     """What the nearest of some things says of each nature that results are judged by."""
-    for name, trait in TRAITS.items():
-        if not trait.is_kept:
+    for name in _KEPT_NATURES:
+        said = [thing for thing in things if name in thing.instance.kind.traits]
+        if not said:
             continue
         with suppress(ProgramError):  # a nature that has no value at this point is not known
-            value = next((value for thing in things if (value := thing.nature(name)) is not None), None)
+            value = next((value for thing in said if (value := thing.nature(name)) is not None), None)
             if isinstance(value, Fraction):
                 yield name, value.numerator if value.denominator == 1 else float(value)
             elif value is not None:

@@ -91,7 +91,8 @@ def _number(thing: Instance, trait: str, frame: Frame) -> float | None:
 
 
 def _value(thing: Instance, trait: str, frame: Frame) -> object:
-    said = thing.kind.traits.get(trait)
+    if trait not in thing.kind.traits:
+        return None
     with suppress(ProgramError):  # what cannot be worked out is not known
-        return None if said is None else said.value(frame)
+        return thing.kind.traits[trait].value(frame)
     return None
