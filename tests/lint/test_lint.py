@@ -149,14 +149,16 @@ def test_order_names_and_layout_change_no_finding(fields: list[str], name: str) 
     assert sorted(ids(laid_out)) == sorted(ids(HEAD + other)) == sorted(ids(plain))
 
 
-def test_a_plan_keeps_what_was_found_and_why_it_is_allowed(tmp_path: Path) -> None:
-    (tmp_path / "zlang.toml").write_text('[lint]\nallow = { ZL039 = "the engine is asked about elsewhere" }\n', "utf-8")
+def test_a_plan_keeps_what_was_found_what_is_denied_and_why_it_is_allowed(tmp_path: Path) -> None:
+    table = '[lint]\nallow = { ZL039 = "the engine is asked about elsewhere" }\ndeny = ["drift"]\n'
+    (tmp_path / "zlang.toml").write_text(table, "utf-8")
     text = HEAD + "fio writes { rw = randwrite  iodepth = 8  norandommap = on }  # allow ZL049: memory is meant\n"
     checked = pipeline.check(Source(str(tmp_path / "program.zexp"), text + EXPERIMENT), Overrides())
     planned = pipeline.plan(checked, pipeline.choose(checked, None), pipeline.DEFAULT_SEED, Overrides())
     assert [
         (one.name, one.severity, one.place.rsplit("/", 1)[1], one.allowed) for one in planned.plan.header.findings
     ] == [
+        ("drift", "error", "program.zexp:1:1", ""),
         ("buffered-write-not-synced", "warning", "program.zexp:4:19", "memory is meant"),
         ("iodepth-without-async", "warning", "program.zexp:4:40", "the engine is asked about elsewhere"),
         ("no-random-map", "note", "program.zexp:4:57", ""),

@@ -14,7 +14,7 @@ from designs import Levels, simulated
 from run_folders import MakeRun, factor
 
 from zlang import pipeline
-from zlang.cli import explaining
+from zlang.cli import answering, explaining
 from zlang.cli.app import guarded
 from zlang.diagnostics import Lint
 from zlang.lint.after import AFTER
@@ -157,6 +157,16 @@ def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: 
     assert {one.lint.name for one in pipeline.findings(db, "bad")} >= {"littles-law", "generator-limited"}
     assert "roofline" not in {one.lint.name for one in pipeline.findings(db, "bad")}
     assert "roofline" not in {one.lint.name for one in pipeline.compare(db, (), None, "bad", None)[1]}
+
+
+@pytest.mark.usefixtures("told")
+def test_what_the_project_denies_fails_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
+    denied = Finding("ZL076", "littles-law", "error", "it is looked for", "", "program.zexp:1:1", "")
+    measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(denied,))
+    pipeline.ingest(runs, db)
+    assert [one.lint.name for one in pipeline.findings(db, "bad") if one.is_denied] == ["littles-law"]
+    assert guarded(["findings", "bad", "--db", str(db)]) == 1
+    assert answering.finish("bad", db, failures=0, is_whole=True) == 1
 
 
 @pytest.mark.usefixtures("told")

@@ -162,4 +162,5 @@ def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
         print()
         comparing.show(found_in_it)
     told = exit_code(judged)
-    return told if told == FAILED else 1 if failures else told
+    is_wrong = failures or any(one.is_denied for one in found_in_it)
+    return told if told == FAILED else 1 if is_wrong else told

@@ -100,19 +100,18 @@ def _chance(p: float | None) -> str:
 
 
 def findings(run: str | None, db: Path, *, as_json: bool) -> int:
-    """Print what makes the figures of a run doubtful."""
+    """Print what makes the figures of a run doubtful; 1 where the project file denies any of it."""
+    import json
+
     found = pipeline.findings(db, run)
+    for one in found if as_json else ():
+        lint = one.lint
+        print(json.dumps({"code": lint.id, "rule": lint.name, "severity": lint.severity.value, "message": one.message}))
     if not as_json:
         show(found)
         if not found:
             print("nothing was found that makes the figures doubtful", file=sys.stderr)
-        return 0
-    import json
-
-    for one in found:
-        lint = one.lint
-        print(json.dumps({"code": lint.id, "rule": lint.name, "severity": lint.severity.value, "message": one.message}))
-    return 0
+    return int(any(one.is_denied for one in found))
 
 
 def show(found: Sequence[Doubt]) -> None:

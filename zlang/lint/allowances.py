@@ -75,8 +75,8 @@ def apply(
 
 
 def in_results(lint: Lint, said: Span) -> Diagnostic:
-    """What is allowed before it can be found."""
-    return lint.at(said, "it may be found in the results")
+    """What is allowed, denied or warned of before it can be found."""
+    return lint.at(said, "it is looked for in the results")
 
 
 def _within(span: Span, whole: Span) -> bool:

@@ -13,7 +13,7 @@ from zlang.check.program import Experiment, Instance, Point, Program, Sketch, Un
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.lint import allowances
 from zlang.lint.after import AFTER
-from zlang.lint.levels import ALLOWED, Levels
+from zlang.lint.levels import Levels
 from zlang.lint.rule import Rule
 from zlang.lint.rules import RULES
 from zlang.lint.trial import Trial
@@ -33,14 +33,16 @@ def findings(program: Program, levels: Levels, here: Instance | None = None) -> 
 
 
 def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tuple[Diagnostic, str]]:
-    """All that there is to say about an experiment, by its place, each with why it is allowed, or nothing."""
+    """All that there is to say about an experiment, by its place, each with why it is allowed, or nothing.
+
+    With it goes what is said of rules that look at results, since these are not found yet.
+    """
     unallowed, allowed, _ = allowances.apply(program, _found([experiment], None))
-    for finding in unallowed:
+    whole = Span(program.source, 0, 0)
+    in_results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if name in levels.said]
+    for finding in (*unallowed, *in_results):
         weighed = levels.of(finding)
         allowed.append((weighed, "") if weighed else (finding, levels.reason(finding)))
-    whole = Span(program.source, 0, 0)
-    results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if levels.said.get(name) == ALLOWED]
-    allowed += [(finding, levels.reason(finding)) for finding in results]
     return sorted(allowed, key=lambda one: one[0].span.start)
 
 

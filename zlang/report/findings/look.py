@@ -58,18 +58,26 @@ def kept(trials: Trials) -> list[Doubt]:
 
 
 def found(trials: Trials, read: Design) -> list[Doubt]:
-    """All that is found in a run, of which this is the design, and is not allowed."""
+    """All that is found in a run, of which this is the design, and is not allowed, as it was weighed before."""
     told = findings.find(Results(read, tuple(_measured(trials, read))))
-    allowed = _allowed(trials)
-    return [one for one in told if one.lint.name not in allowed]
+    weights, allowed = _said_before(trials)
+    return [_weighed(one, weights) for one in told if one.lint.name not in allowed]
 
 
-def _allowed(trials: Trials) -> AbstractSet[str]:
-    """The rules that the program or its project file allows."""
+def _said_before(trials: Trials) -> tuple[Mapping[str, Severity], AbstractSet[str]]:
+    """How much rules that look at results matter, where the project file says it, and those that are allowed."""
     rows = run_query(
-        trials.db, "SELECT name FROM findings WHERE run = ? AND allowed IS NOT NULL AND stage = ?", [trials.run, BEFORE]
+        trials.db,
+        "SELECT name, severity, allowed IS NOT NULL FROM findings WHERE run = ? AND stage = ?",
+        [trials.run, BEFORE],
     ).rows
-    return {str(name) for (name,) in rows}
+    allowed = {str(name) for name, _, is_allowed in rows if is_allowed}
+    return {str(name): Severity(severity) for name, severity, is_allowed in rows if not is_allowed}, allowed
+
+
+def _weighed(found: Doubt, weights: Mapping[str, Severity]) -> Doubt:
+    lint = found.lint
+    return Doubt(Lint(lint.id, lint.name, weights.get(lint.name, lint.severity)), found.message)
 
 
 def _measured(trials: Trials, read: Design) -> Iterator[Measured]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 
-from zlang.diagnostics import Lint
+from zlang.diagnostics import Lint, Severity
 from zlang.lint.after import AFTER
 from zlang.report.design import Design
 
@@ -47,6 +47,11 @@ class Doubt:
 
     lint: Lint
     message: str
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the project takes it as an error."""
+        return self.lint.severity is Severity.ERROR
 
 
 Find = Callable[[Results], Iterator[str]]
