@@ -61,7 +61,7 @@ def test_a_second_plan_knows_what_the_first_run_took(zlang: Zlang) -> None:
     ended = zlang("run", name).out
     (took,) = (line for line in ended.splitlines() if line.startswith("took "))
     assert "and was estimated at" in took
-    again = zlang("plan", name).out
+    again = zlang("plan", name, "--again").out
     assert "not in it" not in again
     assert "dir here: " in again
     (said,) = zlang.rows("select sum(elapsed) as s from steps where action <> 'fact' and step = 'measure'")
@@ -83,7 +83,7 @@ def test_what_is_shown_is_what_is_planned_and_what_is_run(zlang: Zlang) -> None:
     """Every command of `plan --steps` is one that was carried out, byte for byte and in this order."""
     name = zlang.program(WRITES)
     shown = zlang("plan", name, "--steps").out
-    as_json = zlang("plan", name, "--json").out
+    as_json = zlang("plan", name, "--emit", "json").out
     zlang("run", name)
     folder = zlang.folder()
     assert (folder / "plan.jsonl").read_text("utf-8") == as_json
