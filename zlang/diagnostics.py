@@ -112,6 +112,7 @@ class Code(Enum):
     SQL_WORD = ("W502", "the factor `{name}` has the name of a word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")
     UNUSED_ALLOWANCE = ("W503", "nothing here has to be allowed: `{name}` finds nothing")
+    NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: in none of them {what}")
 
     def __init__(self, id_: str, sentence: str) -> None:
         self.id = id_

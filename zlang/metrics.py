@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 """Of I/O, as fio names them."""
+NEEDS = {"read": "reads", "write": "modifies", "trim": "modifies"}
+"""What a workload must do, by the names of `check/traits.py`, for there to be I/O of a direction."""
 KINDS = ("clat", "lat", "slat")
 """Of latencies, as fio names them: from submission to completion, the whole, until submission."""
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
@@ -157,6 +159,11 @@ def distributions(reader: str) -> Iterator[str]:
     """The latencies of single operations that a reader leaves histograms of."""
     if reader == "fio":
         yield from DISTRIBUTIONS
+
+
+def need(reader: str, name: str) -> str:
+    """What a workload must do for this reader to yield a metric or a distribution; nothing where it always does."""
+    return NEEDS.get(name.partition("_")[0], "") if reader == "fio" else ""
 
 
 def words(item: object) -> list[str]:

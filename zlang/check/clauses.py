@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from zlang import metrics
@@ -16,15 +17,16 @@ from zlang.check import answers, types, values
 from zlang.check.answers import Asked, Measure, Term
 from zlang.check.expressions import unknown
 from zlang.check.functions import AGGREGATES, FUNCTIONS
-from zlang.check.instances import Frame
-from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Kind, Symbol, Value
+from zlang.check.instances import Frame, explored
+from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Kind, Sketch, Symbol, Value
 from zlang.check.resolve import Resolver
 from zlang.check.scope import Scope
+from zlang.check.traits import TRAITS
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -50,6 +52,7 @@ class Words(Record):
     """What a clause may speak of: metrics, latencies of which there are histograms, factors.
 
     `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
+    `never` are the metrics and histograms that there are in no trial, with what would have to be so.
     """
 
     metrics: frozenset[str]
@@ -57,6 +60,7 @@ class Words(Record):
     columns: tuple[Column, ...]
     fields: Mapping[str, Expr]
     is_partial: bool = False
+    never: Mapping[str, str] = MappingProxyType({})
 
     def names(self) -> list[str]:
         """All of them."""
@@ -101,7 +105,22 @@ def resolve(
     """The clause, or None where something is wrong with it."""
     clauses = _Clauses(words, scope, report)
     made = clauses.clause(clause)
-    return None if clauses.is_wrong else made
+    if clauses.is_wrong:
+        return None
+    for part in _parts(clause):
+        if isinstance(part, tree.Name) and str(part) in words.never:
+            report(_never(part, words))
+    return made
+
+
+def _never(node: tree.Name, words: Words) -> Diagnostic:
+    """The finding about a metric, or a distribution, that no trial has."""
+    name, trait = str(node), words.never[str(node)]
+    _, _, rest = name.partition("_")
+    others = [f"{way}_{rest}" for way in metrics.DIRECTIONS]
+    others = [other for other in others if other in words.metrics | words.distributions and other not in words.never]
+    hint = Hint(f"did you mean `{others[0]}`?", name, others[0], is_safe=False) if others else ""
+    return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether "), hint=hint)
 
 
 class _Clauses(Resolver):
@@ -508,14 +527,34 @@ def words_of(
     """The words of an experiment: what its workloads, protocols and collectors yield, and its factors."""
     found = set(metrics.ALWAYS)
     histograms: set[str] = set()
+    needs: dict[str, tuple[str, str]] = {}
     for name in ("run", "cache", "collect"):
         for reader, arguments in _readers(fields[name], kind_of) if name in fields else ():
-            found.update(metrics.column(metric) for metric in metrics.of(reader, arguments))
+            names = [metrics.column(metric) for metric in metrics.of(reader, arguments)]
+            found.update(names)
             histograms.update(metrics.distributions(reader))
+            needs |= {one: (reader, metrics.need(reader, one)) for one in (*names, *metrics.distributions(reader))}
+    done = {need: _may(fields["run"], factors, *need) for need in set(needs.values()) if need[1]}
+    never = {one: need[1] for one, need in needs.items() if not done.get(need, True)}
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
     )
-    return Words(frozenset(found), frozenset(histograms), columns, fields, is_partial)
+    return Words(frozenset(found), frozenset(histograms), columns, fields, is_partial, never)
+
+
+def _may(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
+    """Whether some workload that this reader reads of may do that; one that does not say may."""
+
+    def said(point: Sketch) -> bool:
+        workload = run.value(point)
+        if not isinstance(workload, Instance):
+            return True
+        readers = {one.reader for action in workload.kind.actions.values() for one in action.readers}
+        nature = workload.kind.traits.get(trait)
+        return reader in readers and (nature is None or nature.value(Frame(workload)) is not False)
+
+    answers, _, is_all = explored(factors, _MOST_LEVELS, said)
+    return any(answers) or not is_all
 
 
 def _readers(field: Expr, kind_of: Callable[[str], Kind | None]) -> Iterator[tuple[str, Mapping[str, object]]]:

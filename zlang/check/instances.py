@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from zlang import units
 from zlang.check import values
-from zlang.check.program import Absent, Expr, Instance, Kind, Probe, PropertyDef, Sketch, Symbol, Value
+from zlang.check.program import (
+    Absent,
+    Expr,
+    FactorDef,
+    Instance,
+    Kind,
+    Probe,
+    PropertyDef,
+    Sketch,
+    Symbol,
+    Undecided,
+    Value,
+)
 from zlang.check.scope import Path
 from zlang.check.types import Type
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
 from zlang.units import Quantity
 
+Answer = TypeVar("Answer")
 _WHOLE = "`round(…)` makes it whole"
 _WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` goes up to whole MiB"
 
@@ -74,6 +87,28 @@ class Later(Mapping[str, Value]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def explored(
+    factors: Mapping[str, FactorDef], most: int, ask: Callable[[Sketch], Answer]
+) -> tuple[list[Answer], frozenset[str], bool]:
+    """The answers at all combinations of the factors that a question looks at; these factors; whether that was all."""
+    answers: list[Answer] = []
+    reads: set[str] = set()
+    pending: list[dict[str, int]] = [{}]
+    asked = 0
+    while pending and asked < most:
+        decided = pending.pop()
+        asked += 1
+        try:
+            answers.append(ask(Sketch(decided, decided.keys())))
+        except Undecided as undecided:
+            reads.add(undecided.path)
+            factor = factors.get(undecided.path)
+            pending += [{**decided, undecided.path: level} for level in range(factor.size if factor else 1)]
+        except ProgramError:
+            continue  # said where the points are tried
+    return answers, frozenset(reads), not pending
 
 
 class InstanceBuilder:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from zlang.check.instances import explored
 from zlang.check.program import Experiment, Instance, Point, Program, Sketch, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.lint import allowances
@@ -78,18 +79,7 @@ def _answer(
 
 def _looked_at(experiment: Experiment, rule: Rule, here: Instance | None) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
-    reads: set[str] = set()
-    pending: list[dict[str, int]] = [{}]
-    asked, finds = 0, False
-    while pending and asked < _MOST_ASKED:
-        decided = pending.pop()
-        asked += 1
-        try:
-            finds = bool(rule(Trial(experiment, Sketch(decided, decided.keys()), here))) or finds
-        except Undecided as undecided:
-            reads.add(undecided.path)
-            factor = experiment.factors.get(undecided.path)
-            pending += [{**decided, undecided.path: level} for level in range(factor.size if factor else 1)]
-        except ProgramError:
-            continue
-    return frozenset(reads) if finds or pending else None
+    found, reads, is_all = explored(
+        experiment.factors, _MOST_ASKED, lambda sketch: bool(rule(Trial(experiment, sketch, here)))
+    )
+    return reads if any(found) or not is_all else None
