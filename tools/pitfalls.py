@@ -119,7 +119,7 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     if not all(value > 0 for _, value in rows):
         return pitfall  # of nothing there is no logarithm
     if measure.name.isidentifier():
-        (comparison,), _ = pipeline.compare(db, ("right", "wrong"), "way", name, measure.name)
+        (comparison,), *_ = pipeline.compare(db, ("right", "wrong"), "way", name, measure.name)
         return replace(pitfall, ratio=comparison.ratio, note=comparison.note)
     wrong, right = ({measure: [math.log(value) for its, value in rows if its == way]} for way in _WAYS)
     return replace(pitfall, ratio=ratios.apart(right, wrong))

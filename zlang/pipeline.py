@@ -878,8 +878,11 @@ def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bo
 
 def compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
-) -> tuple[list[Comparison], list[Doubt]]:
-    """Two runs, or levels of one factor or of all, and what makes that doubtful. Raises RunError."""
+) -> tuple[list[Comparison], list[Doubt], tuple[str, ...]]:
+    """Two runs, or levels of one factor or of all, what makes that doubtful, and the metrics not asked about.
+
+    Those are what else might have been meant where no metric is named. Raises RunError.
+    """
     from zlang.report import answers, design
     from zlang.report import compare as comparing
     from zlang.report.findings.look import found
@@ -889,22 +892,26 @@ def compare(
         by = comparing.factor_of(design.read(trials, metric), pair)
     if pair and by is None:
         both = [answers.trials_of(db, name) for name in pair]
-        one, other = (design.read(each, metric) for each in both)
+        one = design.read(both[0], metric)
+        other = design.read(both[1], one.metric)
         compared = comparing.runs((both[0].run, both[1].run), one, other)
-        return [compared], [*found(both[0], one), *found(both[1], other)]
+        return [compared], [*found(both[0], one), *found(both[1], other)], one.others
     read = design.read(trials, metric)
-    return comparing.factors(read, by, pair), found(trials, read)
+    return comparing.factors(read, by, pair), found(trials, read), read.others
 
 
-def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[Doubt]]:
-    """What the variance of a metric comes from, and what makes that doubtful. Raises RunError."""
+def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[Doubt], tuple[str, ...]]:
+    """What the variance of a metric comes from, what makes that doubtful, and the metrics not asked about.
+
+    Raises RunError.
+    """
     from zlang.report import answers, design
     from zlang.report import effects as sources
     from zlang.report.findings.look import found
 
     trials = answers.trials_of(db, run)
     read = design.read(trials, metric)
-    return sources.effects(read), found(trials, read)
+    return sources.effects(read), found(trials, read), read.others
 
 
 def findings(db: Path, run: str | None) -> list[Doubt]:

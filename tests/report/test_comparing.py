@@ -27,7 +27,8 @@ def built(make_run: MakeRun, runs: Path, db: Path, monkeypatch: pytest.MonkeyPat
             for n, (bs, rw) in enumerate([(b, w) for b in (4096, 131072) for w in ("write", "read")]):
                 noise = draw.gauss(0, 0.01)
                 iops = 1000 * by * (1.2 if rw == "read" else 1) * math.exp(noise)
-                run.measured(f"p{n}", replicate, {"bs": bs, "rw": rw}, orjson.dumps({"metrics": {"read_iops": iops}}))
+                metrics = {"read_iops": iops, "write_iops": 2 * iops}
+                run.measured(f"p{n}", replicate, {"bs": bs, "rw": rw}, orjson.dumps({"metrics": metrics}))
         run.done()
     ingest(runs, db)
     monkeypatch.chdir(db.parent)
@@ -60,6 +61,9 @@ def test_the_factor_of_two_levels_need_not_be_named(built: Path, capsys: pytest.
 def test_the_metric_is_named(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, built, "compare").startswith("read_iops, with 95 % intervals\n")
     assert told(capsys, built, "effects").startswith("the variance of read_iops\n")
+    for words in (("compare",), ("compare", "r1", "r2"), ("effects",)):
+        assert "--metric write_iops" in told(capsys, built, *words)
+        assert "--metric" not in told(capsys, built, *words, "--metric", "write_iops")
     assert told(capsys, built, "effects", "--format", "csv").startswith("metric,effect,")
 
 

@@ -27,11 +27,12 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         raise typer.BadParameter("name two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
         raise typer.BadParameter("two runs are named already", param_hint="--run")
-    found, doubtful = pipeline.compare(db, tuple(pair), by, run, metric)
+    found, doubtful, others = pipeline.compare(db, tuple(pair), by, run, metric)
     if form != "table":
         _formatted(found, doubtful, form)
         return 0
     print(f"{render.visible(found[0].metric)}, with 95 % intervals")
+    _say_others(others)
     rows = [[one.factor, one.second, one.first, *_numbers(one), render.visible(one.verdict)] for one in found]
     asking.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
     if any(one.comparisons > 1 for one in found):
@@ -70,7 +71,7 @@ def _codes(found: Sequence[Doubt]) -> str:
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.one_of("--format", form, FORMATS)
-    found, doubtful = pipeline.effects(db, run, metric)
+    found, doubtful, others = pipeline.effects(db, run, metric)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     told = [
         (
@@ -89,10 +90,16 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
         sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(doubtful)) for row in told]))
         return 0
     print(f"the variance of {render.visible(found[0].metric)}")
+    _say_others(others)
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in told]
     asking.draw(columns[1:], rows, [False, True, True, True, False])
     show(doubtful)
     return 0
+
+
+def _say_others(others: Sequence[str]) -> None:
+    if others:
+        print(f"no metric was named; for another of those measured: --metric {others[0]}")
 
 
 def _chance(p: float | None) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.report.formulas import Trials
-from zlang.report.summary import Cell, Column, cells, usual_metric
+from zlang.report.summary import Cell, Column, cells, usual_metrics
 from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean
@@ -38,7 +38,8 @@ class Row:
 class Design:
     """The trials of a run, or of two, by one metric. `whole` are the indices of its whole-plot factors.
 
-    `levels` are those of each factor: numbers ascending, words as the program has them.
+    `levels` are those of each factor: numbers ascending, words as the program has them. `others` are the metrics that
+    might have been meant as well, where none was named.
     """
 
     metric: str
@@ -47,22 +48,24 @@ class Design:
     levels: tuple[tuple[Cell, ...], ...]
     rows: tuple[Row, ...]
     whole: frozenset[int] = field(default=frozenset())
+    others: tuple[str, ...] = ()
 
 
 def read(trials: Trials, metric: str | None = None) -> Design:
     """The design of a run. Raises RunError where there is no such metric, or nothing was measured by it."""
     measured = {*trials.measured, "elapsed"}
     units = {known: told for known, told in trials.metrics.items() if known in measured}
-    name = metric or usual_metric(trials.db, trials.rows, [column for column, _ in units.values()])
+    known = [column for column, _ in units.values()]
+    name, *others = [metric] if metric else usual_metrics(trials.db, trials.rows, known)
     if name not in units:
         raise RunError(f"there is no metric `{name}`", did_you_mean(name, sorted(units)) or "ask: zlang sql @columns")
     column, unit = units[name]
-    known = run_query(
+    catalogue = run_query(
         trials.db,
         'SELECT name, type, unit FROM "columns" WHERE experiment = ? AND role = ? ORDER BY position',
         [trials.experiment, "factor"],
     ).rows
-    factors = [Column(str(n), str(type_), str(unit)) for n, type_, unit in known]
+    factors = [Column(str(n), str(type_), str(unit)) for n, type_, unit in catalogue]
     chosen = "".join(f", {quoted(one.name)}" for one in factors)
     value = f"{quoted(column)}::DOUBLE"
     # A trial that was taken over belongs to the blocks of the run that measured it.
@@ -78,7 +81,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     varied = [i for i, levels in enumerate(ordered) if len(levels) > 1]
     kept = tuple(_with(row, tuple(row.levels[i] for i in varied)) for row in rows)
     levels = tuple(ordered[i] for i in varied)
-    return Design(name, unit, tuple(factors[i] for i in varied), levels, kept, whole_plots(kept))
+    return Design(name, unit, tuple(factors[i] for i in varied), levels, kept, whole_plots(kept), tuple(others))
 
 
 def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...]]:

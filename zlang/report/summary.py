@@ -163,10 +163,9 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
     return name, known[name]
 
 
-def usual_metric(db: Path, table: str, known: Sequence[str]) -> str:
-    """The metric that a question means that names none: of those known, the first that the summary shows."""
-    found = _metrics(db, table, known)
-    return found[0] if found else "elapsed"
+def usual_metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
+    """The metrics of those known that a question may mean that names none: what the summary shows, else the time."""
+    return [metric for metric in _metrics(db, table, known) if metric not in _OF_THE_PROCESS] or ["elapsed"]
 
 
 def _metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
