@@ -39,13 +39,14 @@ class Operators(Expressions):
         left = self.single(node.left)
         right = self.single(node.right, Type(element=left.type))
 
+        last: tuple[Value, Value, Value] = (None, None, None)
+
         def value(at: Any) -> Value:
+            nonlocal last
             one, many = left.value(at), right.value(at)
-            if isinstance(one, Absent) or isinstance(many, Absent):
-                return None
-            if isinstance(many, str):
-                return isinstance(one, str) and one in many
-            return isinstance(many, tuple) and any(values.equal(one, other) for other in many)
+            if one is not last[0] or many is not last[1]:  # most trials share both
+                last = (one, many, _is_in(one, many))
+            return last[2]
 
         both_texts = all(side.type.scalars and TEXT.accepts(side.type) for side in (left, right))
         if right.type.element is None and not right.type.unknown and not both_texts:
@@ -187,6 +188,15 @@ class Operators(Expressions):
 
 
 _VERSION = Type(frozenset({"version"}))
+
+
+def _is_in(one: Value, many: Value) -> Value:
+    """Whether a list has a value, or a text another; unknown where one of them is absent."""
+    if isinstance(one, Absent) or isinstance(many, Absent):
+        return None
+    if isinstance(many, str):
+        return isinstance(one, str) and one in many
+    return isinstance(many, tuple) and any(values.equal(one, other) for other in many)
 
 
 def _both(left: Expr, right: Expr, at: Any) -> Value:
