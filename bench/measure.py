@@ -19,6 +19,8 @@ from statistics import median
 ROOT = Path(__file__).parents[1]
 MIB = 1024
 """Kibibytes, in which Linux counts memory."""
+LINEAR_MOST = 1.15
+"""What ten times as much takes, in ten times what it takes once."""
 
 
 @dataclass(frozen=True, slots=True)
