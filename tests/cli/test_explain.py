@@ -131,6 +131,10 @@ def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[s
         ("e2l4", "did you mean `E214`?"),
         ("E2033", "did you mean `E203`"),
         ("frog", "`zlang explain` lists them"),
+        ("drfit", "did you mean `drift`?"),
+        ("atime", "it is a property: `zlang kinds ext4.atime`, "),
+        ("ext4.atime", "it is a property: `zlang kinds ext4.atime`\n"),
+        ("ext4", "it is a kind: `zlang kinds ext4`"),
     ],
 )
 def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys: CaptureFixture[str]) -> None:

@@ -81,13 +81,18 @@ def find(name: str) -> Described:
 
 
 def _hint(word: str) -> str:
-    """The nearest kind, or else the kinds that have a property of that name."""
+    return where(word) or did_you_mean(word, library.load().names()) or "`zlang kinds` lists them"
+
+
+def where(word: str) -> str:
+    """A hint where a word is that of a kind, of a property of one, or of a property that some have; else nothing."""
     shipped = library.load()
+    kind, _, property_ = word.partition(".")
+    if shipped.module_of(kind) and (not property_ or property_ in shipped.kind(kind).properties):
+        return f"it is a {'property' if property_ else 'kind'}: `zlang kinds {word}`"
     having = [name for name in shipped.names() if word in shipped.kind(name).properties]
-    if having:
-        named = ", ".join(f"`zlang kinds {name}.{word}`" for name in having[:_MOST_NAMED])
-        return f"it is a property: {named}" + (" …" if len(having) > _MOST_NAMED else "")
-    return did_you_mean(word, shipped.names()) or "`zlang kinds` lists them"
+    named = ", ".join(f"`zlang kinds {name}.{word}`" for name in having[:_MOST_NAMED])
+    return f"it is a property: {named}" + (" …" if len(having) > _MOST_NAMED else "") if having else ""
 
 
 def describe(kind: Kind, only: str = "") -> Described:

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from zlang import pipeline
-from zlang.cli import checking, render
+from zlang.cli import checking, describing, render
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
@@ -100,7 +100,8 @@ def explain(word: str | None) -> int:
     named = {one.name: one.id for one in (*every(), *after_a_run()) if not isinstance(one, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
-        raise RunError(f"there is no code `{word}`", _hint(wanted, titles))
+        hint = describing.where(word) or _near(wanted, titles) or did_you_mean(word, named)
+        raise RunError(f"there is no code `{word}`", hint or "`zlang explain` lists them")
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:
@@ -110,10 +111,10 @@ def explain(word: str | None) -> int:
     return 0
 
 
-def _hint(wanted: str, known: Collection[str]) -> str:
+def _near(wanted: str, known: Collection[str]) -> str:
     digits = wanted[:1] + wanted[1:].translate(_LOOK_LIKE_DIGITS)
     meant = [digits] if digits in known else known
-    return did_you_mean(digits, meant) or "`zlang explain` lists them"
+    return did_you_mean(digits, meant)
 
 
 def after_a_run() -> list[Lint]:
