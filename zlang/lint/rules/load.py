@@ -233,7 +233,13 @@ def closed_loop(trial: Trial) -> Found | None:
 
     Each worker asks for the next operation when one is done. While the device stands still nothing is asked for,
     and what would have had to wait is missing from the percentiles: this is called coordinated omission. Users who
-    do not wait are served worse than the percentiles say.
+    do not wait are served worse than the percentiles say (Schroeder, Wierman and Harchol-Balter, Open versus closed,
+    NSDI 2006).
+
+    The rate is what users ask for, where that is known. Where it is not, measure without a rate what the device does at
+    the most, and ask for shares of that, such as 25, 50, 75 and 90 %: below the knee latencies hardly change with the
+    rate. At 100 % and above, the queue grows as long as it is measured, and percentiles say how long that was. fio takes
+    the rate as that of each job, so with `numjobs = 4` it is a quarter.
 
     ```zexp wrong
     import fio
@@ -254,12 +260,15 @@ def closed_loop(trial: Trial) -> Found | None:
 
     dir here { path = "." }
     file data on here { size = 1GiB }
-    fio reads { rw = randread  rate_iops = 500/s  rate_process = poisson  io_submit_mode = offload }
+    let most = 2000/s  # measured without a rate
+    let load = 25% | 50% | 75% | 90%
+    fio reads { rw = randread  rate_iops = load * most  rate_process = poisson  io_submit_mode = offload }
     experiment open {
-      on    = data
-      run   = reads
-      cache = cold
-      table p99(read_clat)
+      on     = data
+      run    = reads
+      cache  = cold
+      repeat = 5
+      table p99(read_clat) by load
     }
     ```
     """
