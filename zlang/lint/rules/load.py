@@ -238,8 +238,8 @@ def closed_loop(trial: Trial) -> Found | None:
 
     The rate is what users ask for, where that is known. Where it is not, measure without a rate what the device does at
     the most, and ask for shares of that, such as 25, 50, 75 and 90 %: below the knee latencies hardly change with the
-    rate. At 100 % and above, the queue grows as long as it is measured, and percentiles say how long that was. fio takes
-    the rate as that of each job, so with `numjobs = 4` it is a quarter.
+    rate. At 100 % and above, the queue grows as long as it is measured, and percentiles say how long that was. fio
+    takes the rate as that of each job, so with `numjobs = 4` it is a quarter.
 
     ```zexp wrong
     import fio
