@@ -35,6 +35,8 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("-- only a comment", "nothing to ask", "from trials"),
         ("select now()", "pytz", "::TIMESTAMP"),
         ("from trials where bs = '4KiB'", "Could not convert", "`4KiB` is 4096 here"),
+        ("from trials where valid = 'off'", "Could not convert", "`off` is false"),
+        ("from trials where valid = off", '"off" not found', "`off` is false"),
         ("from trials where elapsed < 500ms", "syntax error", "`500ms` is 0.5 here"),
         ("from trials where bs = $bs", "not provided", "--param bs=…"),
         ("select bs, max(read_iops) from trials", "GROUP BY", "group by all"),

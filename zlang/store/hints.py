@@ -24,7 +24,9 @@ _FUNCTION = re.compile(r"Function with name (?P<one>\S+) does not exist")
 _MISSING = re.compile(r"parameters: (?P<one>.+)")
 _PERCENTILE = re.compile(r"p\d+|percentiles?|quantile", re.IGNORECASE)
 _WITH_UNIT = re.compile(r"(?<![\w.])\d[\d.]*[A-Za-z%]\w*(?:/s)?")
+_TRUTH = "`on` is true here, and `off` is false"
 _SENTENCES = (
+    ("to BOOL", _TRUTH),
     ("pytz", "times with a time zone cannot be shown: write ::TIMESTAMP behind it"),
     ("must appear in the GROUP BY clause", "end the query with: group by all"),
     ("disabled by configuration", ONLY_READS),
@@ -77,6 +79,8 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    if name.lower() in {"on", "off"}:
+        return _TRUTH
     for factor in _listed(connection, "SELECT name FROM main.factors"):
         column = quoted(factor)
         if connection.execute(f"SELECT 1 FROM all_trials WHERE {column}::VARCHAR = ? LIMIT 1", [name]).fetchone():
