@@ -163,6 +163,12 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         answers.trials_of(tmp_path / "db", "s")
 
 
+@pytest.mark.parametrize(("by", "mixed"), [("", True), ("by bs", True), ("by target", False), ("by content", False)])
+def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(by: str, mixed: bool, tmp_path: Path) -> None:
+    (table,) = answers.tables(answered(f"table read_iops {by}", tmp_path))
+    assert ("that have `content` with trials that do not" in table.note) == mixed
+
+
 def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> None:
     text = "read_iops, count(read_iops where rwmixread == 70%) by target, bs"
     trials = answered(f"table {text}", tmp_path)

@@ -99,6 +99,8 @@ def print_summary(found: Summary) -> None:
     rows = [[shown(value, column) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
     numeric = [column.type not in {"word", "string"} for column in found.columns]
     draw(tuple(heading(found, n) for n in range(len(found.columns))), rows, numeric)
+    if found.note:
+        print(render.visible(found.note))
 
 
 def what_does_not_count(found: Summary) -> None:

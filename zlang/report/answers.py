@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses
-from zlang.check.answers import Expectation, Measure, Plot, Table
+from zlang.check.answers import Asked, Expectation, Measure, Plot, Table
 from zlang.check.types import DIMENSION_OF
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.metrics import ALWAYS, DISTRIBUTIONS, column
-from zlang.report import series, wording
+from zlang.report import formulas, series, wording
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
@@ -177,7 +177,26 @@ def _table(trials: Trials, table: Table) -> Summary:
     found = evaluate(trials, [one.term for one in table.measures], table.by, every=True)
     rows = tuple((*cells(one.levels), one.trials, *_estimates(one, table.measures)) for one in found)
     total, valid, why = reasons(trials.db, trials.rows)
-    return Summary(trials.experiment, (*factors, Column("n", "count", ""), *told), rows, total, valid, why)
+    columns = (*factors, Column("n", "count", ""), *told)
+    return Summary(trials.experiment, columns, rows, total, valid, why, _mixed(trials, table.by))
+
+
+def _mixed(trials: Trials, by: Sequence[Asked]) -> str:
+    """What to mind where a row has trials in which a factor exists and others in which it does not, else nothing."""
+    named = {path for one in by for path in one.paths}
+    pooled = [name for path, (name, _) in trials.factors.items() if path not in named]
+    if not pooled:
+        return ""
+    having = ", ".join(f"count({quoted(name)}) AS c{i}" for i, name in enumerate(pooled))
+    rows = ", ".join(formulas.level(trials, one) for one in by)
+    some = ", ".join(f"coalesce(bool_or(0 < c{i} AND c{i} < n), false)" for i in range(len(pooled)))
+    grouped = f" GROUP BY {rows}" if rows else ""
+    counted = f"SELECT count(*) AS n, {having} FROM {trials.rows} WHERE valid{grouped}"
+    found = run_query(trials.db, f"SELECT {some} FROM ({counted})").rows[0]
+    mixed = " and ".join(f"`{name}`" for name, is_mixed in zip(pooled, found, strict=True) if is_mixed)
+    if not mixed:
+        return ""
+    return f"rows mix trials that have {mixed} with trials that do not: add to `by` what tells them apart"
 
 
 def plots(trials: Trials) -> list[Drawn]:

@@ -201,7 +201,8 @@ def _summary(title: str, told: Summary, by: Sequence[Sequence[str]], points: Seq
     names, data = summary.flat(told)
     heads = [summary.heading(told, n) for n in range(len(told.columns))]
     numeric = frozenset(i for i, column in enumerate(told.columns) if column.type not in {"word", "string"})
-    note = "".join(f"{count:,} trials do not count: {reason}. " for reason, count in told.reasons[:_SHOWN])
+    note = f"{told.note}. " if told.note else ""
+    note += "".join(f"{count:,} trials do not count: {reason}. " for reason, count in told.reasons[:_SHOWN])
     return document.Table(
         title, (*heads, "points"), tuple(rows), tuple(names), tuple(map(tuple, data)), numeric, note=note
     )

@@ -48,7 +48,10 @@ Cell = str | int | float | bool | Estimate | None
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A table by factor, factors first, then n and the metrics; and what did not count, commonest reason first."""
+    """A table by factor, factors first, then n and the metrics; and what did not count, commonest reason first.
+
+    `note` is what to mind about its rows.
+    """
 
     experiment: str
     columns: tuple[Column, ...]
@@ -56,6 +59,7 @@ class Summary:
     trials: int
     valid: int
     reasons: tuple[tuple[str, int], ...]
+    note: str = ""
 
     @property
     def invalid(self) -> int:
