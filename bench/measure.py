@@ -99,7 +99,10 @@ def pip(python: Path, *words: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A figure, what it is compared with, and how many times that it may be; None: it is only to be known."""
+    """A figure, what it is compared with, and how many times that it may be at most (and at least).
+
+    With None it is only to be known.
+    """
 
     what: str
     figure: float
@@ -107,6 +110,7 @@ class Check:
     beside: str
     limit: float
     most: float | None = 1.0
+    least: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -114,9 +118,14 @@ class Check:
         return self.figure / self.limit if self.limit else float("inf")
 
     @property
+    def bounds(self) -> str:
+        """What the ratio may be."""
+        return f"≤ {self.most:g}" if self.least is None else f"{self.least:g} to {self.most:g}"
+
+    @property
     def is_met(self) -> bool:
         """Whether the target is met."""
-        return self.most is None or self.ratio <= self.most
+        return (self.most is None or self.ratio <= self.most) and (self.least is None or self.ratio >= self.least)
 
 
 def verdict(checks: Sequence[Check]) -> int:
@@ -124,7 +133,7 @@ def verdict(checks: Sequence[Check]) -> int:
     rows = [("measured", "figure", "beside it", "", "ratio", "target", "")]
     for one in checks:
         figure, limit = f"{one.figure:.4g} {one.unit}", f"{one.limit:.4g} {one.unit}"
-        target = ("", "") if one.most is None else (f"≤ {one.most:g}", "met" if one.is_met else "MISSED")
+        target = ("", "") if one.most is None else (one.bounds, "met" if one.is_met else "MISSED")
         rows.append((one.what, figure, one.beside, limit, f"{one.ratio:.2f}", *target))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
