@@ -377,8 +377,7 @@ def trial(checked: Checked, planned: Planned, number: int) -> tuple[Trial, tuple
     """The trial of a number, and the setups that it needs, parents first. Raises ProgramError."""
     from zlang.plan.build import Builder
 
-    slot = next(slot for slot in planned.schedule.slots() if slot.number == number)
-    return Builder(checked.program, planned.experiment, planned.schedule).trial(slot)
+    return Builder(checked.program, planned.experiment, planned.schedule).trial(planned.schedule.slot(number))
 
 
 def page(pieces: Iterator[str]) -> bool:

@@ -30,6 +30,15 @@ shell says { command = "echo hello" }
 experiment short { on = here  run = says }
 """
 
+HUGE = """\
+dir here { path = "/mnt/disk" }
+file data on here { size = 1MiB | 2MiB }
+shell says { command = "echo {a} {b}" }
+let a = 1..1000000
+let b = 1..1000000
+experiment huge { on = data  run = says }
+"""
+
 WRONG = """\
 import fio
 dir here { path = "/mnt/disk" }
@@ -76,6 +85,8 @@ CASES = [
     case("plan-emit-fio-out", SWEEP, "plan", "program.zexp", "--emit", "fio", "--out", "jobs"),
     case("plan-emit-of-another-tool", SHORT, "plan", "program.zexp", "--emit", "fio", code=2),
     case("plan-trial", SWEEP, "plan", "program.zexp", "--trial", "2"),
+    case("plan-trial-far", HUGE, "plan", "program.zexp", "--trial", "123456789012"),
+    case("plan-trial-far-at-random", HUGE, "plan", "program.zexp", "--trial", "123456789012", "--order", "random"),
     case("plan-trial-beyond", SWEEP, "plan", "program.zexp", "--trial", "0", code=2),
     case("plan-as-written", SWEEP, "plan", "program.zexp", "--order", "as-written", "--trials"),
     case("plan-order-unknown", SWEEP, "plan", "program.zexp", "--order", "randon", code=2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +28,25 @@ def test_every_trial_comes_once(how: Order, plots: list[int], repeat: int, seed:
     assert set(seen.values()) <= {1}
     assert len(places()) == sum(plots) * repeat
     assert places() == places()
+
+
+@given(
+    st.sampled_from(Order),
+    st.lists(st.integers(1, 6), min_size=1, max_size=6)
+    | st.builds(lambda n, size: [size] * n, st.integers(1, 9), st.integers(1, 9)),
+    st.integers(1, 4),
+    st.data(),
+)
+@settings(deadline=None)
+def test_an_order_can_be_entered_anywhere(how: Order, plots: list[int], repeat: int, draw: st.DataObject) -> None:
+    sizes = plots if how.has_plots else [sum(plots)]
+    start = draw.draw(st.integers(0, sum(plots) * repeat))
+    # What is too long to be shuffled has plots of one size.
+    with mock.patch.object(order, "LONGEST_SHUFFLE", 4 if len(set(sizes)) == 1 else 1000):
+        whole, rest = (
+            list(order.order(len(sizes), sizes.__getitem__, repeat, 1, how=how, start=at)) for at in (0, start)
+        )
+    assert rest == whole[start:]
 
 
 def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() -> None:

@@ -291,7 +291,8 @@ def _in_full(checked: Checked, planned: Planned, number: int) -> None:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--trial")
     trial, setups = pipeline.trial(checked, planned, number)
     print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")
-    print(f"  block {trial.block:,}, whole plot {trial.whole_plot:,}; caches: {trial.cache}", end="")
+    plot = f", whole plot {trial.whole_plot:,}" if trial.whole_plot else ""
+    print(f"  block {trial.block:,}{plot}; caches: {trial.cache}", end="")
     print(f"; on {visible(trial.host)}" if trial.host else "")
     print("\nlevels:" if header.factors else "")
     width = max((len(factor.path) for factor in header.factors), default=0)

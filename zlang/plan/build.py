@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import TypeVar
 
 from zlang.check import hosts, values
@@ -110,6 +111,16 @@ class Schedule:
                 plot, last = plot + 1, whole
                 slot = replace(slot, whole_plot=plot)
             yield slot
+
+    def slot(self, number: int) -> Slot:
+        """The trial of a number; of one far away in an order without plots the whole plot (0) is not counted."""
+        if number <= _LOOKED_AT or self.part is not None:
+            return next(islice(self.slots(), number - 1, None))
+        plots, repeat = self.plots, self.experiment.repeat
+        ordered = (plots.count, plots.size, repeat, self.seed, self._keys, self.order)
+        place = next(order(*ordered, start=number - 1))
+        counted = 1 + (place.block - 1) // repeat if self.order is Order.PLANNED else 0 if self.dear else 1
+        return self._slot(number, place, counted)
 
     def _slot(self, number: int, place: Place, plot: int) -> Slot:
         return Slot(number, place.block, place.replicate, self.plots.at(place.plot, place.point), plot)

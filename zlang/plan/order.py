@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 
 LONGEST_SHUFFLE = 1 << 20
 LONGEST_SORT = 10_000
@@ -55,8 +56,9 @@ def order(
     seed: int,
     keys: Keys | None = None,
     how: Order = Order.PLANNED,
+    start: int = 0,
 ) -> Iterator[Place]:
-    """Every replicate of every point, in one of the orders; what is without plots has one plot.
+    """Every replicate of every point from one on, in one of the orders; what is without plots has one plot.
 
     `keys` are the states that a plot needs, that beneath all others first: plots that share the first state are not
     parted, nor, among these, those that share the next, and so on. So each state is entered once, and no order enters
@@ -67,23 +69,42 @@ def order(
     cheap levels alike (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for Experimenters, ch. 9).
     """
     match how:
-        case Order.PLANNED:
-            runs = ((plot, replicate) for plot in sequence(plots, seed, keys) for replicate in _to(repeat))
-            for block, (plot, replicate) in enumerate(runs, start=1):
-                for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
-                    yield Place(block, plot, replicate, point)
-        case Order.BLOCKED:
-            for replicate in _to(repeat):
-                for plot in sequence(plots, seed, keys, replicate):
-                    for point in permutation(points(plot), f"{seed}:{plot}:{replicate}"):
-                        yield Place(replicate, plot, replicate, point)
+        case Order.PLANNED | Order.BLOCKED:
+            yield from _by_plots(plots, points, repeat, seed, keys, how, start)
         case Order.RANDOM:
-            for number in permutation(points(0) * repeat, f"{seed}:random"):
+            for number in permutation(points(0) * repeat, f"{seed}:random", start):
                 yield Place(1, 0, number % repeat + 1, number // repeat)
         case Order.AS_WRITTEN:
-            for point in range(points(0)):
-                for replicate in _to(repeat):
-                    yield Place(1, 0, replicate, point)
+            for number in range(start, points(0) * repeat):
+                yield Place(1, 0, number % repeat + 1, number // repeat)
+
+
+def _by_plots(
+    plots: int,
+    points: Callable[[int], int],
+    repeat: int,
+    seed: int,
+    keys: Keys | None,
+    how: Order,
+    start: int,
+) -> Iterator[Place]:
+    """One whole plot after the other; those before `start` are passed over."""
+    is_planned = how is Order.PLANNED
+    visited = [_to(repeat)] if is_planned else [range(replicate, replicate + 1) for replicate in _to(repeat)]
+    for replicates in visited:
+        passed = 0
+        if plots > LONGEST_SHUFFLE:  # only plots that can be listed differ in size
+            size = points(0) * len(replicates)
+            passed = min(start // size, plots)
+            start -= passed * size
+        drawn = sequence(plots, seed, keys, None if is_planned else replicates[0], passed)
+        for at, plot in enumerate(drawn, start=passed):
+            for replicate in replicates:
+                block = at * repeat + replicate if is_planned else replicate
+                if start < points(plot):
+                    for point in permutation(points(plot), f"{seed}:{plot}:{replicate}", start):
+                        yield Place(block, plot, replicate, point)
+                start = max(0, start - points(plot))
 
 
 def sampled(
@@ -135,10 +156,12 @@ def sampled(
         yield (total - visits) / min(count, total - visits), drawn(plot, (place.point, place.replicate)), place
 
 
-def sequence(plots: int, seed: int, keys: Keys | None, replicate: int | None = None) -> Iterator[int]:
+def sequence(plots: int, seed: int, keys: Keys | None, replicate: int | None = None, start: int = 0) -> Iterator[int]:
     """Whole plots in the order in which they are measured, or in that of a block where each is measured in each."""
-    drawn = permutation(plots, f"{seed}:plots" if replicate is None else f"{seed}:plots:{replicate}")
-    return iter(_together(drawn, keys)) if keys is not None and plots <= LONGEST_SORT else drawn
+    name = f"{seed}:plots" if replicate is None else f"{seed}:plots:{replicate}"
+    if keys is not None and plots <= LONGEST_SORT:
+        return islice(_together(permutation(plots, name), keys), start, None)
+    return permutation(plots, name, start)
 
 
 def _to(repeat: int) -> range:
@@ -156,21 +179,21 @@ def _together(plots: Iterator[int], keys: Keys) -> list[int]:
     return sorted(plots, key=places)
 
 
-def permutation(count: int, seed: str) -> Iterator[int]:
-    """0 … count - 1 in an order drawn by the seed."""
+def permutation(count: int, seed: str, start: int = 0) -> Iterator[int]:
+    """0 … count - 1 in an order drawn by the seed, from a place in it on."""
     if count <= LONGEST_SHUFFLE:
         numbers = array("L", range(count))
         random.Random(seed).shuffle(numbers)
-        return iter(numbers)
-    return _streamed(count, seed)
+        return islice(numbers, start, None)
+    return _streamed(count, seed, start)
 
 
-def _streamed(count: int, seed: str) -> Iterator[int]:
+def _streamed(count: int, seed: str, start: int = 0) -> Iterator[int]:
     """A Feistel network over the next even power of two, walking on where it leaves the range (Black and Rogaway)."""
     half = (count.bit_length() + 1) // 2
     mask = (1 << half) - 1
     keys = [random.Random(f"{seed}:{i}").getrandbits(64) | 1 for i in range(4)]
-    for number in range(count):
+    for number in range(start, count):
         value = number
         while True:
             left, right = value >> half, value & mask
