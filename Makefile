@@ -128,7 +128,7 @@ $(VENV)/atheris.done: $(VENV)/dev.done
 	@touch $@
 
 bench: $(VENV)/dev.done
-	@for program in $(filter-out bench/measure.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
+	@for program in $(filter-out bench/measure.py bench/estimate.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
 # What was measured stays in STUDIES; it has to be on a disk.
 STUDIES ?= /var/tmp/zlang-studies
