@@ -199,3 +199,32 @@ def test_no_finding_changes_with_layout_order_or_names(rule: Rule) -> None:
     said = sorted((id_, message.replace("_2", "")) for id_, _, message in lint("\n".join([*allowed, "", laid_out])))
     assert said == sorted((id_, message) for id_, _, message in lint(wrong))
     assert rule.lint.id in {id_ for id_, _ in said}
+
+
+PART = ", in 3 of 6 trials, where"
+
+
+@pytest.mark.parametrize(
+    ("stack", "said"),
+    [
+        (
+            "loop disk on here { size = 256MiB | 300MiB }\nxfs volume on disk\n",
+            [f"`volume` cannot be made on `disk`: it needs 300MiB, and has 256MiB{PART} `size` is 256MiB"],
+        ),
+        (
+            "loop disk on here { size = 64MiB }\nbtrfs volume on disk { metadata = single | dup }\n",
+            [f"`volume` cannot be made on `disk`: it needs 109MiB, and has 64MiB{PART} `metadata` is dup"],
+        ),
+        ("loop disk on here { size = 2MiB }\next4 volume on disk\n", []),
+        (
+            "loop disk on here { size = 2MiB }\next4 volume on disk { blocksize = 4KiB }\n",
+            ["`volume` cannot be made on `disk`: it needs 8MiB, and has 2MiB"],
+        ),
+    ],
+)
+def test_what_is_too_small_to_be_made(stack: str, said: list[str]) -> None:
+    text = (
+        'import fio\nimport filesystems\ndir here { path = "." }\n' + stack + "file data on volume { size = 1MiB }\n"
+        "fio reads { rw = randread }\nexperiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
+    )
+    assert [message for id_, _, message in lint(text) if id_ == "ZL042"] == said

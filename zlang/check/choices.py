@@ -51,7 +51,10 @@ class Choices(Ranges):
             value = option.value({}) if option.is_constant else text
             if value in seen:
                 hint = "a level stands once in a choice; `repeat = 2` measures twice"
-                finding = Code.DUPLICATE.at(option.span, name=show(value) if option.is_constant else text, hint=hint)
+                name = show(value) if option.is_constant else text
+                is_said = text == name or ".." in text
+                message = f"the level `{name}` stands twice" if is_said else f"`{text}` is the level `{name}` again"
+                finding = Code.DUPLICATE.at(option.span, name=name, hint=hint).saying(message)
                 self.report(finding.also(seen[value], "it is the same as this"))
             seen.setdefault(value, option.span)
 

@@ -67,6 +67,7 @@ TRAITS = {
     "feeds_second": Trait(BOOL, "whether data may go to that second level"),
     "holds": Trait(SIZE, "how many bytes of data it has; 0 where nobody knows"),
     "takes": Trait(SIZE, "how many bytes of what it stands on it occupies"),
+    "least": Trait(SIZE, "how many bytes what it stands on must have, if not more"),
     "bandwidth": Trait(RATE, "how many bytes a second can be written to it one after the other, as is stated"),
     "endurance": Trait(SIZE, "how many bytes may be written to it for an experiment, as is stated"),
     "saves": Trait(SHARE, "the share of its data that can be compressed away"),

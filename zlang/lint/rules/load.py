@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share, size, times
 from zlang.lint.trial import Thing, Trial, formulas
@@ -142,7 +143,8 @@ def over_capacity(trial: Trial) -> Found | None:
     """Data for which there is no room.
 
     The layout would end in the middle, and so would the run. Of what a file system keeps for itself nothing is
-    known here, so a file that fits by a little may not fit either.
+    known here, so a file that fits by a little may not fit either. What a file system itself has to have beneath it
+    is known: xfs cannot be made on less than 300 MiB.
 
     ```zexp wrong
     import fio
@@ -168,6 +170,11 @@ def over_capacity(trial: Trial) -> Found | None:
     experiment room { on = data  run = reads  cache = cold }
     ```
     """
+    for thing, beneath in pairwise(trial.beneath()):
+        least, most = thing.number("least"), beneath.number("capacity")
+        if least and most and most < least:
+            message = f"`{thing.name}` cannot be made on `{beneath.name}`: it needs {size(least)}, and has {size(most)}"
+            return Found(beneath, ("capacity",), message, f"give it {size(least)} or more")
     fitting = _held_and_room(trial)
     if fitting is None or fitting[1] <= fitting[3]:
         return None
