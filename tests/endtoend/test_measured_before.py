@@ -100,6 +100,8 @@ def test_each_measurement_counts_once(lab: Zlang) -> None:
     assert lab.rows(asked) == once
     assert lab.rows("select n, count(*) as trials from trials group by n order by n") == once[:1]
     assert lab.rows("select distinct count(*) as n from metrics group by metric") == [{"n": 6}]
+    joined = "select n, count(distinct replicate) as trials from trials join metrics using (run, trial, replicate)"
+    assert lab.rows(f"{joined} group by n") == once[:1], "what is joined to trials is whole"
     shutil.rmtree(first)
     lab("ingest", "runs")
     assert lab.rows(asked) == once, "a folder holds all that it shows"

@@ -55,11 +55,9 @@ def everything(
     if experiments:
         newest = max(experiments, key=lambda e: e.newest)
         source = f"{quoted(schemas[newest.name])}.all_trials"
-        plan = f"(SELECT plan FROM main.runs WHERE run = {literal(newest.newest[1])})"
-        runs = f"(SELECT list(run) FROM main.runs WHERE plan IS NOT DISTINCT FROM {plan})"
         connection.execute(
             f"CREATE VIEW main.all_trials AS SELECT * FROM {source} "
-            f"ANTI JOIN main.copies_among({runs}) USING (run, trial, replicate) WHERE list_contains({runs}, run)"
+            "ANTI JOIN main.copies USING (run, trial, replicate) WHERE list_contains(main.runs_shown(), run)"
         )
         connection.execute("CREATE VIEW main.trials AS SELECT * FROM main.all_trials WHERE valid")
         _factors(connection, [c for c in newest.columns.listed() if c.role is Role.FACTOR])

@@ -17,15 +17,28 @@ CREATE TABLE runs (
 -- brings to its experiment's columns, is taken from here.
 CREATE TABLE sources (run VARCHAR, experiment VARCHAR, mark VARCHAR, brought VARCHAR);
 
--- The trials that a run did not measure, because an earlier one had. Of all runs that have a measurement one shows it,
--- that which made it if it is there; in the others it is a copy.
+-- The runs of the plan that ran last, which `main.trials` shows.
+CREATE MACRO runs_shown() AS (
+    SELECT list(run) FROM runs
+    WHERE plan IS NOT DISTINCT FROM (SELECT plan FROM runs ORDER BY last_session DESC NULLS LAST, run DESC LIMIT 1)
+);
+
+-- The trials that a run did not measure, because an earlier one had. Of all runs that have a measurement one shows it:
+-- one of the plan that ran last, so that what is joined to `main.trials` is whole; else that which made it, if it is
+-- there. In the others it is a copy.
 CREATE TABLE reused (run VARCHAR, trial VARCHAR, replicate BIGINT, measured_in VARCHAR);
-CREATE MACRO copies_among(these) AS TABLE
+CREATE VIEW copies AS
     SELECT run, trial, replicate FROM (
-        SELECT *, row_number() OVER (PARTITION BY measured_in, trial, replicate ORDER BY run) AS nth
-        FROM reused WHERE list_contains(these, run)
-    ) WHERE nth > 1 OR list_contains(these, measured_in);
-CREATE VIEW copies AS FROM copies_among((SELECT list(run) FROM runs));
+        SELECT *, row_number() OVER (
+            PARTITION BY measured_in, trial, replicate
+            ORDER BY list_contains(runs_shown(), run) DESC, run <> measured_in, run
+        ) AS nth
+        FROM (
+            FROM reused
+            UNION SELECT measured_in, trial, replicate, measured_in FROM reused
+            WHERE measured_in IN (SELECT runs.run FROM runs)
+        )
+    ) WHERE nth > 1;
 
 -- What each run's experiment asks of its results: its clauses `expect`, `table` and `plot`, as written and, in
 -- `definition`, as the plan's header has them.
