@@ -95,9 +95,12 @@ class Operators(Expressions):
         left, right = self.single(node.left), self.single(node.right)
         operator = node.operator
         if left.type.unknown or right.type.unknown:
-            return unknown(node.span)
+            if left.type.is_partial or right.type.is_partial:  # something is wrong with it, and was said
+                return unknown(node.span)
+            # In a kind's templates the type of what another thing has is known at a point only.
+            return self._computed(node.span, types.UNKNOWN, operator, left, right)
         if operator == "+" and left.type.element is not None and right.type.element is not None:
-            return self._joined_lists(node.span, left, right)
+            return self._computed(node.span, left.type | right.type, operator, left, right)
         one, other = self._dimension(left), self._dimension(right)
         if operator == "of" and one != units.SHARE:
             self.report(Code.WRONG_TYPE.at(left.span, name="of", expected="for shares such as `50%`", found=left.type))
@@ -130,17 +133,14 @@ class Operators(Expressions):
             return constant(node.span, types.of_quantity(known), known) if isinstance(known, Quantity) else combined
         return combined
 
-    def _joined_lists(self, span: Span, left: Expr, right: Expr) -> Expr:
-        def joined(at: Any) -> Value:
-            first, second = left.value(at), right.value(at)
-            if not isinstance(first, tuple) or not isinstance(second, tuple):
-                return ABSENT
-            return values.bounded_list(first + second)
+    def _computed(self, span: Span, type_: Type, operator: str, left: Expr, right: Expr) -> Expr:
+        def computed(at: Any) -> Value:
+            return values.arithmetic(operator, left.value(at), right.value(at))
 
         def value(at: Any) -> Value:
-            return self._guard(span, at, lambda: joined(at), (left, right))
+            return self._guard(span, at, lambda: computed(at), (left, right))
 
-        return self._risk(self._combined(span, left.type | right.type, value, [left, right]))
+        return self._risk(self._combined(span, type_, value, [left, right]))
 
     def _not(self, node: tree.Not) -> Expr:
         operand = self.condition(node.operand)

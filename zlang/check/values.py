@@ -219,11 +219,19 @@ _ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
-    """`+ - * / of` on quantities; absent where a side is."""
+    """`+ - * / of` on quantities, `+` on lists; absent where a side is. Raises ValueProblem, ZeroDivisionError."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return ABSENT
-    assert isinstance(left, Quantity)
-    assert isinstance(right, Quantity)
+    if isinstance(left, tuple) and isinstance(right, tuple) and operator == "+":
+        return bounded_list(left + right)
+    if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
+        raise ValueProblem(f"`{operator}` is for numbers")
+    one, other = left.dimension, right.dimension
+    # A property that has a unit is a bare number in templates.
+    if operator in {"+", "-"} and one != other and units.NUMBER not in {one, other}:
+        raise ValueProblem(
+            f"`{operator}` is for two of a kind, not for {units.name_of(one)} and {units.name_of(other)}"
+        )
     if operator in {"+", "-"}:
         amount = left.amount + right.amount if operator == "+" else left.amount - right.amount
         return Quantity(_bounded(amount), left.dimension)
