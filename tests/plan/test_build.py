@@ -78,6 +78,14 @@ def test_what_is_stated_for_the_estimate_is_no_part_of_the_measurement() -> None
     assert [s.signature for s in setups(stated)] == [s.signature for s in setups(plan)]
 
 
+def test_what_is_written_to_is_what_says_how_much_it_bears() -> None:
+    beneath = (
+        'host box\nmanual fan on box { state = "on"  ask = "switch the fan" }\ndir here on fan { endurance = 1GiB  '
+    )
+    (device,) = plan_of(READS.replace("dir here { ", beneath)).header.devices
+    assert (device.name, device.endurance) == ("dir here", 1 << 30)
+
+
 ASKS = """
 kind heap: resource on dir {
   offers dir = "{on.dir}/{name}"
@@ -89,6 +97,31 @@ heap data on here
 shell look { command = "ls" }
 experiment e { on = data  run = look }
 """
+
+
+TWICE = """
+kind heap: workload {
+  property more: size { default = 1MiB }
+  needs file as at
+  run { sh "lay {at.size * 2 + more}" }
+}
+dir here { path = "." }
+file data on here { size = 1MiB }
+heap work
+experiment e { on = data  run = work }
+"""
+
+
+def test_it_is_worked_out_with_what_another_thing_has() -> None:
+    (trial,) = trials(plan_of(TWICE))
+    assert trial.steps[-1].command == "lay 3145728"
+    for wrong, said in (
+        ("+ 2s", "`+` is for two of a kind, not for a size and a duration"),
+        ("* at.dir", "for numbers"),
+    ):
+        with pytest.raises(ProgramError) as caught:
+            trials(plan_of(TWICE.replace("* 2 + more", wrong)))
+        assert said in caught.value.diagnostic.message
 
 
 def test_no_other_kind_asks_for_what_is_no_part_of_the_measurement() -> None:

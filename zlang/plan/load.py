@@ -13,6 +13,8 @@ from zlang.diagnostics import ProgramError
 from zlang.plan.plan import Device, Load
 from zlang.units import Quantity
 
+_OF_DEVICES = {"bandwidth", "endurance"}
+
 
 def of_resource(thing: Instance, frame: Frame) -> Load | None:
     """What it takes to make a resource; None for one that writes nothing to speak of."""
@@ -49,10 +51,14 @@ def both(one: Load | None, other: Load) -> Load:
 
 
 def device_of(thing: Instance) -> Instance:
-    """The resource beneath all others."""
-    while thing.parent is not None and thing.parent.kind.role == "resource":
-        thing = thing.parent
-    return thing
+    """The resource beneath all others that says how it can be written to, else the one beneath all others."""
+    found: Instance | None = None
+    under = thing
+    one: Instance | None = thing
+    while one is not None and one.kind.role == "resource":
+        under, found = one, one if _OF_DEVICES & one.kind.traits.keys() else found
+        one = one.parent
+    return found or under
 
 
 def device(thing: Instance, place: str) -> Device:
