@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def replace_file(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write beside `path` under a temporary name and rename. Raises OSError."""
+def replace_file(path: Path, content: bytes | Iterable[bytes], mode: int = 0o644) -> None:
+    """Write, at once or piece by piece, beside `path` under a temporary name and rename. Raises OSError."""
     import tempfile
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(content)
+            out.writelines([content] if isinstance(content, bytes) else content)
         Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:

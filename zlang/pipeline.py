@@ -302,7 +302,7 @@ def keep_plan(plan: Plan, path: Path) -> None:
     from zlang.plan import wire
 
     try:
-        replace_file(path, b"".join(wire.dump(plan)))
+        replace_file(path, wire.dump(plan))
     except OSError as error:
         raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 

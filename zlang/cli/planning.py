@@ -387,7 +387,7 @@ def _put(pieces: Iterator[str], form: str, out: Path | None) -> None:
         _write(pieces)
         return
     path = _directory(out) / _FILES[form]
-    _save(path, "".join(pieces))
+    _save(path, pieces)
     print(f"written: {visible(str(path))}")
 
 
@@ -398,7 +398,7 @@ def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
         if out is None:
             sys.stdout.write(f"; {name}\n{text}\n")
         else:
-            _save(_directory(out) / name, text)
+            _save(_directory(out) / name, [text])
         written += 1
     if out is not None:
         print(f"written: {written} job files in {visible(str(out))}")
@@ -412,8 +412,8 @@ def _directory(out: Path) -> Path:
     return out
 
 
-def _save(path: Path, text: str) -> None:
+def _save(path: Path, pieces: Iterable[str]) -> None:
     try:
-        replace_file(path, text.encode())
+        replace_file(path, (piece.encode() for piece in pieces))
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from None

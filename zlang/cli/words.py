@@ -92,7 +92,7 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+    return f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
