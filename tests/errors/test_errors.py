@@ -168,6 +168,41 @@ HAVE_FIXES = {
     *("E301", "E302", "E316", "W504"),
 }
 
+LAB = 'import "./lab.zexp"\nimport fio\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("fio w { rw = read  bs = 4KiB || 8KiB }", "one of several is written with one `|`"),
+        ("fio w { rw = read  bs = 4KiB | | 8KiB }", "write a value between the two, or leave one away"),
+        ("fio w { rw = read  bs = 4KiB | }", "write another value behind the `|`, or leave it away"),
+        ("fio w { rw = read  bs = | 4KiB }", "the first of several has no `|` before it"),
+        ("fio w { rw = read  bs = 4KiB or 8KiB }", "one of several is written `4KiB | 8KiB`"),
+        ("fio w { rw = read  bs = {4KiB, 8KiB} }", "one of several is written `4KiB | 8KiB`, a list `[4KiB, 8KiB]`"),
+        ("fio w { rw = read  bs = 4KiB-8KiB }", "from one to the other is written `4KiB..8KiB`"),
+        ("fio w { rw = read  bs = 4KiB..=8KiB }", "a range is written `4KiB..64KiB`, and has both its ends"),
+        ("let a = if 1 = 2 then 3 else 4", "compare with `==`"),
+        ("let a = if 1 == 2 then 3 elif 4", "write `else if`"),
+        ("experiment e { on = data  run = reads  where reads.bs => 4KiB }", "compare with `>=`"),
+        ("experiment e { on = data  run = reads  where 1 == 2 || 3 == 4 }", "write `or`"),
+        ("experiment e { on = data  run = reads  where 1 == 2 | 3 == 4 }", "write `or` between conditions"),
+        ("experiment e { on = data  run = reads  expect max(read_iops) = 5/s }", "compare with `==`"),
+        ("experiment e { on = data  run = reads  tabel read_iops }", "did you mean `table`?"),
+        ("experiment e { on = data  run = reads  if 1 == 2 }", "points are chosen with `where`"),
+        ('experment e "title" { on = data  run = reads }', "did you mean `experiment`?"),
+        ("experment e { on = data  run = reads }", "did you mean `experiment`?"),
+        ('improt "./lab.zexp"', "did you mean `import`?"),
+        ("use zfs", "did you mean `import zfs`?"),
+        ("gven dir d { path = bytes }", "did you mean `given`?"),
+        ("profil p { bytes = 2MiB }", "did you mean `profile`?"),
+        ("x = 4KiB", "a name is bound with `let x = …`"),
+    ],
+)
+def test_what_was_probably_meant(line: str, hint: str) -> None:
+    assert [finding.hint for finding in findings_of(f"{LAB}{line}\n")] == [hint]
+
+
 RENDERED = {
     "share_of_nothing": 'let a = 50% size\nlet b = 1 + 2s\nlet c = "a" + "b"\n',
     "never_closed_at_the_end": "import fio\nlet a = [1, 2\n\n\n",

@@ -192,7 +192,12 @@ class _Checker:
         self.modules[source.name] = module
         places: dict[str, Span] = {}
         for entry in parsed.tree.entries:
-            if isinstance(entry, tree.Let | tree.Param | tree.Declaration | tree.KindDef):
+            if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
+                word, meant = str(entry.kind), f"import {entry.name.text}"
+                instead = Hint(f"did you mean `{meant}`?", word, "import")
+                self.report(Code.UNKNOWN_KIND.at(entry.kind.span, name=word, hint=instead))
+                module.lacks_import = True
+            elif isinstance(entry, tree.Let | tree.Param | tree.Declaration | tree.KindDef):
                 name = entry.name
                 if name.text in places:
                     finding = Code.DUPLICATE.at(name.span, name=name.text)
@@ -213,6 +218,11 @@ class _Checker:
                 hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or choose another name"
                 self.report(Code.DUPLICATE.at(place, name=declared, label="this is also a kind", hint=hint))
         return module
+
+    def _is_import(self, entry: tree.Declaration, module: _Module) -> bool:
+        """Whether a declaration of nothing that there is may be meant to take a module of the library: `use fio`."""
+        is_bare = entry.parent is None and not entry.items and entry.name.text in self.library.modules
+        return is_bare and self.find_kind(module, entry.kind.path) is None
 
     def _import(self, node: tree.Import, module: _Module, chain: tuple[str, ...]) -> None:
         if not node.is_file:
@@ -330,7 +340,7 @@ def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings, a name that is not there only once: at its first place, with the others beside it."""
     folded: dict[object, Diagnostic] = {}
     for number, finding in enumerate(findings):
-        is_name = finding.code in {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND}
+        is_name = finding.code in _OF_NAMES
         key = (finding.code, finding.span.source.name, finding.message) if is_name else number
         first = folded.get(key)
         if first is None:
@@ -346,6 +356,7 @@ def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 _SHOWN_PLACES = 3
+_OF_NAMES = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.NO_FACTOR, Code.NEVER_MEASURED}
 
 
 class ModuleScope:

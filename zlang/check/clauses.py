@@ -534,7 +534,8 @@ def words_of(
             found.update(names)
             histograms.update(metrics.distributions(reader))
             needs |= {one: (reader, metrics.need(reader, one)) for one in (*names, *metrics.distributions(reader))}
-    done = {need: _may(fields["run"], factors, *need) for need in set(needs.values()) if need[1]}
+    asked = set() if is_partial else set(needs.values())
+    done = {need: _may(fields["run"], factors, *need) for need in asked if need[1]}
     never = {one: need[1] for one, need in needs.items() if not done.get(need, True)}
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))

@@ -13,10 +13,11 @@ from zlang.check.names import EXAMPLES
 from zlang.check.program import ABSENT, COSTS, Expr, FactorDef, Kind, PropertyDef, Value
 from zlang.check.scope import Path
 from zlang.check.types import STRING, Type
-from zlang.diagnostics import Code, ProgramError
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
 from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import tree
+from zlang.syntax.lexer import ENTRY_WORDS
 
 
 class Declarations(Choices):
@@ -40,7 +41,7 @@ class Declarations(Choices):
         kind = self.scope.kind(kind_name)
         if kind is None:
             name = str(kind_name)
-            hint = self.scope.kind_hint(name) or did_you_mean(name, self.scope.kind_names())
+            hint = self.scope.kind_hint(name) or did_you_mean(name, [*self.scope.kind_names(), *ENTRY_WORDS])
             self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
             return unknown(span)
         if is_given and not kind.has("present"):
@@ -175,8 +176,9 @@ class Declarations(Choices):
             try:
                 checked_value(definition, leaf.value(None), leaf.span)
             except ProgramError as error:
+                finding = with_values(error.diagnostic, {}, [name for name in names if name.is_constant])
                 if (leaf.span.start, leaf.span.end) not in faults:
-                    self.report(with_values(error.diagnostic, {}, [name for name in names if name.is_constant]))
+                    self.report(_as_range(finding, node))
                 faults.add((leaf.span.start, leaf.span.end))
         is_path = "path" in definition.type.scalars
         type_ = definition.type if "version" in definition.type.scalars else resolved.type
@@ -220,6 +222,16 @@ class Declarations(Choices):
         for part in name.path[1:]:
             found = found.member(part, name.span) if found is not None and found.member is not None else None
         return found and Expr(name.span, found.type, found.value, is_constant=found.is_constant)
+
+
+def _as_range(finding: Diagnostic, node: tree.Expr | None) -> Diagnostic:
+    """The finding about a value; a number less a number may have been meant as all from one to the other."""
+    if not (isinstance(node, tree.Binary) and node.operator == "-" and isinstance(node.left, tree.Number)):
+        return finding
+    text = node.span.source.text
+    ends = [text[side.span.start : side.span.end] for side in (node.left, node.right)]
+    hint = f"from one to the other is written `{'..'.join(ends)}`"
+    return Diagnostic(finding.code, finding.span, finding.message, finding.label, hint, finding.notes)
 
 
 def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:

@@ -105,7 +105,7 @@ class Experiments:
         where_resolver = Resolver(scope, self.checker.report, self.checker.factors, self.checker.risks)
         wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
         for where in wheres:
-            if where.is_constant and where.value({}) is not False:
+            if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self.checker.report(Code.UNUSED_WHERE.at(where.span))
         self._join(node, fields, wheres)
         cache, design = (
@@ -141,6 +141,12 @@ class Experiments:
             places | {clause.text: place for clause, place in clauses},
         )
 
+    def _is_partial(self, node: tree.Experiment, scope: ExperimentScope) -> bool:
+        """Whether it may have choices that could not be read, or stand under a name that is misspelt."""
+        lost = any(word.text not in scope.fields for item in node.items for word in tree.words(item))
+        lost = lost or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
+        return lost or any(field.type.is_partial for field in scope.fields.values())
+
     def _clauses(
         self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
     ) -> list[tuple[Clause, Span]]:
@@ -150,9 +156,7 @@ class Experiments:
             return []
         from zlang.check import clauses
 
-        lost = any(word.text not in scope.fields for item in node.items for word in tree.words(item))
-        is_partial = lost or any(field.type.is_partial for field in scope.fields.values())
-        is_partial = is_partial or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
+        is_partial = self._is_partial(node, scope)
         words = clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name, is_partial=is_partial)
         made = [(clauses.resolve(clause, words, scope, self.checker.report), clause.span) for clause in written]
         return [(clause, place) for clause, place in made if clause is not None]

@@ -7,6 +7,8 @@ templates of kinds (their values are taken in a frame); only the scope differs.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -53,6 +55,11 @@ class Resolver(Texts, Names, Operators, Declarations):
             commands = [option for option in node.options if isinstance(option, tree.Text)]
             if len(commands) == len(node.options):
                 return self.pick(node.span, path, [self._command(command) for command in commands])
+        if isinstance(node, tree.Binary) and node.operator == "or" and not expected.accepts(types.BOOL):
+            meant = " | ".join(self._written(option) for option in _sides(node))
+            choice = Hint(f"one of several is written `{meant}`", self._written(node), meant, is_safe=False)
+            self.report(Code.WRONG_TYPE.at(node.span, name=name, expected=expected, found="a condition", hint=choice))
+            return unknown(node.span)
         outer, self.given_to = self.given_to, name
         resolved = self.resolve(node, path, expected)
         self.given_to = outer
@@ -67,7 +74,7 @@ class Resolver(Texts, Names, Operators, Declarations):
                 if "command" in expected.scalars and leaf.type == STRING:
                     hint = "write the command itself here, so that what is put into it is quoted"
                 self.report(Code.WRONG_TYPE.at(leaf.span, name=name, expected=expected, found=leaf.type, hint=hint))
-                return unknown(resolved.span, resolved.axes)
+                return unknown(resolved.span, resolved.axes or None)
             if "command" in expected.scalars and leaf.type == STRING:
                 hint = "write the command itself here, so that what is put into it is quoted"
                 self.report(Code.WRONG_TYPE.at(leaf.span, name=name, expected=expected, found="a name", hint=hint))
@@ -118,6 +125,11 @@ class Resolver(Texts, Names, Operators, Declarations):
                 hint = Hint(f"one of several: `{meant}`", self._written(node), meant)
                 self.report(Code.CHOICE_HERE.at(node.span, hint=hint))
                 return unknown(node.span)
+        if isinstance(node, tree.Choice) and all(tree.is_condition(option) for option in node.options):
+            meant = " or ".join(self._written(option) for option in node.options)
+            hint = Hint("write `or` between conditions", self._written(node), meant)
+            self.report(Code.CHOICE_HERE.at(node.span, hint=hint))
+            return unknown(node.span)
         resolved = self.single(node)
         if not types.BOOL.accepts(resolved.type):
             self.report(Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint="compare it with something"))
@@ -218,13 +230,25 @@ class Resolver(Texts, Names, Operators, Declarations):
         return self._combined(node.span, listed, value, items)
 
 
+def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
+    """What is joined by `or`."""
+    if isinstance(node, tree.Binary) and node.operator == "or":
+        yield from _sides(node.left)
+        yield from _sides(node.right)
+    else:
+        yield node
+
+
+_BARE = re.compile(r"-?[\d_.]+")
+
+
 def _with_unit(leaf: Expr, expected: Type) -> Hint:
     """What to write for a bare number where something with a unit is expected."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     if not wanted or not leaf.type.scalars & {"count", "number"}:
         return Hint("")
     text = leaf.span.source.text[leaf.span.start : leaf.span.end]
-    known = leaf.value({}) if leaf.is_constant and text[:1].isdigit() else None
+    known = leaf.value({}) if leaf.is_constant and _BARE.fullmatch(text) else None
     if not isinstance(known, Quantity):
         return Hint("give it a unit")
     amount = known.amount / 100 if wanted[0] == "share" else known.amount

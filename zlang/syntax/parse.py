@@ -14,11 +14,10 @@ from typing import Any
 from zlang.diagnostics import MOST, Code, Diagnostic, Edit, Fix
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.suggest import did_you_mean
-from zlang.syntax import lexer, tables, tree
+from zlang.suggest import Hint, did_you_mean
+from zlang.syntax import lexer, slips, tables, tree
 from zlang.syntax.build import BUILDERS
 from zlang.syntax.lexer import END, Token
-from zlang.units import UNITS
 
 LONGEST = 1 << 20
 DEEPEST = 100
@@ -168,7 +167,10 @@ class Driver:
         here = Span(self.source, token.start, max(token.end, token.start + (token.type != END)))
         if token.start < self.quiet_until:
             return
-        unclosed = self._unclosed(stack, token)
+        expected = self._expected(stack)
+        read = tuple((part.symbol, part.value) for part in stack)
+        slip = slips.meant(slips.Stop(self.source, read, stack[-1].end, token, expected))
+        unclosed = self._unclosed(stack, token) if slip is None else None
         if unclosed is not None:
             texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
             if any(unclosed.span.start < start for start in texts) or unclosed.span.start in self.excused:
@@ -186,11 +188,9 @@ class Driver:
             return
         if self._is_at_edge(token):
             self.excused.update(part.start for part in stack if part.symbol == "LBRACE")
-        expected = self._expected(stack)
         hint = self._hint(stack, token, expected)
         finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint)
         finding = finding.mended_by(*finding.fixes, *self._fixes(token, expected))
-        slip = self._slip(stack, token, expected)
         if slip is not None:
             finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=slip[0])
             finding = finding.mended_by(slip[1]) if slip[1] is not None else finding
@@ -294,10 +294,9 @@ class Driver:
         if token.type == "FIELD" and token.text in lexer.ENTRY_WORDS:
             return f"`{token.text}` is a word of the language, which a name follows"
         if token.type == "FIELD" and last.symbol in {"NAME", "path", "lines", ""}:
-            near = did_you_mean(self.source.text[last.start : last.end], lexer.ENTRY_WORDS)
-            return near or f"a name is bound with `let {token.text} = …`"
+            return self._misspelt_word(stack) or f"a name is bound with `let {token.text} = …`"
         if token.type == "COLON" and last.symbol == "NAME" and stack[-2].symbol == "path":
-            return did_you_mean(str(stack[-2].value), lexer.ENTRY_WORDS)
+            return self._misspelt_word(stack)
         if token.type == "LBRACE" and last.symbol == "path":
             return f"what is declared has a name: `{last.value} NAME {{ … }}`"
         if expected == "a declaration":
@@ -307,49 +306,20 @@ class Driver:
             return "fields are separated by spaces or stand on lines of their own"
         if token.text == "=" and expected != "a value":
             return "compare with `==`; a field is `name = value`"
-        if token.type == "NAME" and last.symbol in {"path", "NAME"}:
-            return did_you_mean(self.source.text[last.start : last.end], lexer.ENTRY_WORDS)
+        if token.type in {"NAME", "STRING"} and last.symbol in {"path", "NAME"}:
+            return self._misspelt_word(stack)
         if token.type == "NAME" and expected.startswith("`name"):
             return f"a field is written `{token.text} = …`"
         return ""
 
-    def _slip(self, stack: list[_Part], token: Token, expected: str) -> tuple[str, Fix | None] | None:
-        """A slip that people make who come from other languages: what to do, and what mends it."""
-        text, last = self.source.text, stack[-1]
-        if token.type == "COMMA" and expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
-            listed = _LISTED.match(text, len(text[: token.start].rstrip()))
-            if listed is None:
-                return None
-            edit = Edit(Span(self.source, *listed.span()), re.sub(r"\s*,", " |", listed[0]))
-            return "one of several is written with `|`", Fix("write `|`", (edit,), is_safe=False)
-        if token.type == "NAME" and (number := _NUMBER_BEFORE.search(text, 0, token.start)):
-            written = number[1] + token.text
-            if token.text in UNITS:
-                place = Span(self.source, number.start(), token.end)
-                fix = Fix(f"write `{written}`", (Edit(place, written),), is_safe=True)
-                return f"a number and its unit are one word: `{written}`", fix
-        if token.type == "FIELD" and (last.symbol == "WHERE" or (last.end and text[last.end - 1] == ".")):
-            sign = text.index("=", token.end)
-            fix = Fix("write `==`", (Edit(Span(self.source, sign, sign + 1), "=="),), is_safe=True)
-            return "compare with `==`", fix
-        if token.text == "/" and expected == "a value":
-            found = _PATH.match(text, token.start)
-            assert found is not None
-            fix = Fix(
-                f'write `"{found[0]}"`', (Edit(Span(self.source, *found.span()), f'"{found[0]}"'),), is_safe=False
-            )
-            return f'a path is a text: `"{found[0]}"`', fix
-        if expected == "a declaration" and token.text in {"/", "-", "*"}:
-            return "a comment begins with `#`", None
-        if token.type == "STRING" and last.symbol == "EXPERIMENT":
-            return 'a name comes first: `experiment NAME "title" { … }`', None
-        if token.text == "on" and expected == "the end of the line":
-            return "what it stands on comes before the braces: `KIND NAME on PARENT { … }`", None
-        if token.text == "on" and expected == "`{`":
-            return "say it inside the braces: `{ on = … }`", None
-        if token.type == "STRING" and last.symbol == "ON":
-            return "declare it, `dir here { path = … }`, and write `on here`", None
-        return None
+    def _misspelt_word(self, stack: list[_Part]) -> Hint:
+        """The word of the language that may have been meant by the one with which the entry begins."""
+        last = max((i for i, part in enumerate(stack) if part.symbol == "lines"), default=0)
+        begun = stack[last + 1 : last + 2]
+        word = self.source.text[begun[0].start : begun[0].end] if begun else ""
+        hint = Hint("") if word in lexer.ENTRY_WORDS else did_you_mean(word, lexer.ENTRY_WORDS)
+        self.broken |= {"import"} & set(hint.instead)
+        return hint
 
     def _fixes(self, token: Token, expected: str) -> Iterator[Fix]:
         """What would mend a sign between a name and its value, or between fields."""
@@ -409,7 +379,7 @@ class Driver:
             while tokens[following].type == "NEWLINE":
                 following += 1
             begins = tokens[following]
-            is_orphan = begins.type in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"} or begins.text in _CLAUSES
+            is_orphan = begins.type in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"} or begins.text in slips.CLAUSES
             if begins.depth > 0 or not is_orphan:
                 break
             position = following + 1
@@ -430,11 +400,6 @@ _SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
 """What stands between a name and its value instead of `=`."""
-_BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
-_CLAUSES = ("expect", "table", "plot")
-_LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
-_NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
-_PATH = re.compile(r"/[\w./~+@%-]*")
 _SINGLE = {
     "OVER": "`over` and a factor",
     "RPAR": "`)`",

@@ -123,6 +123,12 @@ class Make(Record):
 Expr = Number | Text | Name | Choice | Range | Tuple | ListOf | Call | Binary | Not | IsA | If | Make
 
 
+def is_condition(node: object) -> bool:
+    """Whether it can only be true or false, by its form."""
+    compares = {"==", "!=", "<", "<=", ">", ">=", "in", "and", "or"}
+    return isinstance(node, Not | IsA) or (isinstance(node, Binary) and node.operator in compares)
+
+
 class Field(Record):
     """`name = value`."""
 

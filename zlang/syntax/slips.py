@@ -1,0 +1,163 @@
+"""Slips that people make who come from other languages: what was probably meant, and what mends it.
+
+In: where the parser stopped. Out: a sentence that says what to type, and a fix if there is one. Rule: a slip is a
+function in `SLIPS`; the first that knows what was meant says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from zlang.diagnostics import Edit, Fix
+from zlang.record import Record
+from zlang.source import Source, Span
+from zlang.suggest import nearest
+from zlang.syntax import tree
+from zlang.syntax.lexer import Token
+from zlang.units import UNITS
+
+Meant = tuple[str, Fix | None]
+
+
+class Stop(Record):
+    """Where the parser stopped: the symbols and values that it had read, innermost last, the token, what was expected.
+
+    `end` is where that ends which it read last.
+    """
+
+    source: Source
+    read: tuple[tuple[str, Any], ...]
+    end: int
+    token: Token
+    expected: str
+
+    @property
+    def text(self) -> str:
+        """The whole program."""
+        return self.source.text
+
+    @property
+    def last(self) -> str:
+        """The symbol that was read last."""
+        return self.read[-1][0]
+
+    def follows(self, sign: str) -> bool:
+        """Whether the token stands directly behind a sign."""
+        return self.text.endswith(sign, 0, self.token.start)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is in a condition, or behind one."""
+        for symbol, value in reversed(self.read):
+            if symbol in {"items", "lines"}:
+                return False
+            if symbol in {"WHERE", "EXPECT", "IF"} or tree.is_condition(value):
+                return True
+        return False
+
+    def fix(self, start: int, end: int, text: str, *, is_safe: bool = True) -> Fix:
+        """What puts a text in the place of another."""
+        title = f"write `{text.strip()}`" if text.strip() else f"leave `{self.text[start:end].strip()}` away"
+        return Fix(title, (Edit(Span(self.source, start, end), text),), is_safe)
+
+
+def meant(stop: Stop) -> Meant | None:
+    """What was probably meant."""
+    return next((found for slip in SLIPS if (found := slip(stop)) is not None), None)
+
+
+def comparison(stop: Stop) -> Meant | None:
+    """One `=`, or another sign of another language, between what is compared."""
+    text, token = stop.text, stop.token
+    if token.type == "FIELD" and _begins_operand(stop):
+        sign = text.index("=", token.end)
+        written = _TURNED.get(text[sign : sign + 2], "==")
+        return f"compare with `{written}`", stop.fix(sign, sign + 1 + (written != "=="), written)
+    if token.text == "=" and (stop.follows("==") or stop.follows("!=")):
+        return "compare with `==` or `!=`", stop.fix(token.start, token.end, "")
+    if token.text == "=" and stop.is_condition and stop.expected != "a value":
+        written = _TURNED.get(text[token.start : token.start + 2], "==")
+        return f"compare with `{written}`", stop.fix(token.start, token.end + (written != "=="), written)
+    if token.text == ">" and stop.follows("<"):
+        return "what is not equal is written `!=`", stop.fix(token.start - 1, token.end, "!=")
+    return None
+
+
+def _begins_operand(stop: Stop) -> bool:
+    """Whether a name stands where something is compared, and not where a field begins."""
+    if stop.last == "LPAR":
+        return "\n" not in stop.text[stop.end : stop.token.start]
+    is_titled = stop.last == "STRING" and stop.read[-2][0] == "EXPECT"
+    return is_titled or stop.last in {"WHERE", "EXPECT", "IF", "AND", "OR", "NOT"} or stop.text[stop.end - 1] == "."
+
+
+def choice(stop: Stop) -> Meant | None:
+    """A `|` too many, or something else between the values of a choice."""
+    text, token = stop.text, stop.token
+    if token.type == "VBAR" and stop.follows("|"):
+        if stop.is_condition:
+            return "write `or`", stop.fix(token.start - 1, token.end, "or")
+        return "one of several is written with one `|`", stop.fix(token.start, token.end, "")
+    if token.type == "VBAR" and stop.last == "VBAR":
+        return "write a value between the two, or leave one away", stop.fix(token.start, token.end, "", is_safe=False)
+    if token.type == "VBAR" and stop.last == "EQUAL":
+        return "the first of several has no `|` before it", stop.fix(token.start, token.end, "")
+    if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
+        hint = "write another value behind the `|`, or leave it away"
+        return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
+    if token.type == "LBRACE" and stop.expected == "a value":
+        return "one of several is written `4KiB | 8KiB`, a list `[4KiB, 8KiB]`", None
+    if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
+        listed = _LISTED.match(text, len(text[: token.start].rstrip()))
+        if listed is not None:
+            fix = stop.fix(*listed.span(), re.sub(r"\s*,", " |", listed[0]), is_safe=False)
+            return "one of several is written with `|`", fix
+    return None
+
+
+def number(stop: Stop) -> Meant | None:
+    """A number, a range or a path that is written as elsewhere."""
+    text, token = stop.text, stop.token
+    if token.type == "NAME" and (before := _NUMBER_BEFORE.search(text, 0, token.start)) and token.text in UNITS:
+        written = before[1] + token.text
+        return f"a number and its unit are one word: `{written}`", stop.fix(before.start(), token.end, written)
+    if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
+        return "a range is written `4KiB..64KiB`, and has both its ends", stop.fix(token.start, token.end, "")
+    if token.text == "/" and stop.expected == "a value":
+        found = _PATH.match(text, token.start)
+        assert found is not None
+        return f'a path is a text: `"{found[0]}"`', stop.fix(*found.span(), f'"{found[0]}"', is_safe=False)
+    return None
+
+
+def word(stop: Stop) -> Meant | None:
+    """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
+    token, expected = stop.token, stop.expected
+    is_clause = expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
+    if is_clause and token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
+        return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
+    if is_clause and token.text == "if":
+        return "points are chosen with `where`", stop.fix(token.start, token.end, "where")
+    if token.text in {"elif", "elsif", "elseif"} and expected == "`else`":
+        return "write `else if`", stop.fix(token.start, token.end, "else if")
+    if expected == "a declaration" and token.text in {"/", "-", "*"}:
+        return "a comment begins with `#`", None
+    if token.type == "STRING" and stop.last == "EXPERIMENT":
+        return 'a name comes first: `experiment NAME "title" { … }`', None
+    if token.text == "on" and expected == "the end of the line":
+        return "what it stands on comes before the braces: `KIND NAME on PARENT { … }`", None
+    if token.text == "on" and expected == "`{`":
+        return "say it inside the braces: `{ on = … }`", None
+    if token.type == "STRING" and stop.last == "ON":
+        return "declare it, `dir here { path = … }`, and write `on here`", None
+    return None
+
+
+SLIPS = (comparison, choice, number, word)
+CLAUSES = ("where", "expect", "table", "plot")
+_TURNED = {"=>": ">=", "=<": "<="}
+_BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
+_LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
+_PATH = re.compile(r"/[\w./~+@%-]*")
