@@ -64,7 +64,7 @@ def test_one_of_each_study_explained(
 ) -> None:
     monkeypatch.setattr("zlang.pipeline.missing_tools", lambda _: {})
     monkeypatch.setattr("zlang.pipeline.free", lambda _: {})
-    monkeypatch.setattr("zlang.pipeline.all_runs", lambda _: [])
+    monkeypatch.setattr("zlang.pipeline.runs.all_runs", lambda _: [])
     monkeypatch.chdir(REPOSITORY)
     said = f"examples/studies/{name}.zexp"
     assert guarded(["plan", said, "--profile", "small", "--db", str(tmp_path / "none.duckdb")]) == 0

@@ -362,4 +362,4 @@ def test_who_is_not_root_is_told_before_anything_is_done(monkeypatch: pytest.Mon
     monkeypatch.setattr(here, "is_root", lambda: False)
     assert pipeline.missing_tools({ROOT: "why", "sh": ""}) == {ROOT: "why"}
     with pytest.raises(RunError, match="carried out by root"):
-        pipeline._require({ROOT: "why"})
+        pipeline.require_tools({ROOT: "why"})

@@ -1,0 +1,82 @@
+"""What has to be there, and what somebody has to allow, before a plan is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check.values import quote
+from zlang.errors import RunError
+from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from zlang.plan.plan import Guarded, Header
+    from zlang.run.arming import Armed
+    from zlang.run.folder import Folder
+
+
+def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
+    """The tools that are not on this machine (root is one, for who is not root), and how to get them."""
+    from zlang.run import machine
+
+    return {tool: hint for tool, hint in tools.items() if not machine.has(tool)}
+
+
+def require_tools(tools: Mapping[str, str]) -> None:
+    """Raise RunError where something that a plan needs is missing."""
+    from zlang.plan.plan import ROOT
+
+    missing = missing_tools(tools)
+    if ROOT in missing:
+        raise RunError("this plan has to be carried out by root", missing[ROOT])
+    for tool, hint in missing.items():
+        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` shows all that is missing")
+
+
+def look(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:
+    """What is not the run's own and will be written to: what is there now, and what of that stands in the way."""
+    from zlang.run import machine
+
+    for one in header.guarded:
+        said = [machine.look(step.command, Path.cwd(), " ".join(wipe)) for step in one.steps]
+        yield one, [line for found, _ in said for line in found], [line for _, against in said for line in against]
+
+
+def to_arm(header: Header) -> str:
+    """The options by which all is armed that a plan writes to, as they are typed."""
+    return " ".join(f"--arm {quote(name)}" for name in header.armed)
+
+
+def arm(header: Header, armed: Armed, line: str) -> None:
+    """Raise RunError unless all that will be written to is armed, and nothing else; `line` is what to type."""
+    wanted = header.armed
+    foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
+    if foreign:
+        hint = did_you_mean(foreign[0], wanted) or ("it writes to " + ", ".join(wanted) if wanted else "it needs none")
+        raise RunError(f"the plan does not write to {foreign[0]}", hint)
+    if set(wanted) - set(armed.names):
+        wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
+        message = "the plan writes to what the run did not make: " + ", ".join(wanted)
+        raise RunError(message, f"if all on it may be lost: {line} {to_arm(header)}{wiped}")
+
+
+def require_clear(header: Header, armed: Armed) -> None:
+    """Raise RunError where something stands in the way of writing to what the run did not make."""
+    against = [line for _, _, lines in look(header, armed.wipe) for line in lines]
+    if against:
+        raise RunError("; ".join(against), "nothing was begun and nothing was written")
+
+
+def arm_again(folder: Folder, said: Armed, line: str) -> None:
+    """Arm what a run writes to: by what is said now, or what was said for it since the machine started.
+
+    Raises RunError.
+    """
+    from zlang.run import arming, machine
+
+    header, boot = folder.read_plan().header, machine.boot()
+    armed = said if said.names or said.wipe else arming.kept(folder.path, header.plan, boot)
+    if header.armed or armed.names or armed.wipe:
+        arm(header, armed, line)
+        arming.keep(folder.path, armed, header.plan, boot)

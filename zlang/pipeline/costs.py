@@ -1,0 +1,124 @@
+"""What a plan comes to on this machine, and what a run took."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check.check import Checked
+from zlang.errors import RunError
+
+if TYPE_CHECKING:
+    from zlang.pipeline.plans import Planned
+    from zlang.plan.estimate import Estimate, Outlook, Past
+    from zlang.plan.plan import Header
+    from zlang.run.earlier import Measured
+    from zlang.run.folder import Folder
+
+
+def estimate(checked: Checked, planned: Planned, db: Path, but: Container[str] = ()) -> Estimate:
+    """How long the plan takes on this machine, what it writes and asks for, without trials at some places."""
+    return next(iter(estimates(checked, planned, db, but, ()).values()))
+
+
+def estimates(
+    checked: Checked,
+    planned: Planned,
+    db: Path,
+    but: Container[str] = (),
+    others: Sequence[str] = ("as-written", "random"),
+) -> dict[str, Estimate]:
+    """The estimate of the plan as it is ordered, and what other orders would come to, without trials at some places."""
+    from zlang.plan import estimate as estimating
+    from zlang.plan import survey
+    from zlang.plan.build import Builder
+    from zlang.plan.order import Order
+
+    schedule, found, past = planned.schedule, dict[str, "Estimate"](), _past(db)
+    for how in dict.fromkeys((schedule.order, *map(Order, others))):
+        other = schedule if how is schedule.order else schedule.ordered(how)
+        stops = survey.stops(Builder(checked.program, planned.experiment, other), other, but)
+        found[how] = estimating.estimate(stops, planned.plan.header.facts, past)
+    return found
+
+
+def _past(db: Path) -> Past:
+    """What is known of this machine; what cannot be read, or is of another release, says nothing."""
+    from zlang.plan.estimate import Past
+    from zlang.run import machine
+
+    if db.exists():
+        from zlang.store import past
+
+        with suppress(RunError):
+            return past.past(db, machine.answer("uname -srvm"), machine.memory())
+    return Past()
+
+
+def outlook(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
+    """What is left to do of a plan of which some trials were measured."""
+    from zlang.plan.estimate import Outlook
+
+    left = estimate(checked, planned, db, found or {})
+    by_run: dict[str, list[int]] = {}
+    for one in sorted(found.values(), key=lambda one: one.number) if found else ():
+        by_run.setdefault(one.run, []).append(one.number)
+    return Outlook(left, None if found is None else {run: tuple(numbers) for run, numbers in by_run.items()})
+
+
+def require_endurance(header: Header, expected: Estimate, share_of: float = 1) -> None:
+    """Raise RunError where more would be written to a device than it is to bear, by a share of what is expected."""
+    for device in header.devices:
+        written = expected.written.get(device.name, 0.0) * share_of
+        if device.endurance is not None and written > device.endurance:
+            share = f"{written:,.0f} bytes, {written / device.endurance:.0%} of its endurance, would be written to"
+            raise RunError(f"{share} {device.name}", "--wear if that is what is wanted; or lay out less, or less often")
+
+
+def free(header: Header) -> dict[str, int]:
+    """Bytes that are free where each device is, as far as it is a directory of this machine."""
+    from zlang.run import machine
+
+    found = {device.name: machine.free(device.place) for device in header.devices if device.place}
+    return {name: free for name, free in found.items() if free is not None}
+
+
+def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
+    """Seconds by kind of step, as they were expected and as they were; None for a run that is not over.
+
+    What several sessions took between their steps is not known, so they have none.
+    """
+    import json
+
+    from zlang.plan import estimate as estimating
+    from zlang.plan.plan import Setup
+    from zlang.run import journal
+    from zlang.store import outcomes
+
+    ran = outcomes.follow(journal.Lines(folder.journal))
+    if not (ran.finished and ran.sessions == 1 and folder.estimate.exists()):
+        return None
+    try:
+        expected = {str(kind): float(took) for kind, took in json.loads(folder.estimate.read_text())["seconds"].items()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return None
+    places: dict[str, list[outcomes.StepTime]] = {}
+    for out, steps in ran.steps.items():
+        places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)
+    took = dict.fromkeys(estimating.KINDS, 0.0)
+    for item in folder.read_plan().items():
+        if isinstance(item, Setup):
+            place, load, planned = f"setups/{item.signature}", item.load, (*item.make, *item.unmake)
+        else:
+            place, load, planned = item.place, None, item.steps
+            if (item.identity, item.replicate) in ran.reused:
+                continue
+        named = {step.name: step for step in planned}
+        for one in places.pop(place, ()):
+            if one.ended is not None and one.step in named:
+                took[estimating.kind_of(named[one.step], load)] += one.ended - one.started
+    between = (ran.last or 0) - (ran.first or 0) - sum(took.values())
+    took["making and removing"] += between
+    return expected, took

@@ -1,0 +1,117 @@
+"""Two plans beside each other, and the plan that is kept beside its program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check import check as checking
+from zlang.check.check import Checked, Overrides
+from zlang.check.program import Experiment
+from zlang.diagnostics import ProgramError, Severity
+from zlang.errors import RunError
+from zlang.files import replace_file
+from zlang.pipeline.plans import plan
+from zlang.pipeline.programs import check, choose, read
+from zlang.source import Source
+
+if TYPE_CHECKING:
+    from zlang.pipeline.plans import Planned
+    from zlang.plan.difference import Changed, Difference, Edit
+    from zlang.plan.plan import Header, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two plans that are compared: what it was called, the plan, and its program if it was made of one."""
+
+    name: str
+    plan: Plan
+    planned: Planned | None = None
+
+
+def saved(word: str) -> Side | None:
+    """A plan that was kept, as a run folder or a file of JSON lines; None for anything else. Raises RunError."""
+    from zlang.plan import wire
+    from zlang.run.folder import Folder
+
+    path = Path(word)
+    if (path / "plan.jsonl").is_file():
+        return Side(word, Folder(path.resolve()).read_plan())
+    if path.suffix != ".jsonl" or not path.is_file():
+        return None
+
+    def lines() -> Iterator[bytes]:
+        try:
+            with path.open("rb") as file:
+                yield from file
+        except OSError as error:
+            raise RunError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+    return Side(word, wire.load(lines, word))
+
+
+def side(word: str, overrides: Overrides, experiment: str | None, seed: int, order: str | None) -> Side:
+    """A program, or one of a revision (`REVISION:FILE`), as it would be planned. Raises ProgramError, RunError."""
+    from zlang.run import revisions
+
+    revision, colon, path = word.partition(":")
+    if Path(word).is_file() or not colon:
+        checked = check(read(word), overrides)
+    else:
+        source = Source(path, revisions.text(revision, path))
+        checked = checking.program(source, lambda imported: revisions.text(revision, imported), overrides)
+    if not checked.is_sound:
+        finding = next(one for one in checked.findings if one.code.severity is Severity.ERROR)
+        raise ProgramError(finding)
+    planned = plan(checked, choose(checked, experiment), seed, overrides, order=order)
+    return Side(word, planned.plan, planned)
+
+
+def said_of(header: Header) -> Overrides:
+    """What was said of a program when a plan was made of it."""
+    values = dict(header.settings)
+    profile = values.pop("--profile", None)
+    return Overrides(values, profile)
+
+
+def difference(one: Side, other: Side) -> Difference:
+    """What differs between two plans.
+
+    Of two programs it is known without their commands; a plan that was kept may be that of another release, so there
+    they are compared as well.
+    """
+    from zlang.plan import build
+    from zlang.plan import difference as differences
+
+    if one.planned and other.planned:
+        return differences.difference(*(build.told(side.planned.schedule) for side in (one, other) if side.planned))
+    return differences.difference(differences.told(one.plan), differences.told(other.plan))
+
+
+def edits(one: Side, other: Side, changed: Sequence[Changed]) -> dict[int, tuple[Edit, ...]]:
+    """The commands that differ, by the newer number of the trial."""
+    from zlang.plan import difference as differences
+
+    was = differences.steps(one.plan, [point.was for point in changed])
+    now = differences.steps(other.plan, [point.now for point in changed])
+    return {point.now: differences.edits(was[point.was], now[point.now]) for point in changed}
+
+
+def snapshot_path(checked: Checked, experiment: Experiment) -> Path:
+    """Where the plan of a program is kept: beside it, with the experiment's name if it has several."""
+    path = Path(checked.program.source.name)
+    named = f".{experiment.name}" if len(checked.program.experiments) > 1 else ""
+    return path.with_name(f"{path.stem}{named}.plan.jsonl")
+
+
+def keep_plan(plan: Plan, path: Path) -> None:
+    """Write a plan as JSON lines. Raises RunError."""
+    from zlang.plan import wire
+
+    try:
+        replace_file(path, wire.dump(plan))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None

@@ -1,0 +1,60 @@
+"""Runs of what somebody else has measured."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.errors import RunError
+from zlang.pipeline.programs import text_of
+from zlang.pipeline.runs import new_folder
+
+if TYPE_CHECKING:
+    from zlang.pipeline.plans import Planned
+    from zlang.plan.plan import Trial
+    from zlang.run.folder import Folder
+
+
+def bring_in_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
+    """The run made of reports that a tool left behind without zlang, and how many there are. Raises RunError."""
+    from zlang.run import bare
+
+    return bare.bring_in(runs, directory)
+
+
+def begin_outside(planned: Planned, runs: Path) -> Folder:
+    """A new run folder for a plan that somebody else carries out. Raises RunError."""
+    from zlang.plan.plan import Trial
+    from zlang.readers import outside
+
+    for item in planned.plan.items():
+        if isinstance(item, Trial) and outside.reader_of(item) is None:
+            hint = "run it with `zlang run`, then bring in the results of the others with --run"
+            raise RunError(f"trial {item.number} is one that zlang measures itself", hint)
+    return new_folder(planned, runs)
+
+
+def bring_in(folder: Folder, file: str) -> int:
+    """Take the results of a run's outside trials from a CSV file; how many they are. Raises RunError."""
+    from zlang.plan.plan import Trial
+    from zlang.readers import outside
+    from zlang.run import outside as recording
+
+    plan = folder.read_plan()
+    trials = [item for item in plan.items() if isinstance(item, Trial) and outside.reader_of(item)]
+    if not trials:
+        raise RunError(f"no trial of {folder.name} takes its results from outside", "`zlang kinds external`")
+    found = outside.match(text_of(file, None), file, plan.header, trials)
+
+    def artefact(trial: Trial) -> str:
+        reader = outside.reader_of(trial)
+        assert reader is not None, "BUG: results for a trial that measures itself"
+        return reader.artefact
+
+    try:
+        recording.record(folder, trials, found, artefact)
+        shutil.copyfile(file, folder.path / f"outside-{len(list(folder.path.glob('outside-*.csv'))) + 1}.csv")
+    except OSError as error:
+        raise RunError(f"cannot write {folder.path}: {error.strerror}") from None
+    return len(trials)

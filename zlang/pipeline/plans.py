@@ -1,0 +1,168 @@
+"""The plan of an experiment: what is made, each trial, and the plan in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zlang.check.check import Checked, Overrides
+from zlang.check.program import Experiment
+from zlang.diagnostics import Lint
+from zlang.errors import RunError
+from zlang.pipeline.programs import levels
+from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from zlang.plan.build import Schedule
+    from zlang.plan.estimate import Outlook
+    from zlang.plan.plan import Finding, Plan, Setup, Trial
+
+DEFAULT_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An experiment with its order of trials and its plan."""
+
+    experiment: Experiment
+    schedule: Schedule
+    plan: Plan
+
+
+def plan(
+    checked: Checked,
+    experiment: Experiment,
+    seed: int,
+    overrides: Overrides,
+    host: str | None = None,
+    order: str | None = None,
+) -> Planned:
+    """What will be done, by all hosts or by one of them, as a stream. Raises ProgramError, RunError."""
+    from zlang.plan import build
+    from zlang.plan.order import Order
+
+    settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
+    schedule = build.Schedule(experiment, seed, host, Order(order or Order.PLANNED))
+    if host is not None and host not in schedule.hosts:
+        known = [name for name in schedule.hosts if name]
+        near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "they are on no host")
+        raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
+    findings = tuple(_said(checked, experiment))
+    return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
+
+
+def _said(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
+    """What the rules say of an experiment, as its plan has it."""
+    from zlang.lint import lint as rules
+    from zlang.plan.plan import Finding
+
+    for found, allowed in rules.judged(checked.program, experiment, levels(checked, {})):
+        line, column = found.span.source.position(found.span.start)
+        place = f"{found.span.source.name}:{line}:{column}"
+        code = found.code
+        name = code.name if isinstance(code, Lint) else ""
+        yield Finding(code.id, name, code.severity.value, found.message, found.hint, place, allowed)
+
+
+def contradictions(planned: Planned) -> list[str]:
+    """What the program says of the host that is to carry the plan out, and this machine says otherwise."""
+    from zlang.check import hosts
+    from zlang.check.values import show
+    from zlang.run import machine
+
+    names = planned.plan.header.hosts
+    here = planned.schedule.part or (names[0] if len(names) == 1 else "")
+    said = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
+    if len(said) != 1:  # no host is named, or one in several states
+        return []
+    (host,) = said.values()
+    probes = {name: command for name, command in hosts.probes().items() if name in host.values}
+    found = hosts.facts({name: machine.answer(command) for name, command in probes.items()})
+    return [
+        f"`{here}` has {name} = {show(value)} in the program, and this machine has {show(other)}"
+        for name, value, other in hosts.contradicted(host, found)
+    ]
+
+
+def makes(checked: Checked, planned: Planned) -> list[Setup]:
+    """What will be made: setups in which every branch of every choice is, each once."""
+    from zlang.plan import build
+
+    return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
+
+
+def trial(checked: Checked, planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
+    """The trial of a number, and the setups that it needs, parents first. Raises ProgramError."""
+    from zlang.plan.build import Builder
+
+    return Builder(checked.program, planned.experiment, planned.schedule).trial(planned.schedule.slot(number))
+
+
+def page(pieces: Iterator[str]) -> bool:
+    """Show text in the user's pager; whether there is one."""
+    from zlang.run import pager
+
+    return pager.page(pieces)
+
+
+def require_one_host(planned: Planned) -> None:
+    """Raise RunError where a plan is of several machines, each of which can carry out its own part only."""
+    known = planned.schedule.hosts
+    if planned.schedule.part is not None or len(known) == 1:
+        return
+    named = [name for name in known if name]
+    if len(named) < len(known):
+        hint = "say of everything on which host it is: `… on HOST`, declared as `host HOST`"
+        raise RunError(f"some trials are on {', '.join(named)}, and others on no host", hint)
+    message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
+    raise RunError(message, f"say which of them this machine is: --host {named[0]}; or show all with --emit json")
+
+
+def require_distinct(planned: Planned) -> None:
+    """Raise RunError where two trials are the same measurement: their factors differ, and nothing that they decide."""
+    from zlang.plan import build
+
+    seen: dict[tuple[str, int], int] = {}
+    for told in build.told(planned.schedule):
+        first = seen.setdefault((told.identity, told.replicate), told.number)
+        if first != told.number:
+            message = f"trials {first:,} and {told.number:,} are the same measurement: their levels change nothing"
+            raise RunError(message, "give each level once; `zlang plan --trial N` shows what a trial does")
+
+
+def emit(planned: Planned, form: str) -> Iterator[str]:
+    """The plan in one of the formats of `zlang.emit.registry`. Raises RunError."""
+    from zlang.emit.registry import EMITTERS
+
+    if form == "sh":
+        require_one_host(planned)
+    return EMITTERS[form](planned.plan)
+
+
+def lines(planned: Planned, outlook: Outlook) -> Iterator[str]:
+    """The plan as JSON lines, with what is left to do of it here."""
+    from zlang.plan import wire
+
+    return (line.decode() for line in wire.dump(planned.plan, outlook))
+
+
+def job_forms(planned: Planned) -> set[str]:
+    """The tools for which the first trial can be written as a job file."""
+    from zlang.plan import build
+
+    slot = next(planned.schedule.slots())
+    made = build.job(slot, planned.experiment, planned.schedule.seed)
+    return {made[0]} if made else set()
+
+
+def job_files(planned: Planned) -> Iterator[tuple[str, str]]:
+    """Each trial as the job file of its own tool: names and texts. Raises ProgramError, RunError."""
+    from zlang.plan import build
+
+    for slot in planned.schedule.slots():
+        made = build.job(slot, planned.experiment, planned.schedule.seed)
+        if made is None:
+            raise RunError("the workload has no job files", "`zlang plan --emit sh` writes it as a script")
+        ending, text = made
+        yield f"{slot.number:06d}-{slot.replicate}.{ending}", text

@@ -1,0 +1,136 @@
+"""A program: its text, what is wrong with it, and the experiment that is meant."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from zlang.check import check as checking
+from zlang.check.check import Checked, Overrides
+from zlang.check.program import Experiment, Instance
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.errors import RunError
+from zlang.files import replace_file
+from zlang.source import Source, Span
+from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from zlang.lint.levels import Levels
+    from zlang.syntax.format import Formatted
+
+
+def read(path: str) -> Source:
+    """A program's text, its lines ended by newlines. Raises RunError where there is none."""
+    return Source(path, text_of(path, None))
+
+
+def text_of(path: str, newline: str | None) -> str:
+    """A file's text; `newline` as `open` takes it. Raises RunError."""
+    try:
+        with Path(path).open(encoding="utf-8", newline=newline) as file:
+            return file.read()
+    except UnicodeDecodeError:
+        raise RunError(f"{path} is no UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise RunError(f"cannot read {path}: {why.lower()}", _near(path)) from None
+
+
+def _near(path: str) -> str:
+    """The program in the same directory whose name is nearest to one that is not there."""
+    try:
+        beside = [str(one) for one in Path(path).parent.glob("*.zexp")] if not Path(path).exists() else []
+    except (OSError, ValueError):
+        return ""
+    return did_you_mean(str(Path(path)), beside)
+
+
+def read_exactly(path: str) -> Source:
+    """A program's text with the line ends that it has. Raises RunError where there is none."""
+    return Source(path, text_of(path, ""))
+
+
+def format_source(source: Source) -> Formatted:
+    """A program's text in the one style, or why it was left alone."""
+    from zlang.syntax import format as formatting
+
+    return formatting.program(source)
+
+
+def mend(path: str, before: str, after: str) -> None:
+    """Replace a program's text, in the line ends that it has. Raises RunError, also where it is not `before` now."""
+    exact = read_exactly(path).text
+    line_end = "\r\n" if "\r\n" in exact else "\n"
+    if exact != before.replace("\n", line_end):
+        raise RunError(f"cannot mend {path}: it changed meanwhile, or its line ends are of several kinds")
+    rewrite(path, after.replace("\n", line_end))
+
+
+def rewrite(path: str, text: str) -> None:
+    """Replace a program's text; a link stays one, and the file keeps its mode. Raises RunError."""
+    try:
+        real = Path(path).resolve(strict=True)
+        replace_file(real, text.encode(), stat.S_IMODE(real.stat().st_mode))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def check(source: Source, overrides: Overrides, instead: Mapping[str, str] = MappingProxyType({})) -> Checked:
+    """All that is wrong with a program. `instead` are texts of imported files that are not those on the disk."""
+
+    def imported(path: str) -> str:
+        return instead[path] if path in instead else Path(path).read_text("utf-8")
+
+    return checking.program(source, imported, overrides)
+
+
+def here() -> Instance:
+    """What is known of this machine, for the rules about what is measured on it."""
+    from zlang.check import hosts
+    from zlang.run import machine
+
+    return hosts.known("this machine", hosts.facts({name: machine.answer(ask) for name, ask in hosts.probes().items()}))
+
+
+def lint(
+    checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({}), machine: Instance | None = None
+) -> list[Diagnostic]:
+    """What is sound and would still measure something else than it says, as far as it is not allowed.
+
+    `options` are the rules that the command line denies, warns of or allows. What stands on no named host is on
+    `machine`, where that is given. Raises RunError.
+    """
+    from zlang.lint import lint as rules
+
+    return rules.findings(checked.program, levels(checked, options), machine)
+
+
+def levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:
+    """How the rules about measurements are weighed where a program is, and by what the command line says."""
+    from zlang.lint import levels
+
+    name = checked.program.source.name
+    directory = Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
+    return levels.levels(directory, options)
+
+
+def choose(checked: Checked, name: str | None) -> Experiment:
+    """The experiment that is meant: the only one, or the one that is named. Raises RunError, ProgramError."""
+    experiments = checked.program.experiments
+    if not experiments:
+        raise ProgramError(
+            Code.NO_EXPERIMENT.at(
+                Span(checked.program.source, 0, 0), hint="write one: `experiment name { on = …  run = … }`"
+            )
+        )
+    if name is None and len(experiments) > 1:
+        listed = ", ".join(experiments)
+        raise RunError(f"the program has {len(experiments)} experiments", f"say which with --experiment: {listed}")
+    if name is not None and name not in experiments:
+        raise RunError(
+            f"there is no experiment `{name}`", did_you_mean(name, experiments) or "it has " + ", ".join(experiments)
+        )
+    return experiments[name] if name is not None else next(iter(experiments.values()))

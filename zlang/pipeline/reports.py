@@ -1,0 +1,57 @@
+"""A run on a page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.errors import RunError
+from zlang.files import replace_file
+
+if TYPE_CHECKING:
+    from zlang.report.compose import Known
+    from zlang.report.document import Document
+
+
+def report(db: Path, run: str | None, runs: Path, place: Path) -> Document:
+    """The report of a run, with paths that begin at the directory `place`. Raises RunError."""
+    from zlang.report import answers, compose
+
+    trials = answers.trials_of(db, run)
+    return compose.document_of(trials, _known(trials.run, runs, place))
+
+
+def _known(run: str, runs: Path, place: Path) -> Known | None:
+    """What is known of a run beside its trials, where its folder is there."""
+    from zlang.report.compose import Known
+    from zlang.run.folder import Folder
+
+    folder = Folder((runs / run).absolute())
+    if not folder.plan.is_file():
+        return None
+    plan = folder.read_plan()
+    folders = os.path.relpath(folder.path.parent, place.absolute())
+    return Known(run, plan, folders)
+
+
+def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path) -> list[Path]:
+    """Write the report of a run: a page, Markdown, or a directory of CSV files; gives the files. Raises RunError."""
+    from zlang.report import page
+
+    made = report(db, run, runs, target if form == "csv" else target.parent)
+    match form:
+        case "csv":
+            texts = {target / name: text for name, text in page.csv(made).items()}
+        case "markdown":
+            texts = {target: page.markdown(made)}
+        case _:
+            texts = {target: page.html(made)}
+    try:
+        if form == "csv":
+            target.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            replace_file(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise RunError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
+    return list(texts)

@@ -1,0 +1,160 @@
+"""The database of results, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zlang.report.answers import Judged
+    from zlang.report.compare import Comparison
+    from zlang.report.drawn import Drawn
+    from zlang.report.effects import Effect
+    from zlang.report.findings.rule import Doubt
+    from zlang.report.summary import Summary
+    from zlang.store.ingest import Ingested, Progress
+    from zlang.store.query import Parameters, Result, Session
+    from zlang.store.saved import Saved
+
+
+def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
+    """Build the database from the run folders, with what is found in each run. Raises RunError."""
+    from zlang.report.findings.look import Look
+    from zlang.store.ingest import ingest as build_database
+
+    return build_database(runs, db, progress, Look())
+
+
+def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
+    """The answer to a question in SQL. Raises RunError."""
+    from zlang.store.query import run_query
+
+    return run_query(db, sql, parameters)
+
+
+def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[Session]:
+    """A database open for several questions. Raises RunError."""
+    from zlang.store.query import session as opened
+    from zlang.store.store import Access
+
+    return opened(db, Access(write, unsafe))
+
+
+def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
+    """Write an answer as Parquet, and give the number of its rows. Raises RunError."""
+    from zlang.store.query import write_parquet as written
+
+    return written(db, sql, parameters, out, partition)
+
+
+def saved_query(name: str) -> Saved:
+    """The saved query of that name. Raises RunError."""
+    from zlang.store import saved
+
+    return saved.named(name)
+
+
+def saved_queries() -> list[Saved]:
+    """All saved queries, by name."""
+    from zlang.store import saved
+
+    return saved.listed()
+
+
+def summarise(db: Path) -> Summary:
+    """Medians and intervals by factor, of the plan that ran last. Raises RunError."""
+    from zlang.report.summary import summarise as medians
+
+    return medians(db)
+
+
+def judge(db: Path, run: str | None) -> list[Judged]:
+    """What came of each expectation, of a run or the one that was worked on last. Raises RunError."""
+    from zlang.report import answers
+
+    return answers.judge(answers.trials_of(db, run))
+
+
+def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary]:
+    """The experiment's tables, or the one asked for, of a run or the one that was worked on last.
+
+    Raises RunError, ProgramError.
+    """
+    from zlang.report import answers
+
+    trials = answers.trials_of(db, run)
+    return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
+
+
+def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False) -> list[Drawn]:
+    """What the experiment's plots show, or the one asked for, of a run or the one worked on last.
+
+    Raises RunError, ProgramError.
+    """
+    from zlang.report import answers
+
+    trials = answers.trials_of(db, run)
+    found = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
+    return answers.fields(found) if as_fields else found
+
+
+def compare(
+    db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
+) -> tuple[list[Comparison], list[Doubt], tuple[str, ...]]:
+    """Two runs, or levels of one factor or of all, what makes that doubtful, and the metrics not asked about.
+
+    Those are what else might have been meant where no metric is named. Raises RunError.
+    """
+    from zlang.report import answers, design
+    from zlang.report import compare as comparing
+    from zlang.report.findings.look import found
+
+    trials = answers.trials_of(db, run)
+    if pair and by is None and not answers.has_runs(db, pair):
+        by = comparing.factor_of(design.read(trials, metric), pair)
+    if pair and by is None:
+        both = [answers.trials_of(db, name) for name in pair]
+        one = design.read(both[0], metric)
+        other = design.read(both[1], one.metric)
+        compared = comparing.runs((both[0].run, both[1].run), one, other)
+        return [compared], [*found(both[0], one), *found(both[1], other)], one.others
+    read = design.read(trials, metric)
+    return comparing.factors(read, by, pair), found(trials, read), read.others
+
+
+def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[Doubt], tuple[str, ...]]:
+    """What the variance of a metric comes from, what makes that doubtful, and the metrics not asked about.
+
+    Raises RunError.
+    """
+    from zlang.report import answers, design
+    from zlang.report import effects as sources
+    from zlang.report.findings.look import found
+
+    trials = answers.trials_of(db, run)
+    read = design.read(trials, metric)
+    return sources.effects(read), found(trials, read), read.others
+
+
+def findings(db: Path, run: str | None) -> list[Doubt]:
+    """What makes the figures of a run doubtful, as the database has it. Raises RunError."""
+    from zlang.report import answers
+    from zlang.report.findings.look import kept
+
+    return kept(answers.trials_of(db, run))
+
+
+def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
+    """A plot as text. Raises RunError."""
+    from zlang.report import drawing
+
+    return drawing.terminal(drawn, width, is_coloured=is_coloured)
+
+
+def write_plots(drawn: list[Drawn], path: Path) -> None:
+    """Plots as a picture in a file. Raises RunError."""
+    from zlang.report import drawing
+
+    drawing.write(drawn, path)
