@@ -65,3 +65,10 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
         return Hint("")
     is_safe = len(found) == 1 and _likeness(word, found[0].lower()) >= _SAFE
     return Hint("did you mean " + " or ".join(f"`{f}`" for f in found) + "?", word, *found, is_safe=is_safe)
+
+
+def did_you_mean_column(word: str, columns: Iterable[str]) -> str:
+    """The same for a column of the results; where none is near, some that have the word in their name: `p99`."""
+    known = list(columns)
+    within = [f"`{column}`" for column in known if f"_{word.lower()}_" in f"_{column.lower()}_"][:3]
+    return did_you_mean(word, known) or (f"did you mean {' or '.join(within)}?" if within else "")

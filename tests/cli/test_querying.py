@@ -57,6 +57,11 @@ def test_without_meanings_numbers_are_plain(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.split()[-1] == "4096"
 
 
+def test_whole_numbers_have_no_fraction(capsys: pytest.CaptureFixture[str]) -> None:
+    querying.print_table(Result(("ios", "us"), ("DOUBLE", "DOUBLE"), ((61433.0, 2281.53),)), {})
+    assert capsys.readouterr().out.split()[-2:] == ["61433", "2281.5"]
+
+
 def test_rows_wider_than_the_terminal_are_shown_a_line_a_column(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

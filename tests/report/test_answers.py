@@ -169,6 +169,11 @@ def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(by: str
     assert ("that have `content` with trials that do not" in table.note) == mixed
 
 
+def test_what_is_asked_on_several_lines_is_said_on_one(tmp_path: Path) -> None:
+    (one,) = answers.judge(answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path))
+    assert one.expectation.text == 'expect "so" median(read_iops where target == soft) > 1/s'
+
+
 def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> None:
     text = "read_iops, count(read_iops where rwmixread == 70%) by target, bs"
     trials = answered(f"table {text}", tmp_path)

@@ -64,6 +64,7 @@ def test_the_metric_is_named(built: Path, capsys: pytest.CaptureFixture[str]) ->
     for words in (("compare",), ("compare", "r1", "r2"), ("effects",)):
         assert "--metric write_iops" in told(capsys, built, *words)
         assert "--metric" not in told(capsys, built, *words, "--metric", "write_iops")
+    assert "did you mean `write_iops`?" in told(capsys, built, "compare", "--metric", "write", code=1)
     assert told(capsys, built, "effects", "--format", "csv").startswith("metric,effect,")
 
 

@@ -437,7 +437,9 @@ class _At(dict[str, int]):
 
 
 def _written(node: tree.Expr | tree.Clause) -> str:
-    return " ".join(node.span.source.text[node.span.start : node.span.end].split())
+    """The text of a clause or a part of it on one line, as it is where nobody breaks lines."""
+    text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
+    return text.replace("( ", "(").replace(" )", ")")
 
 
 def _plain(value: Value) -> str | int | float | bool | None:

@@ -203,4 +203,4 @@ def _short(value: object, text: str, way: Meaning | None) -> str:
         return way.show(value)
     if not isinstance(value, float):
         return text
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:.1f}"  # noqa: PLR2004
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:.1f}".removesuffix(".0")  # noqa: PLR2004

@@ -17,7 +17,7 @@ from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, Column, cells, usual_metrics
 from zlang.store.query import run_query
 from zlang.store.store import quoted
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     known = [column for column, _ in units.values()]
     name, *others = [metric] if metric else usual_metrics(trials.db, trials.rows, known)
     if name not in units:
-        raise RunError(f"there is no metric `{name}`", did_you_mean(name, sorted(units)) or "ask: zlang sql @columns")
+        hint = did_you_mean_column(name, sorted(units)) or "ask: zlang sql @columns"
+        raise RunError(f"there is no metric `{name}`", hint)
     column, unit = units[name]
     catalogue = run_query(
         trials.db,

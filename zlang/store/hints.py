@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zlang import units
 from zlang.store.saved import value
 from zlang.store.store import literal, quoted
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean, did_you_mean_column
 from zlang.units import UnitError
 
 if TYPE_CHECKING:
@@ -86,10 +86,7 @@ def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
         if connection.execute(f"SELECT 1 FROM all_trials WHERE {column}::VARCHAR = ? LIMIT 1", [name]).fetchone():
             return f"a text is in single quotes: {literal(name)}"
     columns = _listed(connection, "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1")
-    near = did_you_mean(name, columns)
-    within = [column for column in columns if f"_{name.lower()}_" in f"_{column.lower()}_"][:3]
-    said = "did you mean " + " or ".join(f"`{one}`" for one in within) + "?" if within else ""
-    return near or said or "`zlang sql @columns` lists those of trials"
+    return did_you_mean_column(name, columns) or "`zlang sql @columns` lists those of trials"
 
 
 def _function(connection: duckdb.DuckDBPyConnection, name: str) -> str:
