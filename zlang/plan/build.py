@@ -11,7 +11,8 @@ from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice
+from itertools import accumulate, islice
+from operator import mul
 from typing import TypeVar
 
 from zlang.check import hosts, values
@@ -34,7 +35,7 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.lint.trial import Thing
 from zlang.plan import load
 from zlang.plan.difference import Told
-from zlang.plan.order import Order, Place, order, sampled
+from zlang.plan.order import Order, Place, order, sampled, written
 from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
 from zlang.space import faults, points
@@ -127,8 +128,12 @@ class Schedule:
 
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
         """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
-        plots = self.plots
-        drawn = sampled(plots.count, plots.size, self.experiment.repeat, self.seed, self._keys, self.order, count)
+        plots, repeat, seed = self.plots, self.experiment.repeat, self.seed
+        if self.order is Order.AS_WRITTEN:
+            counts = self.space.counts if self.taken is None else ()
+            drawn = written(plots.points, repeat, seed, tuple(accumulate(reversed(counts[1:]), mul)), count)
+        else:
+            drawn = sampled(plots.count, plots.size, repeat, seed, self._keys, self.order, count)
         for weight, before, place in drawn:
             yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
 

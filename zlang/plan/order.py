@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 
 LONGEST_SHUFFLE = 1 << 20
+_LEAST_DRAWN = 10
 LONGEST_SORT = 10_000
 """So many plots are looked at one by one before the first of them."""
 Keys = Callable[[int], tuple[Hashable, ...]]
@@ -118,6 +119,7 @@ def sampled(
 ) -> Iterator[tuple[float, Place | None, Place]]:
     """Places with those before them, drawn from an order, and how many places of the order each stands for.
 
+    What is ordered as it is written is for `written`.
     Those that enter a whole plot and those within one are drawn apart, up to `count` of each kind. It costs the same
     for every order that is too long to be gone through.
     """
@@ -131,16 +133,11 @@ def sampled(
             if (point, replicate) != but:
                 return Place(1, plot, replicate, point)
 
-    if not how.has_plots:
+    if how is Order.RANDOM:
         yield 1, None, drawn(0)
         for _ in range(min(count, total - 1)):
             place = drawn(0)
-            if how is Order.AS_WRITTEN:
-                number = source.randrange(1, total)
-                one, place = (Place(1, 0, at % repeat + 1, at // repeat) for at in (number - 1, number))
-            else:
-                one = drawn(0, (place.point, place.replicate))
-            yield (total - 1) / min(count, total - 1), one, place
+            yield (total - 1) / min(count, total - 1), drawn(0, (place.point, place.replicate)), place
         return
     visits = plots * repeat if how is Order.BLOCKED else plots
     known = list(sequence(plots, seed, keys, 1 if how is Order.BLOCKED else None)) if sizes is not None else None
@@ -154,6 +151,39 @@ def sampled(
         plot = source.choices(range(plots), weights)[0] if weights else source.randrange(plots)
         place = drawn(plot)
         yield (total - visits) / min(count, total - visits), drawn(plot, (place.point, place.replicate)), place
+
+
+def written(
+    points: int, repeat: int, seed: int, turns: Sequence[int], count: int
+) -> Iterator[tuple[float, Place | None, Place]]:
+    """The same of `points` as they are written.
+
+    `turns` are after how many points each factor but the first begins anew, the last factor first: what changes then is
+    drawn apart, for it is seldom and dear.
+    """
+    source = random.Random(f"{seed}:sample")
+    total = points * repeat
+    steps = list(dict.fromkeys([1, repeat, *(repeat * turn for turn in turns)]))
+    most = max(_LEAST_DRAWN, count // len(steps))
+    yield 1, None, Place(1, 0, 1, 0)
+    for step, longer in zip(steps, (*steps[1:], total), strict=True):
+        size = (total - 1) // step - (total - 1) // longer
+        numbers = _multiples(step, longer, total, most, source)
+        for number in numbers:
+            one, place = (Place(1, 0, at % repeat + 1, at // repeat) for at in (number - 1, number))
+            yield size / len(numbers), one, place
+
+
+def _multiples(step: int, longer: int, below: int, most: int, source: random.Random) -> list[int]:
+    """Numbers that `step` divides and `longer` does not: all, or if there are too many, `most` of them."""
+    last = (below - 1) // step
+    if last <= most:
+        return [number for number in range(step, below, step) if number % longer]
+    found: list[int] = []
+    while len(found) < most:
+        number = step * source.randint(1, last)
+        found += [number] if number % longer else []
+    return found
 
 
 def sequence(plots: int, seed: int, keys: Keys | None, replicate: int | None = None, start: int = 0) -> Iterator[int]:
