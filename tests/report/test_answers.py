@@ -163,9 +163,20 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         answers.trials_of(tmp_path / "db", "s")
 
 
-@pytest.mark.parametrize(("by", "mixed"), [("", True), ("by bs", True), ("by target", False), ("by content", False)])
-def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(by: str, mixed: bool, tmp_path: Path) -> None:
-    (table,) = answers.tables(answered(f"table read_iops {by}", tmp_path))
+@pytest.mark.parametrize(
+    ("asked", "mixed"),
+    [
+        ("read_iops", True),
+        ("p99(read_clat) by bs", True),
+        ("read_iops by target", False),
+        ("read_iops by content", False),
+        ("median(read_iops where target == soft), p99(read_clat where target == soft) by bs", False),
+    ],
+)
+def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(
+    asked: str, mixed: bool, tmp_path: Path
+) -> None:
+    (table,) = answers.tables(answered(f"table {asked}", tmp_path))
     assert ("that have `content` with trials that do not" in table.note) == mixed
 
 

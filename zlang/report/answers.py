@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses
-from zlang.check.answers import Asked, Expectation, Measure, Plot, Table
+from zlang.check.answers import Expectation, Measure, Plot, Table
 from zlang.check.types import DIMENSION_OF
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
@@ -178,17 +178,19 @@ def _table(trials: Trials, table: Table) -> Summary:
     rows = tuple((*cells(one.levels), one.trials, *_estimates(one, table.measures)) for one in found)
     total, valid, why = reasons(trials.db, trials.rows)
     columns = (*factors, Column("n", "count", ""), *told)
-    return Summary(trials.experiment, columns, rows, total, valid, why, _mixed(trials, table.by))
+    return Summary(trials.experiment, columns, rows, total, valid, why, _mixed(trials, table))
 
 
-def _mixed(trials: Trials, by: Sequence[Asked]) -> str:
+def _mixed(trials: Trials, table: Table) -> str:
     """What to mind where a row has trials in which a factor exists and others in which it does not, else nothing."""
-    named = {path for one in by for path in one.paths}
+    named = {path for one in table.by for path in one.paths}
+    if all(formulas.is_of_some(part) for measure in table.measures for part in aggregates(measure.term)):
+        return ""
     pooled = [name for path, (name, _) in trials.factors.items() if path not in named]
     if not pooled:
         return ""
     having = ", ".join(f"count({quoted(name)}) AS c{i}" for i, name in enumerate(pooled))
-    rows = ", ".join(formulas.level(trials, one) for one in by)
+    rows = ", ".join(formulas.level(trials, one) for one in table.by)
     some = ", ".join(f"coalesce(bool_or(0 < c{i} AND c{i} < n), false)" for i in range(len(pooled)))
     grouped = f" GROUP BY {rows}" if rows else ""
     counted = f"SELECT count(*) AS n, {having} FROM {trials.rows} WHERE valid{grouped}"

@@ -128,6 +128,11 @@ def _is_aggregate(term: Term) -> bool:
     return term.op == "percentile" or term.op in AGGREGATES
 
 
+def is_of_some(aggregate: Term) -> bool:
+    """Whether an aggregate is of those trials only for which a condition holds."""
+    return len(aggregate.terms) > (aggregate.op != "percentile")
+
+
 def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     """Key columns, the value, of how many, of how many tried, and the values themselves for a median."""
     what = f"({_sql(trials, term.terms[0], ())})"
