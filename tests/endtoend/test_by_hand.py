@@ -32,6 +32,7 @@ def test_a_run_waits_for_a_person_and_takes_the_results_afterwards(zlang: Zlang)
     while "please: " in asked[-1]:
         asked.append(zlang("resume", "--yes", code=None).err)
     said = [line.removeprefix("please: ") for err in asked for line in err.splitlines() if line.startswith("please")]
+    assert "took, and was estimated at" in zlang("status", zlang.folder().name).out
     # Nobody is asked twice for what was done before the run stopped; each fan state is asked for once.
     assert sorted(said) == sorted(
         ["switch the fan: on", "switch the fan: off"]

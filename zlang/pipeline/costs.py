@@ -88,17 +88,17 @@ def free(header: Header) -> dict[str, int]:
 def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
     """Seconds by kind of step, as they were expected and as they were; None for a run that is not over.
 
-    What several sessions took between their steps is not known, so they have none.
+    They are those of all its sessions, and without the time in which somebody was waited for.
     """
     import json
 
     from zlang.plan import estimate as estimating
-    from zlang.plan.plan import Setup
+    from zlang.plan.plan import Action, Setup
     from zlang.run import journal
     from zlang.store import outcomes
 
     ran = outcomes.follow(journal.Lines(folder.journal))
-    if not (ran.finished and ran.sessions == 1 and folder.estimate.exists()):
+    if not (ran.finished and folder.estimate.exists()):
         return None
     try:
         expected = {str(kind): float(took) for kind, took in json.loads(folder.estimate.read_text())["seconds"].items()}
@@ -107,7 +107,7 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
     places: dict[str, list[outcomes.StepTime]] = {}
     for out, steps in ran.steps.items():
         places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)
-    took = dict.fromkeys(estimating.KINDS, 0.0)
+    took, waited = dict.fromkeys(estimating.KINDS, 0.0), 0.0
     for item in folder.read_plan().items():
         if isinstance(item, Setup):
             place, load, planned = f"setups/{item.signature}", item.load, (*item.make, *item.unmake)
@@ -117,8 +117,11 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
                 continue
         named = {step.name: step for step in planned}
         for one in places.pop(place, ()):
-            if one.ended is not None and one.step in named:
+            if one.ended is None or one.step not in named:
+                continue
+            if named[one.step].action is Action.ASK:
+                waited += one.ended - one.started
+            else:
                 took[estimating.kind_of(named[one.step], load)] += one.ended - one.started
-    between = (ran.last or 0) - (ran.first or 0) - sum(took.values())
-    took["making and removing"] += between
+    took["making and removing"] += ran.seconds - waited - sum(took.values())
     return expected, took

@@ -67,6 +67,8 @@ class Outcomes:
     first: float | None = None
     last: float | None = None
     last_session: float = 0.0
+    seconds: float = 0.0
+    """How long its sessions went on, without the time between them."""
     finished: bool = False
     attempts: dict[tuple[str, int], Attempt] = field(default_factory=dict)
     steps: dict[str, list[StepTime]] = field(default_factory=dict)
@@ -96,8 +98,7 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
     open_: dict[tuple[str, int], Attempt] = {}
     count = 0
     for event in events:
-        found.first = event.t if found.first is None else found.first
-        found.last = event.t
+        _pass_time(found, event)
         match event:
             case Session(t=t, run=run):
                 found.run = found.run or run
@@ -131,6 +132,13 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
         found.finished = isinstance(event, Finish)
     found.attempts = open_ | found.attempts
     return found
+
+
+def _pass_time(found: Outcomes, event: Recorded) -> None:
+    found.first = event.t if found.first is None else found.first
+    if found.sessions and found.last is not None and not isinstance(event, Session):
+        found.seconds += max(0.0, event.t - found.last)
+    found.last = event.t
 
 
 def _cut_off(attempts: dict[tuple[str, int], Attempt]) -> None:
