@@ -78,8 +78,8 @@ LEFT_OUT = (
 # --- what the tables of ZFS do not tell --------------------------------------------------------------------------
 
 SIZES = {
-    "recordsize": "512B..16MiB",
-    "volblocksize": "512B..16MiB",
+    "recordsize": "512B..16MiB by *2",
+    "volblocksize": "512B..16MiB by *2",
     "special_small_blocks": "0B..16MiB",
     "quota": "64KiB..",
     "refquota": "64KiB..",

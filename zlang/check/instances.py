@@ -239,9 +239,19 @@ def _words_within(type_: Type, value: Value, span: Span) -> None:
             _within(variant.name, value.argument, variant.allow, variant.allow_text, span)
 
 
+def _goes_up(low: Value, value: Quantity, factor: Quantity) -> bool:
+    """Whether a number is the least one times the factor, once or more often."""
+    assert isinstance(low, Quantity)
+    amount = low.amount
+    while amount < value.amount:
+        amount *= factor.amount
+    return amount == value.amount
+
+
 def _within(name: str, value: Quantity, limits: tuple[Value, ...], text: str, span: Span) -> None:
-    low, high = limits
+    low, high, *factors = limits
     below = isinstance(low, Quantity) and value.amount < low.amount
     above = isinstance(high, Quantity) and value.amount > high.amount
-    if below or above:
+    between = any(isinstance(f, Quantity) and not _goes_up(low, value, f) for f in factors) and not (below or above)
+    if below or above or between:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value=units.show(value), hint=f"it can be {text}"))

@@ -358,6 +358,18 @@ class _KindBuilder:
             self.report(Code.NOT_CONSTANT.at(node.span, place="`allow`", hint="write it out: `allow = 1..64`"))
             return None
         ends = [end.value(None) if end is not None and end.is_constant else ABSENT for end in written]
+        if node.step is not None:
+            factor, low = self.resolver.single(node.step).value(None), ends[0]
+            is_sound = (
+                isinstance(factor, Quantity) and factor.amount > 1 and isinstance(low, Quantity) and low.amount > 0
+            )
+            if not node.times or not is_sound:
+                message = (
+                    "`allow` goes up by a factor from what is more than 0, such as `512B..1MiB by *2`, or has no step"
+                )
+                self.report(Code.BAD_KIND.at(node.span, message=message))
+                return None
+            ends.append(factor)
         return constant(node.span, UNKNOWN, tuple(ends))
 
     def type_of(self, node: tree.TypeExpr) -> Type:
@@ -381,21 +393,21 @@ class _KindBuilder:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=node.atoms[0].name, hint=hint))
         return whole
 
-    def _limits(self, atom: tree.TypeAtom) -> tuple[Quantity | None, Quantity | None] | None:
-        """The least and the most that the value of a word may be."""
+    def _limits(self, atom: tree.TypeAtom) -> tuple[Quantity | None, ...] | None:
+        """The least and the most that the value of a word may be, and by which factor it goes up, if it does."""
         allowed = self._allowed(atom.allow) if atom.allow else None
         ends = allowed.value(None) if allowed else ()
         if not isinstance(ends, tuple) or atom.field is None:
             return None
-        low, high = (end if isinstance(end, Quantity) else None for end in (*ends, None, None)[:2])
+        limits = tuple([end if isinstance(end, Quantity) else None for end in ends])
         wanted = Type(frozenset({atom.field[1]}))
-        for end in (low, high):
+        for end in limits[:2]:
             if end is not None and not wanted.accepts(types.of_quantity(end)):
                 span, found = atom.allow.span if atom.allow else atom.span, types.of_quantity(end)
                 name = f"{atom.name}({atom.field[0]})"
                 self.report(Code.WRONG_TYPE.at(span, name=name, expected=wanted, found=found))
                 return None
-        return low, high
+        return limits
 
     def _action(self, node: tree.ActionDef) -> ActionDef:
         commands: list[Command] = []

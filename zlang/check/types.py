@@ -49,12 +49,13 @@ NUMERIC = frozenset({"size", "duration", "rate", "iops", "share", "count", "numb
 class Variant(Record):
     """A word of an enumeration, with the name and scalar of the value it carries, if it carries one.
 
-    `allow` are the least and the most that this value may be, `allow_text` as they are written.
+    `allow` are the least and the most that this value may be, and by which factor it goes up, if it does; `allow_text`
+    is that as it is written.
     """
 
     name: str
     field: tuple[str, str] | None = None
-    allow: tuple[units.Quantity | None, units.Quantity | None] | None = None
+    allow: tuple[units.Quantity | None, ...] | None = None
     allow_text: str = ""
 
 
