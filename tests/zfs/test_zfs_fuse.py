@@ -159,7 +159,7 @@ def test_no_property_of_zfs_fuse_is_left_out(kind: str, tried: list[str]) -> Non
 @pytest.mark.parametrize(
     ("pool", "dataset", "said"),
     [
-        ("", "recordsize = 1000B", "'recordsize' must be power of 2 from 512 to 128k"),
+        ("", "recordsize = 256KiB", "'recordsize' must be power of 2 from 512 to 128k"),
         ("", "compression = zstd-19", "'compression' must be one of 'on | off | lzjb"),
         ("", "sync = disabled", "invalid property 'sync'"),
         ("layout = raidz3  devices = 3", "", "invalid vdev specification: raidz3 requires at least 4 devices"),
