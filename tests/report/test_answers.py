@@ -15,7 +15,7 @@ from zlang.check.check import Overrides
 from zlang.diagnostics import ProgramError, Severity
 from zlang.errors import RunError
 from zlang.plan.plan import Scalar
-from zlang.readers.fio import merge, percentiles
+from zlang.readers.reading import merge, percentiles
 from zlang.report import answers
 from zlang.report.answers import Verdict
 from zlang.report.formulas import Trials

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import orjson
 
 from zlang.metrics import DIRECTIONS, KINDS, PERCENTILES
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Histogram, Reading, Window, text_of
+from zlang.readers.reading import Histogram, Reading, Window, merge, percentiles, text_of
 
 SHARE_MISSING = 0.05
 """A run may fall short by this share: fio itself ends 1 ms late, so only the skew between jobs' starts is forgiven."""
@@ -81,33 +81,6 @@ def parse(data: bytes, args: Mapping[str, object], said: str = "", name: str = "
     # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], said)
-
-
-def percentiles(bins: Mapping[int, int], per_mille: Sequence[int]) -> list[int]:
-    """The smallest bins below which at least so many thousandths of all operations lie, by fio's rule (stat.c).
-
-    `per_mille` ascends; `bins` holds at least one operation.
-    """
-    total = sum(bins.values())
-    ranks = [-(-total * share // 1000) for share in per_mille]
-    found: list[int] = []
-    below = 0
-    for value in sorted(bins):
-        below += bins[value]
-        while len(found) < len(ranks) and below >= ranks[len(found)]:
-            found.append(value)
-        if len(found) == len(ranks):
-            break
-    return found
-
-
-def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """The histogram of all operations together."""
-    merged: dict[int, int] = {}
-    for bins in histograms:
-        for value, count in bins.items():
-            merged[value] = merged.get(value, 0) + count
-    return merged
 
 
 def _start(data: bytes) -> int | None:

@@ -7,8 +7,9 @@ percent for shares of a processor or of time), and what was not measured is abse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,6 +78,33 @@ class Verdict:
 
 Read = Callable[[Path, Reader, Step, Window | None], Reading]
 """A reader: from the directory of an attempt, its own arguments, the step and the time of the measurement."""
+
+
+def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) -> list[int]:
+    """The smallest bins below which at least so many thousandths of all operations lie, by the rule of fio's stat.c.
+
+    `per_mille` ascends; `bins` holds at least one operation.
+    """
+    total = sum(bins.values())
+    ranks = [-(-total * share // 1000) for share in per_mille]
+    found: list[int] = []
+    below = 0
+    for value in sorted(bins):
+        below += bins[value]
+        while len(found) < len(ranks) and below >= ranks[len(found)]:
+            found.append(value)
+        if len(found) == len(ranks):
+            break
+    return found
+
+
+def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """The histogram of all operations together."""
+    merged: dict[int, int] = {}
+    for bins in histograms:
+        for value, count in bins.items():
+            merged[value] = merged.get(value, 0) + count
+    return merged
 
 
 def text_of(path: Path) -> str | None:

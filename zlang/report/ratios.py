@@ -12,9 +12,9 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from zlang.intervals import LEVEL, exp, student
 from zlang.report.summary import Estimate
 
-LEVEL = 0.95
 _POWER = 0.8
 """Of a difference that `is said to be found`, how often it would be."""
 
@@ -35,18 +35,18 @@ class Ratio:
         """Where it lies with 95 % confidence, together with the others of so many comparisons (Bonferroni)."""
         if self.error is None:
             return None
-        half = self.error * _t(self.df, 1 - (1 - LEVEL) / 2 / comparisons)
-        return _exp(self.log - half), _exp(self.log + half)
+        half = self.error * student(self.df, 1 - (1 - LEVEL) / 2 / comparisons)
+        return exp(self.log - half), exp(self.log + half)
 
     def detectable(self, comparisons: int = 1) -> float | None:
         """The ratio above 1 that would have been found in four of five cases."""
         if self.error is None:
             return None
-        return _exp(self.error * (_t(self.df, 1 - (1 - LEVEL) / 2 / comparisons) + _t(self.df, _POWER)))
+        return exp(self.error * (student(self.df, 1 - (1 - LEVEL) / 2 / comparisons) + student(self.df, _POWER)))
 
     def estimate(self, comparisons: int = 1) -> Estimate:
         """The same as a cell of a table."""
-        return Estimate(self.n, _exp(self.log), *(self.interval(comparisons) or (None, None)))
+        return Estimate(self.n, exp(self.log), *(self.interval(comparisons) or (None, None)))
 
 
 def paired(differences: Logs) -> Ratio | None:
@@ -91,16 +91,3 @@ def _squares(logs: Logs) -> float:
 
 def _mean(logs: Sequence[float]) -> float:
     return math.fsum(logs) / len(logs)
-
-
-def _t(df: int, share: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(df, share))
-
-
-def _exp(log: float) -> float:
-    try:
-        return math.exp(log)
-    except OverflowError:
-        return math.inf

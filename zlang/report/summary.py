@@ -2,8 +2,7 @@
 
 Rules: a figure comes with its n and, from two values on, with an interval; combinations of which no measurement counts
 are there with n = 0; what does not count is counted, with the reasons.
-The interval is Student's t on the logarithms: at n = 3 it covers 95.6 % where a bootstrap (BCa) covers 73 % and t on
-the plain values 93 %.
+The interval is Student's t on the logarithms (`zlang/intervals.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from zlang import intervals
 from zlang.errors import RunError
 from zlang.report import wording
 from zlang.store.query import run_query
@@ -103,17 +103,11 @@ def estimate(values: Sequence[float]) -> Estimate:
     if n == 0:
         return Estimate(0, None, None, None)
     median = statistics.median(values)
-    if n == 1 or not all(0 < v < math.inf for v in values):
+    found = intervals.of_logs(values)
+    if found is None:
         return Estimate(n, median, None, None)
-    from scipy.special import stdtrit
-
-    logs = [math.log(v) for v in values]
-    middle = statistics.fmean(logs)
-    half = float(stdtrit(n - 1, 0.975)) * statistics.stdev(logs) / math.sqrt(n)
-    try:
-        return Estimate(n, median, math.exp(middle - half), math.exp(middle + half))
-    except OverflowError:
-        return Estimate(n, median, None, None)
+    low, high = (intervals.exp(found[0] + side * found[1]) for side in (-1, 1))
+    return Estimate(n, median, low, high) if high < math.inf else Estimate(n, median, None, None)
 
 
 def heading(found: Summary, n: int) -> str:
