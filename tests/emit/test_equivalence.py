@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from emit_plans import SHELLS, carry_out, events, full_plan, plan, setting, setup, step, trial
 
 from zlang.plan.plan import Action, Plan, Setup
+from zlang.readers.reading import Histogram
 from zlang.run import folder, runner
 from zlang.run.events import Commit, End, Recorded, Unmade
 from zlang.run.executor import LocalExecutor
@@ -76,6 +79,8 @@ def told(event: Recorded) -> tuple[object, ...]:
 class Opinion:
     valid = True
     why_not = ""
+    metrics: Mapping[str, float] = MappingProxyType({})
+    latency: Sequence[Histogram] = ()
 
 
 def by_runner(at: Path, what: Plan) -> list[tuple[object, ...]]:

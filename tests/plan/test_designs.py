@@ -66,5 +66,5 @@ fio w {{ rw = read  size = 1MiB  {fields} }}
 experiment e {{ on = data  run = w  design = sample(20) }}
 """
     plan = plan_of("", text=text)
-    assert plan.header.measured == "20 of 1,000,000,000,000 points (sample(20))"
+    assert plan.header.counts == "20 of 1,000,000,000,000 points (sample(20)) = 20 trials"
     assert len({trial.identity for trial in trials(plan)}) == 20

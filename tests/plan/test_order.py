@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.plan import order
-from zlang.plan.order import Order, Place
+from zlang.plan.order import Layout, Order, Place
 from zlang.plan.plan import Setup
 from zlang.plan.state import Make, State
+from zlang.space import bisection
 
 
 @given(st.sampled_from(Order), st.lists(st.integers(0, 6), max_size=6), st.integers(1, 4), st.integers())
@@ -22,7 +23,7 @@ def test_every_trial_comes_once(how: Order, plots: list[int], repeat: int, seed:
     sizes = plots if how.has_plots else [sum(plots)]
 
     def places() -> list[Place]:
-        return list(order.order(len(sizes), sizes.__getitem__, repeat, seed, how=how))
+        return list(order.order(Layout(len(sizes), sizes.__getitem__, repeat, seed), how))
 
     seen = Counter((p.plot, p.replicate, p.point) for p in places())
     assert set(seen.values()) <= {1}
@@ -35,22 +36,45 @@ def test_every_trial_comes_once(how: Order, plots: list[int], repeat: int, seed:
     st.lists(st.integers(1, 6), min_size=1, max_size=6)
     | st.builds(lambda n, size: [size] * n, st.integers(1, 9), st.integers(1, 9)),
     st.integers(1, 4),
+    st.integers(1, 5),
     st.data(),
 )
 @settings(deadline=None)
-def test_an_order_can_be_entered_anywhere(how: Order, plots: list[int], repeat: int, draw: st.DataObject) -> None:
+def test_an_order_can_be_entered_anywhere(
+    how: Order, plots: list[int], repeat: int, levels: int, draw: st.DataObject
+) -> None:
     sizes = plots if how.has_plots else [sum(plots)]
-    start = draw.draw(st.integers(0, sum(plots) * repeat))
+    start = draw.draw(st.integers(0, sum(plots) * repeat * levels))
+    rounds = bisection.rounds(levels)
     # What is too long to be shuffled has plots of one size.
     with mock.patch.object(order, "LONGEST_SHUFFLE", 4 if len(set(sizes)) == 1 else 1000):
         whole, rest = (
-            list(order.order(len(sizes), sizes.__getitem__, repeat, 1, how=how, start=at)) for at in (0, start)
+            list(order.order(Layout(len(sizes), sizes.__getitem__, repeat, 1, rounds=rounds), how, at))
+            for at in (0, start)
         )
     assert rest == whole[start:]
 
 
+@given(
+    st.sampled_from(Order), st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(1, 3), st.integers(1, 9)
+)
+@settings(deadline=None)
+def test_a_round_of_a_search_is_whole_before_the_next(how: Order, plots: list[int], repeat: int, levels: int) -> None:
+    sizes = plots if how.has_plots else [sum(plots)]
+    rounds = bisection.rounds(levels)
+    numbers = {level: number for number, one in enumerate(rounds) for level in one}
+    places = list(order.order(Layout(len(sizes), sizes.__getitem__, repeat, 1, rounds=rounds), how))
+    seen = Counter((p.plot, p.replicate, p.point, p.level) for p in places)
+    assert set(seen.values()) == {1}
+    assert len(places) == sum(plots) * repeat * levels
+    by_point: dict[tuple[int, int], list[int]] = {}
+    for place in places:
+        by_point.setdefault((place.plot, place.point), []).append(numbers[place.level])
+    assert all(one == sorted(one) for one in by_point.values())
+
+
 def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() -> None:
-    places = list(order.order(5, lambda _: 7, 3, seed=1))
+    places = list(order.order(Layout(5, lambda _: 7, 3, seed=1)))
     assert [p.plot for p in places] == [plot for plot in dict.fromkeys(p.plot for p in places) for _ in range(21)]
     blocks: dict[int, list[Place]] = {}
     for place in places:
@@ -62,14 +86,16 @@ def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() ->
 
 
 def test_blocks_are_shuffled_each_in_its_own_way() -> None:
-    places = list(order.order(1, lambda _: 30, 3, seed=1))
+    places = list(order.order(Layout(1, lambda _: 30, 3, seed=1)))
     orders = {tuple(p.point for p in places if p.replicate == r) for r in (1, 2, 3)}
     assert len(orders) == 3
     assert tuple(range(30)) not in orders
 
 
 def test_another_seed_is_another_order() -> None:
-    assert list(order.order(1, lambda _: 30, 1, seed=1)) != list(order.order(1, lambda _: 30, 1, seed=2))
+    assert list(order.order(Layout(1, lambda _: 30, 1, seed=1))) != list(
+        order.order(Layout(1, lambda _: 30, 1, seed=2))
+    )
 
 
 @given(st.integers(2, 3000), st.text(max_size=5))
@@ -89,7 +115,7 @@ def test_a_long_permutation_is_not_listed() -> None:
 
 
 def test_a_block_has_every_plot_once_with_one_replicate_of_its_points() -> None:
-    places = list(order.order(5, lambda _: 7, 3, seed=1, how=Order.BLOCKED))
+    places = list(order.order(Layout(5, lambda _: 7, 3, seed=1), Order.BLOCKED))
     for replicate, block in itertools.groupby(places, lambda p: p.block):
         plots = [(plot, list(ones)) for plot, ones in itertools.groupby(block, lambda p: p.plot)]
         assert sorted(plot for plot, _ in plots) == list(range(5))
@@ -98,9 +124,9 @@ def test_a_block_has_every_plot_once_with_one_replicate_of_its_points() -> None:
 
 
 def test_as_written_replicates_run_back_to_back_and_random_has_no_plots() -> None:
-    written = list(order.order(1, lambda _: 4, 2, seed=1, how=Order.AS_WRITTEN))
+    written = list(order.order(Layout(1, lambda _: 4, 2, seed=1), Order.AS_WRITTEN))
     assert [(p.point, p.replicate) for p in written] == list(itertools.product(range(4), (1, 2)))
-    drawn = list(order.order(1, lambda _: 40, 2, seed=1, how=Order.RANDOM))
+    drawn = list(order.order(Layout(1, lambda _: 40, 2, seed=1), Order.RANDOM))
     assert {p.block for p in (*written, *drawn)} == {1}
     assert sum(a.point == b.point for a, b in itertools.pairwise(drawn)) < 10
 
@@ -136,7 +162,7 @@ def made(needs: Iterable[tuple[str, ...]]) -> list[str]:
 @given(chains(), st.integers())
 @settings(deadline=None, max_examples=60)
 def test_no_order_makes_less(needs: list[tuple[str, ...]], seed: int) -> None:
-    drawn = [p.plot for p in order.order(len(needs), lambda _: 1, 1, seed, needs.__getitem__)]
+    drawn = [p.plot for p in order.order(Layout(len(needs), lambda _: 1, 1, seed, needs.__getitem__))]
     planned = made(needs[plot] for plot in drawn)
     assert len(planned) == len(set(planned))
     assert len(planned) == min(len(made(way)) for way in itertools.permutations(needs))
@@ -145,7 +171,7 @@ def test_no_order_makes_less(needs: list[tuple[str, ...]], seed: int) -> None:
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), max_size=20), st.integers())
 @settings(deadline=None)
 def test_the_dearest_levels_are_left_least_often(keys: list[tuple[int, int, int]], seed: int) -> None:
-    drawn = [place.plot for place in order.order(len(keys), lambda _: 1, 1, seed, keys.__getitem__)]
+    drawn = [place.plot for place in order.order(Layout(len(keys), lambda _: 1, 1, seed, keys.__getitem__))]
     assert sorted(drawn) == list(range(len(keys)))
     for depth in (1, 2, 3):
         runs = [key for key, _ in itertools.groupby(keys[plot][:depth] for plot in drawn)]

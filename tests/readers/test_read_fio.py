@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.readers import fio
+from zlang.readers.reading import merge, percentiles
 
 BINS = st.dictionaries(st.integers(1, 10**10), st.integers(1, 10**6), min_size=1, max_size=30)
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -105,7 +106,7 @@ def test_fios_own_percentiles_are_those_of_its_bins(name: str) -> None:
                 bins = {int(ns): count for ns, count in clat["bins"].items()}
                 shares = [round(float(key) * 10) for key in clat["percentile"] if float(key) <= 99.9]
                 shown = [value for key, value in clat["percentile"].items() if float(key) <= 99.9]
-                assert fio.percentiles(bins, shares) == shown
+                assert percentiles(bins, shares) == shown
 
 
 def test_unified_reporting_is_a_direction_of_its_own(tmp_path: Path) -> None:
@@ -236,12 +237,12 @@ def test_a_damaged_report_never_raises(data: st.DataObject) -> None:
 
 @given(st.lists(BINS, min_size=1, max_size=5), st.lists(st.integers(1, 1000), min_size=1, max_size=5).map(sorted))
 def test_merged_percentiles_equal_brute_force(histograms: list[dict[int, int]], shares: list[int]) -> None:
-    merged = fio.merge(histograms)
+    merged = merge(histograms)
     assert sum(merged.values()) == sum(sum(bins.values()) for bins in histograms)
     ordered = sorted((value, count) for bins in histograms for value, count in bins.items())
     ends = list(accumulate(count for _, count in ordered))
     brute = [next(v for (v, _), end in zip(ordered, ends, strict=True) if end * 1000 >= s * ends[-1]) for s in shares]
-    assert fio.percentiles(merged, shares) == brute
+    assert percentiles(merged, shares) == brute
 
 
 # --- fio itself

@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
+from zlang.readers.reading import Histogram
 from zlang.run import folder, runner
 from zlang.run.events import Event, Outcome
 from zlang.run.executor import Handle, LocalExecutor
@@ -81,6 +82,8 @@ def new_folder(at: Path, plan: Plan) -> Folder:
 class Opinion:
     valid: bool = True
     why_not: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    latency: Sequence[Histogram] = ()
 
 
 def approve(_trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Opinion:

@@ -86,6 +86,36 @@ class Plot:
     facet: Asked | None
 
 
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When a point is measured often enough: after `least` replicates or more, once the middle of `term` is known.
+
+    It is known when its 95 % interval reaches no further than the share `within` from it. `text` is as it was written.
+    """
+
+    text: str
+    least: int
+    term: Term
+    within: float
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A factor of which not all levels are measured, but those that lead to where `condition` ceases to hold.
+
+    It is searched at each combination of the others. Of the levels that were measured and at which it holds that one
+    is the answer where `objective` is largest (smallest, unless it `maximises`). `text` is as it was written.
+    """
+
+    text: str
+    factor: str
+    path: str
+    levels: int
+    condition: Term
+    objective: Measure
+    maximises: bool
+
+
 Clause = Expectation | Table | Plot
 
 

@@ -33,6 +33,7 @@ from zlang.units import Quantity
 _PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
 """`p50`, `p999` for 99.9 %; `p100` is no 10.0 %, but the largest."""
 _SCALARS = {"1/s": "iops", "bytes": "size", "bytes/s": "rate", "ns": "duration", "s": "duration", "%": "share"}
+_SENSES = ("maximising", "minimising")
 _MOST_LEVELS = 1000
 """Of a factor of words or declared things; a longer one is a range, which has numbers."""
 
@@ -123,6 +124,24 @@ def _never(node: tree.Name, words: Words) -> Diagnostic:
     return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether "), hint=hint)
 
 
+def resolve_until(
+    node: tree.Until, least: int, words: Words, scope: Scope, report: Callable[[Diagnostic], None]
+) -> answers.Until | None:
+    """When a point is measured often enough, or None where something is wrong with that."""
+    clauses = _Clauses(Words(words.metrics, frozenset(), (), {}, words.is_partial, words.never), scope, report)
+    made = clauses.until(node.condition, least)
+    return None if clauses.is_wrong else made
+
+
+def resolve_search(
+    node: tree.Find, factor: FactorDef, words: Words, scope: Scope, report: Callable[[Diagnostic], None]
+) -> answers.Search | None:
+    """What is searched, or None where something is wrong with it. Each point is judged by itself: it has no factors."""
+    clauses = _Clauses(Words(words.metrics, words.distributions, (), {}, words.is_partial, words.never), scope, report)
+    made = clauses.search(node, factor)
+    return None if clauses.is_wrong else made
+
+
 class _Clauses(Resolver):
     """Types and units are found by resolving an expression, then its formula is made."""
 
@@ -175,6 +194,56 @@ class _Clauses(Resolver):
         others = () if overall else (column for column in self.words.columns if column.axis not in fixed)
         by = tuple(Asked(column.name, (column.path,), column.sort) for column in others)
         return answers.Expectation(node.title or text.removeprefix("expect "), text, term, by)
+
+    def until(self, node: tree.Expr, least: int) -> answers.Until | None:
+        """`ci(METRIC) < SHARE`."""
+        match node:
+            case tree.Binary(
+                operator="<" | "<=", left=tree.Call(function=function, arguments=(metric,)), right=right
+            ) if str(function) == "ci":
+                pass
+            case _:
+                hint = (
+                    "such as `until ci(read_iops) < 5%`: the 95 % interval reaches no further than 5 % from the middle"
+                )
+                found = self._quoted(node)
+                self.report(Code.UNEXPECTED.at(node.span, expected="`ci(METRIC) < SHARE`", found=found, hint=hint))
+                return None
+        self.inside = "ci"
+        argument = self.single(metric)
+        self.inside = ""
+        if not argument.type.unknown and not (argument.type.scalars and argument.type.scalars <= types.NUMERIC):
+            wanted, found = "a number of each trial", self._quoted(metric)
+            self.report(Code.WRONG_ARGUMENTS.at(metric.span, name="ci", expected=wanted, found=found))
+        self._measured(metric)
+        within = self.typed(right, (), "until", types.SHARE)
+        if self.is_wrong or within.type.unknown:
+            return None
+        known = within.value({}) if within.is_constant else None
+        if not isinstance(known, Quantity) or not 0 < known.amount < 1:
+            hint = "a share of what is measured, such as `5%`"
+            self.report(Code.NOT_ALLOWED.at(right.span, name="until", value=self._quoted(right), hint=hint))
+            return None
+        return answers.Until(_written(node), least, self.term(metric), float(known.amount))
+
+    def search(self, node: tree.Find, factor: FactorDef) -> answers.Search | None:
+        """`find NAME in LEVELS where CONDITION maximising MEASURE`."""
+        if node.sense.text not in _SENSES:
+            hint = (
+                did_you_mean(node.sense.text, _SENSES) or "the best of the levels at which the condition holds is found"
+            )
+            expected, found = " or ".join(f"`{word}`" for word in _SENSES), f"`{node.sense.text}`"
+            self.report(Code.UNEXPECTED.at(node.sense.span, expected=expected, found=found, hint=hint))
+        self.condition(node.condition)
+        self._measured(node.condition)
+        objective = self._measure(node.objective)
+        if self.is_wrong or objective is None:
+            return None
+        condition = self.term(node.condition)
+        maximises = node.sense.text == _SENSES[0]
+        return answers.Search(
+            _written(node), factor.columns[0], factor.path, factor.size, condition, objective, maximises
+        )
 
     def _measure(self, node: tree.Expr) -> Measure | None:
         has_aggregate = any(_is_aggregate(part) for part in _parts(node))
@@ -436,7 +505,7 @@ class _At(dict[str, int]):
         return super().get(key, 0)
 
 
-def _written(node: tree.Expr | tree.Clause) -> str:
+def _written(node: tree.Expr | tree.Clause | tree.Find) -> str:
     """The text of a clause or a part of it on one line, as it is where nobody breaks lines."""
     text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
     return text.replace("( ", "(").replace(" )", ")")

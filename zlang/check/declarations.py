@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from zlang.check import types
 from zlang.check.choices import Choices
 from zlang.check.expressions import constant, failed, unknown, with_values
-from zlang.check.instances import Frame, InstanceBuilder, checked_value
+from zlang.check.instances import Frame, InstanceBuilder, checked_value, given_too
 from zlang.check.names import EXAMPLES
-from zlang.check.program import ABSENT, COSTS, Expr, FactorDef, Kind, PropertyDef, Value
+from zlang.check.program import ABSENT, COSTS, Expr, FactorDef, Instance, Kind, PropertyDef, Value
 from zlang.check.scope import Path
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
@@ -18,6 +18,9 @@ from zlang.source import Span
 from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
+
+LONGEST_SEARCH = 1000
+"""Levels that a search may have: each of them is in the plan, since any may have to be measured."""
 
 
 class Declarations(Choices):
@@ -127,7 +130,7 @@ class Declarations(Choices):
             if any(word.text in places for word in words):
                 continue
             places |= {word.text: word.span for word in words}
-            if isinstance(item, tree.Where | tree.Expect | tree.Table | tree.Plot):
+            if isinstance(item, tree.Where | tree.Until | tree.Find | tree.Expect | tree.Table | tree.Plot):
                 clause = f"`{type(item).__name__.lower()}`"
                 hint = f"{clause} belongs to an experiment"
                 self.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found=clause, hint=hint))
@@ -145,6 +148,37 @@ class Declarations(Choices):
                 self._note_cost(kind, definition, resolved)
                 fields[name] = self._checked(definition, resolved, item.value)
         return fields
+
+    def searched(self, made: Expr, kinds: Iterable[Kind], name: tree.Word, levels: tree.Range, path: Path) -> Expr:
+        """The same things, each with one property more, or another: a factor of so many levels."""
+        definitions = [self._definition(kind, name) for kind in kinds]
+        definition = next(iter(definitions), None)
+        if definition is None or None in definitions or made.type.unknown:
+            return unknown(made.span)
+        for leaf in made.leaves or (made,):
+            said = leaf.member(name.text, name.span) if leaf.member is not None else None
+            if said is not None and said.axes:
+                hint = "leave it out there, or measure all its levels instead of searching"
+                self.report(Code.DUPLICATE.at(name.span, name=name.text, hint=hint).also(said.span, "a factor already"))
+                return unknown(made.span)
+        resolved = self.typed(levels, path, name.text, definition.type)
+        field = self._checked(definition, resolved)
+        if field.type.unknown:
+            return unknown(made.span)
+        if field.axes[0].size > LONGEST_SEARCH:
+            many, hint = f"{field.axes[0].size:,}", "a search through fewer levels: `by 16`, or `by *2`"
+            self.report(Code.RANGE_TOO_LONG.at(levels.span, limit=f"{LONGEST_SEARCH:,}", count=many, hint=hint))
+            return unknown(made.span)
+
+        def value(point: Any) -> Value:
+            thing = made.value(point)
+            return given_too(thing, name.text, field, point) if isinstance(thing, Instance) else thing
+
+        def member(what: str, where: Span) -> Expr | None:
+            return field if what == name.text else made.member(what, where) if made.member else None
+
+        axes, reads = (*made.axes, *field.axes), made.reads | field.reads
+        return self._sized(Expr(made.span, made.type, value, axes, reads, member, made.leaves), [made, field])
 
     def _note_cost(self, kind: Kind, definition: PropertyDef, given: Expr) -> None:
         """What it takes to go to another level of a factor: as much as the dearest property that it decides."""

@@ -14,7 +14,7 @@ from zlang.check.expressions import failed, unknown
 from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Probe, Symbol, Value
 from zlang.check.reserved import RESERVED
 from zlang.check.resolve import Resolver
-from zlang.check.scope import Scope
+from zlang.check.scope import Path, Scope
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic
@@ -24,7 +24,8 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
-    from zlang.check.answers import Clause
+    from zlang.check.answers import Clause, Search, Until
+    from zlang.check.clauses import Words
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
@@ -38,6 +39,8 @@ _ROLES = {
 }
 _UNSAID = (("cache", "as_is"), ("design", "full"))
 """What an experiment means that does not say it: nothing is done about caches, all points are measured."""
+_LEAST = 2
+"""Replicates, of which there can be an interval."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
@@ -76,22 +79,7 @@ class Experiments:
         """The experiment, or None where it says too little; what is wrong is reported."""
         resolver = Resolver(module_scope, self.checker.report, self.checker.factors, self.checker.risks)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
-        fields: dict[str, Expr] = {}
-        places: dict[str, Span] = {}
-        for item in node.items:
-            if isinstance(item, tree.Zip):
-                for word in item.names:
-                    self._known_field(word)
-                wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
-                fields |= resolver.zip(item, (node.name.text,), wanted)
-            elif isinstance(item, tree.Field):
-                name = item.name.text
-                if name in places:
-                    finding = Code.DUPLICATE.at(item.name.span, name=name)
-                    self.checker.report(finding.also(places[name], "first defined here"))
-                places[name] = item.name.span
-                if self._known_field(item.name):
-                    fields[name] = self._field(resolver, node, item, _field_type(name, protocols))
+        fields, repeat, until = self._items(node, resolver, protocols)
         if "run" not in fields:
             if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
                 return None
@@ -108,6 +96,7 @@ class Experiments:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self.checker.report(Code.UNUSED_WHERE.at(where.span))
         self._join(node, fields, wheres)
+        find = self._search(node, resolver, fields)
         cache, design = (
             fields.get(name)
             or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
@@ -118,7 +107,9 @@ class Experiments:
         choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
-        clauses = self._clauses(node, scope, factors)
+        scope = ExperimentScope(module_scope, fields)
+        words = self._words(node, scope, factors)
+        clauses = self._clauses(node, scope, words) if words else []
         places = {word.text: item.span for item in node.items for word in tree.words(item)}
         return Experiment(
             node.name.text,
@@ -131,7 +122,7 @@ class Experiments:
             cache,
             protocols,
             fields.get("collect"),
-            self._repeat(fields.get("repeat")),
+            repeat[1],
             design,
             tuple(wheres),
             factors,
@@ -139,27 +130,103 @@ class Experiments:
             tuple(clause for clause, _ in clauses),
             tuple(sorted((risk for risk in self.checker.risks if risk <= factors.keys()), key=sorted)),
             places | {clause.text: place for clause, place in clauses},
+            *(self._stopping(until, repeat[0], find, scope, words, factors) if words else (None, None)),
         )
 
     def _is_partial(self, node: tree.Experiment, scope: ExperimentScope) -> bool:
         """Whether it may have choices that could not be read, or stand under a name that is misspelt."""
-        lost = any(word.text not in scope.fields for item in node.items for word in tree.words(item))
+        known = {*scope.fields, "repeat"}
+        lost = any(word.text not in known for item in node.items for word in tree.words(item))
         lost = lost or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
         return lost or any(field.type.is_partial for field in scope.fields.values())
 
-    def _clauses(
-        self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]
-    ) -> list[tuple[Clause, Span]]:
+    def _clauses(self, node: tree.Experiment, scope: ExperimentScope, words: Words) -> list[tuple[Clause, Span]]:
         """What the experiment asks of its results, each with its place."""
+        from zlang.check import clauses
+
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
-        if not written:
-            return []
+        made = [(clauses.resolve(clause, words, scope, self.checker.report), clause.span) for clause in written]
+        return [(clause, place) for clause, place in made if clause is not None]
+
+    def _items(
+        self, node: tree.Experiment, resolver: Resolver, protocols: Mapping[str, Kind]
+    ) -> tuple[dict[str, Expr], tuple[int, int], tree.Until | None]:
+        """The fields by name, how often each point is measured at least and at most, and until when."""
+        fields: dict[str, Expr] = {}
+        places: dict[str, Span] = {}
+        repeat, until = (1, 1), None
+        for item in node.items:
+            if isinstance(item, tree.Zip):
+                for word in item.names:
+                    self._known_field(word)
+                wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
+                fields |= resolver.zip(item, (node.name.text,), wanted)
+            elif isinstance(item, tree.Field | tree.Until):
+                name = item.name.text
+                if isinstance(item, tree.Until):
+                    if name != "repeat":
+                        hint = "`until` says when it was repeated often enough: `repeat = 3..20 until …`"
+                        finding = Code.UNEXPECTED.at(item.name.span, expected="`repeat`", found=f"`{name}`", hint=hint)
+                        self.checker.report(finding)
+                        continue
+                    until = item
+                if name in places:
+                    finding = Code.DUPLICATE.at(item.name.span, name=name)
+                    self.checker.report(finding.also(places[name], "first defined here"))
+                places[name] = item.name.span
+                if name == "repeat":
+                    repeat = self._repeat(resolver, item, (node.name.text, name))
+                elif isinstance(item, tree.Field) and self._known_field(item.name):
+                    fields[name] = self._field(resolver, node, item, _field_type(name, protocols))
+        return fields, repeat, until
+
+    def _words(self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]) -> Words | None:
+        """What there is to speak of in its results; None where nothing does."""
+        asking = tree.Expect | tree.Table | tree.Plot | tree.Until | tree.Find
+        if not any(isinstance(item, asking) for item in node.items):
+            return None
         from zlang.check import clauses
 
         is_partial = self._is_partial(node, scope)
-        words = clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name, is_partial=is_partial)
-        made = [(clauses.resolve(clause, words, scope, self.checker.report), clause.span) for clause in written]
-        return [(clause, place) for clause, place in made if clause is not None]
+        return clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name, is_partial=is_partial)
+
+    def _search(
+        self, node: tree.Experiment, resolver: Resolver, fields: dict[str, Expr]
+    ) -> tuple[tree.Find, str] | None:
+        """What is searched, with the path of its factor, which the workload has from now on."""
+        finds = [item for item in node.items if isinstance(item, tree.Find)]
+        for item in finds[1:]:
+            self.checker.report(Code.DUPLICATE.at(item.span, name="find").also(finds[0].span, "first defined here"))
+        if not finds:
+            return None
+        (find, *_), run = finds, fields["run"]
+        if not isinstance(find.values, tree.Range):
+            found = f"`{find.values.span.source.text[find.values.span.start : find.values.span.end]}`"
+            hint = "its levels in order: `in 1..256`, `in 4KiB..1MiB by *2`"
+            self.checker.report(Code.UNEXPECTED.at(find.values.span, expected="a range", found=found, hint=hint))
+            return None
+        kinds = [kind for name in sorted(run.type.kinds) if (kind := self.checker.kind_by_name(name)) is not None]
+        path = (node.name.text, "find", find.name.text)
+        fields["run"] = resolver.searched(run, kinds, find.name, find.values, path)
+        return None if fields["run"].type.unknown else (find, ".".join(path))
+
+    def _stopping(
+        self,
+        until: tree.Until | None,
+        least: int,
+        find: tuple[tree.Find, str] | None,
+        scope: ExperimentScope,
+        words: Words,
+        factors: Mapping[str, FactorDef],
+    ) -> tuple[Until | None, Search | None]:
+        """What decides while it is measured whether more has to be."""
+        from zlang.check import clauses
+
+        given = (words, scope, self.checker.report)
+        return (
+            clauses.resolve_until(until, least, *given) if until else None,
+            clauses.resolve_search(find[0], factors[find[1]], *given) if find else None,
+        )
 
     def _known_field(self, word: tree.Word) -> bool:
         if word.text in FIELDS:
@@ -215,18 +282,37 @@ class Experiments:
                         ).also(on.span, "this is what it runs on")
                     )
 
-    def _repeat(self, expr: Expr | None) -> int:
-        if expr is None or expr.type.unknown:
-            return 1
+    def _repeat(self, resolver: Resolver, item: tree.Field | tree.Until, path: Path) -> tuple[int, int]:
+        """How often each point is measured, at least and at most."""
+        node, is_until = item.value, isinstance(item, tree.Until)
+        ends: list[int] = []
+        if isinstance(node, tree.Range) and is_until and node.high is not None and node.step is None:
+            ends = [self._times(resolver, end, path, _LEAST) for end in (node.low, node.high)]
+            if 0 < ends[1] < ends[0]:
+                self.checker.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {ends[0]} to {ends[1]}"))
+        elif is_until or isinstance(node, tree.Range):
+            hint = "how often at least and at most: `repeat = 3..20 until ci(read_iops) < 5%`"
+            expected, found = "a range with `until`", f"`{node.span.source.text[node.span.start : node.span.end]}`"
+            self.checker.report(Code.UNEXPECTED.at(node.span, expected=expected, found=found, hint=hint))
+        else:
+            ends = [self._times(resolver, node, path, 1)]
+        return (ends[0], ends[-1]) if all(ends) and ends else (1, 1)
+
+    def _times(self, resolver: Resolver, node: tree.Expr, path: Path, least: int) -> int:
+        """A number of replicates; 0 where it is none."""
+        expr = resolver.typed(node, path, "repeat", COUNT)
+        if expr.type.unknown:
+            return 0
         if not expr.is_constant:
             hint = "write one number: `repeat = 3`"
             self.checker.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
-            return 1
+            return 0
         value = expr.value({})
         assert isinstance(value, Quantity)
-        if value.amount < 1:
-            self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint="it is 1 or more"))
-            return 1
+        if value.amount < least:
+            hint = f"it is {least} or more" + (", since one alone says nothing of the next" if least > 1 else "")
+            self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint=hint))
+            return 0
         return int(value.amount)
 
     def _design(self, expr: Expr) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from zlang import units
@@ -88,6 +89,10 @@ class Later(Mapping[str, Value]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def given_too(self, name: str, field: Expr) -> Later:
+        """The same with one property more."""
+        return Later({**self._fields, name: field}, self._point)
+
 
 def explored(
     factors: Mapping[str, FactorDef], most: int, ask: Callable[[Sketch], Answer]
@@ -148,7 +153,7 @@ class InstanceBuilder:
         self.order = tuple(sorted(self.reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
         self.kind_digest = ""
-        self.said = values.Memory(lambda name, value: f"{name}={values.canonical(value)}{kind.properties[name].said}")
+        self.said = values.Memory(lambda name, value: _said(kind, name, value))
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
@@ -185,16 +190,53 @@ class InstanceBuilder:
         assert origin is None or isinstance(origin, Instance)
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        decisive = (name for name in sorted(given) if self.kind.properties[name].cost != "none")
-        text = "\n".join([self.said(name, given[name]) for name in decisive])
         self.kind_digest = self.kind_digest or values.template_digest(self.kind)
-        more = ["replay"] if replays else []
-        more += [f"from {origin.digest}"] if origin else []
-        # What is measured on one machine is not what is measured on another, whatever is known of them.
-        more += [self.label] if self.kind.role == "machine" else []
-        digest = values.digest(self.kind_digest, on.digest if on else "", text, *more)
+        said = [self.said(name, given[name]) for name in _decisive(self.kind, given)]
+        digest = _digest(self.kind_digest, self.kind, self.label, said, on, origin, replays=replays)
         thing = (self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
         return Instance(*thing, replays, origin)
+
+
+def _digest(
+    kind_digest: str,
+    kind: Kind,
+    label: str,
+    said: Sequence[str],
+    on: Instance | None,
+    origin: Instance | None,
+    *,
+    replays: bool,
+) -> str:
+    """What tells a thing from all others; `said` are its values, in the order of their names."""
+    more = ["replay"] if replays else []
+    more += [f"from {origin.digest}"] if origin else []
+    # What is measured on one machine is not what is measured on another, whatever is known of them.
+    more += [label] if kind.role == "machine" else []
+    return values.digest(kind_digest, on.digest if on else "", "\n".join(said), *more)
+
+
+def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
+    """The names of what decides what is measured, in their order."""
+    return [name for name in sorted(given) if kind.properties[name].cost != "none"]
+
+
+def _said(kind: Kind, name: str, value: Value) -> str:
+    return f"{name}={values.canonical(value)}{kind.properties[name].said}"
+
+
+def given_too(thing: Instance, name: str, field: Expr, point: Any) -> Instance:
+    """The thing at the point with one property more, as if it were in its declaration, in place of what is there."""
+    places = {**thing.places, name: field.span}
+    if isinstance(thing.values, Later):
+        return replace(thing, values=thing.values.given_too(name, field), places=places)
+    value = field.value(point)
+    if isinstance(value, Absent):
+        return thing
+    given = {**thing.values, name: value}
+    said = [_said(thing.kind, one, given[one]) for one in _decisive(thing.kind, given)]
+    known = values.template_digest(thing.kind)
+    digest = _digest(known, thing.kind, thing.label, said, thing.parent, thing.origin, replays=thing.replays)
+    return replace(thing, values=given, digest=digest, places=places)
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:

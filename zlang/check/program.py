@@ -18,7 +18,7 @@ from zlang.source import Source, Span
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
-    from zlang.check.answers import Clause
+    from zlang.check.answers import Clause, Search, Until
     from zlang.syntax import tree
 
 Point = Mapping[str, int]
@@ -295,7 +295,8 @@ class Experiment(Record):
     `span` is its name, `places` are where its fields stand, by name, and its clauses, by text.
     `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `cache` the protocol
     of its caches: one that was declared, or one of `protocols` by its name. `clauses` are what it asks of its
-    results; `design` says which of the points are measured. `risks` are the factors that decide together whether
+    results; `design` says which of the points are measured, `repeat` how often at most, `until` when it is enough,
+    `search` which factor is not measured at all its levels. `risks` are the factors that decide together whether
     something can be worked out at a point.
     """
 
@@ -317,6 +318,8 @@ class Experiment(Record):
     clauses: tuple[Clause, ...] = ()
     risks: tuple[frozenset[str], ...] = ()
     places: Mapping[str, Span] = MappingProxyType({})
+    until: Until | None = None
+    search: Search | None = None
 
 
 class Program(Record):

@@ -146,6 +146,13 @@ def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
         _tables(found)
     else:
         asking.summary(db)
+    course, sentences = pipeline.stopping(db, run)
+    if course is not None:
+        print()
+        asking.print_summary(course)
+    if sentences:
+        print()
+        print("\n".join(map(render.visible, sentences)))
     drawn = pipeline.plots(db, run)
     if drawn:
         print()

@@ -107,14 +107,15 @@ def _overview(
     print()
     print("factors, and what it takes to change them:" if header.factors else "factors: none")
     _print_factors(planned)
-    replicates = f" × {header.repeat} replicates" if header.repeat > 1 else ""
-    print(f"{header.measured}{replicates} = {header.trials:,} trials")
+    print(header.counts)
+    if header.is_sequential:
+        print(f"  which of the plan's {header.trials:,} trials are needed is decided while it is measured")
     if measured is None:
         print("  what runs here have measured of so many is not looked for")
     elif measured:
         print(f"  {words.measured(Counter(one.run for one in measured.values()), header.trials)}")
     print()
-    if measured is not None and len(measured) == header.trials:
+    if measured and not pipeline.left(planned, measured):
         print("estimate: nothing is left to do")
     else:
         found = pipeline.estimates(checked, planned, db, measured or {})
@@ -188,10 +189,10 @@ def _order(planned: Planned, estimates: dict[str, Estimate]) -> None:
     print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', drawn by seed {header.seed}'}")
     if schedule.order.has_plots:
         plots = schedule.plots.count
-        blocks = header.repeat * (plots if schedule.order is Order.PLANNED else 1)
+        blocks = header.repeat * len(schedule.rounds) * (plots if schedule.order is Order.PLANNED else 1)
         dear = f" of {', '.join(map(visible, header.whole_plot_factors))}" if header.whole_plot_factors else ""
         print(f"  {_some(plots, 'whole plot')}{dear}; {_some(blocks, 'block')}, each shuffled anew")
-    about = "" if header.trials <= EXACT else "about "
+    about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((one.made, one.altered) == (own.made, own.altered) for one in estimates.values()):
         print(f"  {_changes(own, about)}, as in any order")
@@ -209,7 +210,7 @@ def _changes(found: Estimate, about: str) -> str:
 
 def _estimate(header: Header, found: Estimate, what: str) -> None:
     """What the plan takes: time, bytes, space, people."""
-    about = "" if header.trials <= EXACT else "about "
+    about = "" if header.at_most <= EXACT else "about "
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in found.seconds.items() if took >= 1)
     commands = f"{round(found.steps):,} commands{kinds and f' ({kinds})'}"
     print(f"estimate: {what}{about}{words.duration(found.total)} for {commands}")

@@ -17,7 +17,7 @@ from zlang import pipeline
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
 from zlang.run.arming import Armed
-from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
+from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Spare, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
@@ -70,7 +70,7 @@ def run(
         return _again(folder, db, Selection(only, failed=True))
     most = pipeline.RUN_LIMIT if limit is None else limit
     found = {} if again or only is not None else pipeline.measured(checked, planned, runs, most) or {}
-    left = 1 if only is not None else header.trials - len(found)
+    left = 1 if only is not None else pipeline.left(planned, found)
     if left > most:
         raise RunError(
             f"the plan has {left:,} trials, and `run` carries out at most {most:,}",
@@ -192,6 +192,8 @@ def _watch(events: Iterable[Event], total: int, done: int, waits_for: tuple[str,
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
+                case Spare():
+                    shown.spared()
                 case Left(setup=setup, why=why):
                     shown.warn(f"could not be removed: {setup.creates}: {why}")
                 case Fail() | Interrupt() | _:
@@ -226,6 +228,9 @@ class _Quiet:
         if why:
             print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
 
+    def spared(self) -> None:
+        """A trial need not be measured."""
+
     def warn(self, text: str) -> None:
         """Something is left behind."""
         print(f"warning: {render.visible(text)}", file=sys.stderr)
@@ -254,6 +259,9 @@ class _Bar(_Quiet):
             self.progress.console.print(f"trial {number} does not count: {render.visible(why)}", markup=False)
         self.progress.update(self.task, advance=1)
         self.progress.refresh()
+
+    def spared(self) -> None:
+        self.progress.update(self.task, advance=1)
 
     def warn(self, text: str) -> None:
         self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
@@ -339,12 +347,15 @@ def status(run_name: str | None, runs: Path, *, as_json: bool) -> int:
         import json
 
         found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials, "done": standing.done}
+        found["spared"] = len(standing.spared)
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
         took = pipeline.spent(folder)
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
         print(json.dumps({**found, "state": _state(standing, header.trials), "failed": failed, **seconds}))
         return 0
     print(f"{folder.name}: {header.experiment}, {standing.done:,} of {header.trials:,} trials done, ", end="")
+    if standing.spared:
+        print(f"{len(standing.spared):,} of them not needed, ", end="")
     print(f"{len(failures)} of them do not count, {_state(standing, header.trials)}")
     for number, replicate, why in failures:
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")

@@ -11,6 +11,9 @@ from typing import Protocol
 
 from zlang.plan.plan import Plan, Scalar, Trial
 
+NOT_DECIDED = "`zlang run` decides while it measures which trials are needed; here are all {trials:,} that can be."
+"""Said of a plan of which not all trials have to be carried out."""
+
 
 class Emitter(Protocol):
     """Gives the text of a plan in one format, piece by piece."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from zlang.emit.base import one_line, point
+from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make, State, Unmake
 
@@ -28,8 +28,9 @@ def emit(plan: Plan) -> Iterator[str]:
 def _head(header: Header) -> Iterator[str]:
     yield f"# {_escape(header.title or header.experiment)}\n\n"
     yield (
-        f"{header.trials} trials: {header.measured}, each measured {header.repeat} times. "
-        f"Plan `{header.plan}`, seed {header.seed}.\n\n"
+        f"{header.counts}. "
+        + (f"{NOT_DECIDED.format(trials=header.trials)} " if header.is_sequential else "")
+        + f"Plan `{header.plan}`, seed {header.seed}.\n\n"
     )
     yield (
         "Every command is run by `sh -c` in the directory from which the run is started. "

@@ -17,7 +17,7 @@ from itertools import islice
 
 import orjson
 
-from zlang.emit.base import one_line, point
+from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.errors import RunError
 from zlang.plan import wire
 from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
@@ -53,6 +53,8 @@ def emit(plan: Plan) -> Iterator[str]:
     """Give the script."""
     numbers = _Numbers()
     yield _opening(plan.header)
+    if plan.header.is_sequential:
+        yield f"# {NOT_DECIDED.format(trials=plan.header.trials)}\n\n"
     yield _library()
     yield '\n# ---- This plan ----\n\nz_open "$@"\n'
     yield from _tools(plan.header.tools)

@@ -30,7 +30,7 @@ from zlang.pipeline.arming import to_arm as to_arm, arm as arm, require_clear as
 # Runs: their folders, what they have measured, and how they are begun, gone on with and cleared away.
 from zlang.pipeline.runs import RUN_LIMIT as RUN_LIMIT, begin as begin, discard as discard, find as find
 from zlang.pipeline.runs import all_runs as all_runs, latest_of as latest_of, standing as standing, measured as measured
-from zlang.pipeline.runs import failures as failures, carry_out as carry_out, clean as clean
+from zlang.pipeline.runs import left as left, failures as failures, carry_out as carry_out, clean as clean
 
 # What a plan comes to on this machine, and what a run took.
 from zlang.pipeline.costs import estimate as estimate, estimates as estimates, outlook as outlook
@@ -43,7 +43,8 @@ from zlang.pipeline.outside import bring_in as bring_in
 # The database of results, and what it answers.
 from zlang.pipeline.results import ingest as ingest, query as query, session as session, write_parquet as write_parquet
 from zlang.pipeline.results import saved_query as saved_query, saved_queries as saved_queries, summarise as summarise
-from zlang.pipeline.results import judge as judge, tables as tables, plots as plots, compare as compare
+from zlang.pipeline.results import judge as judge, tables as tables, stopping as stopping, plots as plots
+from zlang.pipeline.results import compare as compare
 from zlang.pipeline.results import effects as effects, findings as findings, draw as draw, write_plots as write_plots
 
 # A run on a page.

@@ -88,6 +88,14 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
     return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
 
 
+def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
+    """The course of a run's searches, and in words why it measured no more. Raises RunError."""
+    from zlang.report import answers, stopping
+
+    trials = answers.trials_of(db, run)
+    return stopping.course(trials), list(stopping.sentences(trials))
+
+
 def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False) -> list[Drawn]:
     """What the experiment's plots show, or the one asked for, of a run or the one worked on last.
 

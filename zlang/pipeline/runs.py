@@ -134,10 +134,21 @@ def measured(checked: Checked, planned: Planned, runs: Path, most: int = RUN_LIM
     header = planned.plan.header
     if not tried:
         return {}
-    if header.trials - len(tried) * header.repeat > most:
+    if header.at_most - len(tried) * header.repeat > most:
         return None
     trials = tuple(build.trials(checked.program, planned.schedule, tried))
     return earlier.measured(header, trials, folders, judge, machine.answer)
+
+
+def left(planned: Planned, found: Mapping[str, Measured]) -> int:
+    """How many trials of a plan there are to measure at most, once these were found."""
+    from zlang.run import sequential
+
+    header = planned.plan.header
+    known = {place: (one.verdict, one.window) for place, one in found.items()}
+    if not found:
+        return header.at_most
+    return 0 if sequential.is_settled(planned.plan, known) else max(1, header.at_most - len(found))
 
 
 def failures(folder: Folder) -> Iterator[tuple[int, int, str]]:

@@ -35,10 +35,10 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.lint.trial import Thing
 from zlang.plan import load
 from zlang.plan.difference import Told
-from zlang.plan.order import Order, Place, order, sampled, written
+from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, written
 from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
-from zlang.space import faults, points
+from zlang.space import bisection, faults, points
 from zlang.space.space import Space
 
 _AS_IS = "as_is"
@@ -71,9 +71,12 @@ class Schedule:
         part: str | None = None,
         order: Order = Order.PLANNED,
         like: Schedule | None = None,
+        rounds: Rounds | None = None,
     ) -> None:
         self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
-        self.space: Space = like.space if like else points.of(experiment)
+        self.space: Space = like.space if like else points.without_search(experiment)
+        self.search = experiment.search
+        self.rounds = rounds or (bisection.rounds(self.search.levels) if self.search else ((0,),))
         decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
         self.dear = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
@@ -81,9 +84,9 @@ class Schedule:
         self.plots = points.plots(self.space, self.taken, self.dear if order.has_plots else ())
         self._setups = Setups(seed, part)
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
-        self.trials = self.plots.points * experiment.repeat
+        self.trials = self.plots.points * sum(map(len, self.rounds)) * experiment.repeat
         self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
-        if like is not None:
+        if like is not None and rounds is None:
             self.trials = like.trials
         elif part is not None:
             self.trials = sum(1 for _ in self.slots())
@@ -103,9 +106,8 @@ class Schedule:
         return (slot for slot in self._every_slot() if hosts.name_at(self.experiment, slot.point) == self.part)
 
     def _every_slot(self) -> Iterator[Slot]:
-        plots, plot, last = self.plots, 0, None
-        places = order(plots.count, plots.size, self.experiment.repeat, self.seed, self._keys, self.order)
-        for number, place in enumerate(places, start=1):
+        plot, last = 0, None
+        for number, place in enumerate(order(self._layout, self.order), start=1):
             slot = self._slot(number, place, plot)
             whole = place.plot if self.order.has_plots else tuple(map(slot.point.get, self.dear))
             if whole != last:
@@ -117,33 +119,41 @@ class Schedule:
         """The trial of a number; of one far away in an order without plots the whole plot (0) is not counted."""
         if number <= _LOOKED_AT or self.part is not None:
             return next(islice(self.slots(), number - 1, None))
-        plots, repeat = self.plots, self.experiment.repeat
-        ordered = (plots.count, plots.size, repeat, self.seed, self._keys, self.order)
-        place = next(order(*ordered, start=number - 1))
-        counted = 1 + (place.block - 1) // repeat if self.order is Order.PLANNED else 0 if self.dear else 1
+        place = next(order(self._layout, self.order, number - 1))
+        counted = 1 + (place.block - 1) // self._layout.passes if self.order is Order.PLANNED else 0 if self.dear else 1
         return self._slot(number, place, counted)
 
+    @property
+    def _layout(self) -> Layout:
+        keys = self._states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
+        return Layout(self.plots.count, self.plots.size, self.experiment.repeat, self.seed, keys, self.rounds)
+
     def _slot(self, number: int, place: Place, plot: int) -> Slot:
-        return Slot(number, place.block, place.replicate, self.plots.at(place.plot, place.point), plot)
+        point = self.plots.at(place.plot, place.point)
+        if self.search is not None:
+            point = {**point, self.search.path: place.level}
+        return Slot(number, place.block, place.replicate, point, plot)
 
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
         """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
-        plots, repeat, seed = self.plots, self.experiment.repeat, self.seed
         if self.order is Order.AS_WRITTEN:
             counts = self.space.counts if self.taken is None else ()
-            drawn = written(plots.points, repeat, seed, tuple(accumulate(reversed(counts[1:]), mul)), count)
+            drawn = written(self._layout, tuple(accumulate(reversed(counts[1:]), mul)), count)
         else:
-            drawn = sampled(plots.count, plots.size, repeat, seed, self._keys, self.order, count)
+            drawn = sampled(self._layout, self.order, count)
         for weight, before, place in drawn:
             yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
+
+    def carried_out(self) -> Schedule:
+        """The trials that are carried out, of a search as many as it may need at most."""
+        if self.search is None:
+            return self
+        rounds = [(level,) for level in bisection.longest(self.search.levels)]
+        return Schedule(self.experiment, self.seed, self.part, self.order, self, rounds)
 
     def ordered(self, how: Order) -> Schedule:
         """The same trials in another order."""
         return Schedule(self.experiment, self.seed, self.part, how, self)
-
-    @property
-    def _keys(self) -> Callable[[int], tuple[Hashable, ...]] | None:
-        return self._states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
 
     @property
     def whole(self) -> tuple[str, ...]:
@@ -330,6 +340,8 @@ class Builder:
             whole_plot_factors=schedule.whole,
             devices=tuple(self._devices()),
             settings=settings,
+            until=experiment.until,
+            search=experiment.search,
         )
 
     def _guarded(self) -> Iterator[Guarded]:

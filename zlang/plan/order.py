@@ -1,7 +1,7 @@
 """The order of trials: dear factors are whole plots in random order, the rest is shuffled within them.
 
-In: how many whole plots, cheap points in each and replicates, and a seed.
-Out: a stream of (block, plot, replicate, point).
+In: how many whole plots, cheap points in each and replicates, the rounds of a search at each point, and a seed.
+Out: a stream of places.
 Rule: the same numbers and seed give the same order; nothing is listed that is too long to list.
 """
 
@@ -19,6 +19,8 @@ _LEAST_DRAWN = 10
 LONGEST_SORT = 10_000
 """So many plots are looked at one by one before the first of them."""
 Keys = Callable[[int], tuple[Hashable, ...]]
+Rounds = Sequence[Sequence[int]]
+"""The levels of a search, by the round in which they may be measured."""
 
 
 class Order(StrEnum):
@@ -42,136 +44,159 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a trial stands: its block, the whole plot, the replicate, and the cheap point."""
+    """Where a trial stands: its block, the whole plot, the replicate, the cheap point, and the level of its search."""
 
     block: int
     plot: int
     replicate: int
     point: int
+    level: int = 0
 
 
-def order(
-    plots: int,
-    points: Callable[[int], int],
-    repeat: int,
-    seed: int,
-    keys: Keys | None = None,
-    how: Order = Order.PLANNED,
-    start: int = 0,
-) -> Iterator[Place]:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is ordered, and the seed by which: how many whole plots, how many points in each, and replicates.
+
+    `keys` are the states that a plot needs, that beneath all others first. `rounds` are those of a search at each
+    point.
+    """
+
+    plots: int
+    points: Callable[[int], int]
+    repeat: int
+    seed: int
+    keys: Keys | None = None
+    rounds: Rounds = ((0,),)
+
+    @property
+    def levels(self) -> list[int]:
+        """The levels of the search, as its rounds come."""
+        return [level for levels in self.rounds for level in levels]
+
+    @property
+    def passes(self) -> int:
+        """How often the points of a plot are gone through: once for each round and replicate."""
+        return len(self.rounds) * self.repeat
+
+
+def order(layout: Layout, how: Order = Order.PLANNED, start: int = 0) -> Iterator[Place]:
     """Every replicate of every point from one on, in one of the orders; what is without plots has one plot.
 
-    `keys` are the states that a plot needs, that beneath all others first: plots that share the first state are not
-    parted, nor, among these, those that share the next, and so on. So each state is entered once, and no order enters
-    fewer. Beyond `LONGEST_SORT` plots they are not sorted: between two of them every state may be left, where some
-    state has to be.
+    Plots that share the first of the states that they need are not parted, nor, among these, those that share the next,
+    and so on. So each state is entered once, and no order enters fewer. Beyond `LONGEST_SORT` plots they are not
+    sorted: between two of them every state may be left, where some state has to be.
+
+    Of a search each round is decided by those before it: all replicates of a round come before the next, in a plot or,
+    where there is none, of all points; a round is shuffled as a block of its own.
 
     The data of a plot are laid out once (or as often as the workload spoils them), and drift over time falls on all
     cheap levels alike (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for Experimenters, ch. 9).
     """
-    match how:
-        case Order.PLANNED | Order.BLOCKED:
-            yield from _by_plots(plots, points, repeat, seed, keys, how, start)
-        case Order.RANDOM:
-            for number in permutation(points(0) * repeat, f"{seed}:random", start):
-                yield Place(1, 0, number % repeat + 1, number // repeat)
-        case Order.AS_WRITTEN:
-            for number in range(start, points(0) * repeat):
-                yield Place(1, 0, number % repeat + 1, number // repeat)
+    repeat = layout.repeat
+    if how.has_plots:
+        yield from _by_plots(layout, how, start)
+    elif how is Order.RANDOM:
+        for nth, levels in enumerate(layout.rounds):
+            count = layout.points(0) * repeat
+            for number, level in _shuffled(count, levels, _drawn(layout.seed, "random", nth), start):
+                yield Place(nth + 1, 0, number % repeat + 1, number // repeat, level)
+            start = max(0, start - count * len(levels))
+    else:
+        levels = layout.levels
+        for number in range(start, layout.points(0) * len(levels) * repeat):
+            yield _as_written(repeat, levels, number)
 
 
-def _by_plots(
-    plots: int,
-    points: Callable[[int], int],
-    repeat: int,
-    seed: int,
-    keys: Keys | None,
-    how: Order,
-    start: int,
-) -> Iterator[Place]:
+def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
     """One whole plot after the other; those before `start` are passed over."""
     is_planned = how is Order.PLANNED
-    visited = [_to(repeat)] if is_planned else [range(replicate, replicate + 1) for replicate in _to(repeat)]
-    for replicates in visited:
+    points, passes, rounds = layout.points, layout.passes, layout.rounds
+    for first, last in [(0, passes)] if is_planned else ((one, one + 1) for one in range(passes)):
         passed = 0
-        if plots > LONGEST_SHUFFLE:  # only plots that can be listed differ in size
-            size = points(0) * len(replicates)
-            passed = min(start // size, plots)
-            start -= passed * size
-        drawn = sequence(plots, seed, keys, None if is_planned else replicates[0], passed)
+        if layout.plots > LONGEST_SHUFFLE:  # only plots that can be listed differ in size
+            times = layout.repeat * len(layout.levels) if is_planned else len(rounds[first // layout.repeat])
+            passed = min(start // (points(0) * times), layout.plots)
+            start -= passed * points(0) * times
+        drawn = sequence(layout, None if is_planned else first % layout.repeat + 1, passed)
         for at, plot in enumerate(drawn, start=passed):
-            for replicate in replicates:
-                block = at * repeat + replicate if is_planned else replicate
-                if start < points(plot):
-                    for point in permutation(points(plot), f"{seed}:{plot}:{replicate}", start):
-                        yield Place(block, plot, replicate, point)
-                start = max(0, start - points(plot))
+            for one in range(first, last):
+                nth, replicate = divmod(one, layout.repeat)
+                count = points(plot) * len(rounds[nth])
+                block = (at * passes if is_planned else 0) + one + 1
+                if start < count:
+                    name = _drawn(layout.seed, plot, replicate + 1, nth)
+                    for point, level in _shuffled(points(plot), rounds[nth], name, start):
+                        yield Place(block, plot, replicate + 1, point, level)
+                start = max(0, start - count)
 
 
-def sampled(
-    plots: int,
-    points: Callable[[int], int],
-    repeat: int,
-    seed: int,
-    keys: Keys | None,
-    how: Order,
-    count: int,
-) -> Iterator[tuple[float, Place | None, Place]]:
+def sampled(layout: Layout, how: Order, count: int) -> Iterator[tuple[float, Place | None, Place]]:
     """Places with those before them, drawn from an order, and how many places of the order each stands for.
 
     What is ordered as it is written is for `written`.
     Those that enter a whole plot and those within one are drawn apart, up to `count` of each kind. It costs the same
     for every order that is too long to be gone through.
     """
-    source = random.Random(f"{seed}:sample")
+    plots, repeat, levels = layout.plots, layout.repeat, layout.levels
+    source = random.Random(f"{layout.seed}:sample")
+
+    def points(plot: int) -> int:
+        return layout.points(plot) * len(levels)
+
+    def at(plot: int, replicate: int, number: int) -> Place:
+        return Place(1, plot, replicate, number // len(levels), levels[number % len(levels)])
+
+    def drawn(plot: int, but: Place | None = None) -> Place:
+        while True:
+            number, replicate = source.randrange(points(plot)), source.randint(1, repeat)
+            if (found := at(plot, replicate, number)) != but:
+                return found
+
     sizes = [points(plot) for plot in range(plots)] if plots <= LONGEST_SORT else None
     total = repeat * (sum(sizes) if sizes is not None else plots * points(0))
-
-    def drawn(plot: int, but: tuple[int, int] | None = None) -> Place:
-        while True:
-            point, replicate = source.randrange(points(plot)), source.randint(1, repeat)
-            if (point, replicate) != but:
-                return Place(1, plot, replicate, point)
-
     if how is Order.RANDOM:
         yield 1, None, drawn(0)
         for _ in range(min(count, total - 1)):
             place = drawn(0)
-            yield (total - 1) / min(count, total - 1), drawn(0, (place.point, place.replicate)), place
+            yield (total - 1) / min(count, total - 1), drawn(0, place), place
         return
-    visits = plots * repeat if how is Order.BLOCKED else plots
-    known = list(sequence(plots, seed, keys, 1 if how is Order.BLOCKED else None)) if sizes is not None else None
+    visits = plots * layout.passes if how is Order.BLOCKED else plots
+    known = list(sequence(layout, 1 if how is Order.BLOCKED else None)) if sizes is not None else None
     yield 1, None, drawn(known[0] if known else 0)
     for _ in range(min(count, visits - 1)):
-        at = source.randrange(1, visits)
-        one_plot, plot = (known[(at - 1) % plots], known[at % plots]) if known else source.sample(range(plots), 2)
+        nth = source.randrange(1, visits)
+        one_plot, plot = (known[(nth - 1) % plots], known[nth % plots]) if known else source.sample(range(plots), 2)
         yield (visits - 1) / min(count, visits - 1), drawn(one_plot), drawn(plot)
     weights = [size * repeat - visits // plots for size in sizes] if sizes is not None else None
     for _ in range(min(count, total - visits)):
         plot = source.choices(range(plots), weights)[0] if weights else source.randrange(plots)
-        place = drawn(plot)
-        yield (total - visits) / min(count, total - visits), drawn(plot, (place.point, place.replicate)), place
+        found = drawn(plot)
+        yield (total - visits) / min(count, total - visits), drawn(plot, found), found
 
 
-def written(
-    points: int, repeat: int, seed: int, turns: Sequence[int], count: int
-) -> Iterator[tuple[float, Place | None, Place]]:
-    """The same of `points` as they are written.
+def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[float, Place | None, Place]]:
+    """The same of points as they are written.
 
     `turns` are after how many points each factor but the first begins anew, the last factor first: what changes then is
     drawn apart, for it is seldom and dear.
     """
-    source = random.Random(f"{seed}:sample")
-    total = points * repeat
-    steps = list(dict.fromkeys([1, repeat, *(repeat * turn for turn in turns)]))
+    source, levels = random.Random(f"{layout.seed}:sample"), layout.levels
+    each = layout.repeat * len(levels)
+    total = layout.points(0) * each
+    steps = list(dict.fromkeys([1, layout.repeat, each, *(each * turn for turn in turns)]))
     most = max(_LEAST_DRAWN, count // len(steps))
-    yield 1, None, Place(1, 0, 1, 0)
+    yield 1, None, _as_written(layout.repeat, levels, 0)
     for step, longer in zip(steps, (*steps[1:], total), strict=True):
         size = (total - 1) // step - (total - 1) // longer
         numbers = _multiples(step, longer, total, most, source)
         for number in numbers:
-            one, place = (Place(1, 0, at % repeat + 1, at // repeat) for at in (number - 1, number))
+            one, place = (_as_written(layout.repeat, levels, at) for at in (number - 1, number))
             yield size / len(numbers), one, place
+
+
+def _as_written(repeat: int, levels: Sequence[int], number: int) -> Place:
+    point, replicate = divmod(number, repeat)
+    return Place(1, 0, replicate + 1, point // len(levels), levels[point % len(levels)])
 
 
 def _multiples(step: int, longer: int, below: int, most: int, source: random.Random) -> list[int]:
@@ -186,16 +211,23 @@ def _multiples(step: int, longer: int, below: int, most: int, source: random.Ran
     return found
 
 
-def sequence(plots: int, seed: int, keys: Keys | None, replicate: int | None = None, start: int = 0) -> Iterator[int]:
+def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> Iterator[int]:
     """Whole plots in the order in which they are measured, or in that of a block where each is measured in each."""
-    name = f"{seed}:plots" if replicate is None else f"{seed}:plots:{replicate}"
-    if keys is not None and plots <= LONGEST_SORT:
-        return islice(_together(permutation(plots, name), keys), start, None)
-    return permutation(plots, name, start)
+    name = f"{layout.seed}:plots" if replicate is None else f"{layout.seed}:plots:{replicate}"
+    if layout.keys is not None and layout.plots <= LONGEST_SORT:
+        return islice(_together(permutation(layout.plots, name), layout.keys), start, None)
+    return permutation(layout.plots, name, start)
 
 
-def _to(repeat: int) -> range:
-    return range(1, repeat + 1)
+def _drawn(seed: int, *parts: str | int) -> str:
+    """What a shuffle is drawn by; the last part is the round of a search, of which the first goes without saying."""
+    return ":".join(map(str, (seed, *parts) if parts[-1] else (seed, *parts[:-1])))
+
+
+def _shuffled(count: int, levels: Sequence[int], drawn: str, start: int) -> Iterator[tuple[int, int]]:
+    """So many numbers, each with each of the levels, from one place on."""
+    for place in permutation(count * len(levels), drawn, start):
+        yield place // len(levels), levels[place % len(levels)]
 
 
 def _together(plots: Iterator[int], keys: Keys) -> list[int]:

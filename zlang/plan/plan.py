@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from zlang.check.answers import Expectation, Plot, Table
+from zlang.check.answers import Expectation, Plot, Search, Table, Until
+from zlang.space import bisection
 
 ROOT = "root"
 """Stands among the tools of a plan that has to be carried out by root."""
@@ -210,8 +211,9 @@ class Header:
     A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
     empty). The `design` takes `points` of the space, and leaves others out.
     `whole_plot_factors` are the names of those that are dear to change, by which the `order` goes.
-    `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the rules about
-    measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said.
+    Each point is measured `repeat` times, or fewer if `until` says so; of a `search` each level is there, and few are
+    carried out. `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the
+    rules about measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said.
     """
 
     experiment: str
@@ -239,6 +241,15 @@ class Header:
     whole_plot_factors: tuple[str, ...] = ()
     devices: tuple[Device, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    until: Until | None = None
+    search: Search | None = None
+
+    @property
+    def at_most(self) -> int:
+        """How many of the trials are carried out at most: of a search not all."""
+        if self.search is None:
+            return self.trials
+        return self.trials // self.search.levels * len(bisection.longest(self.search.levels))
 
     @property
     def armed(self) -> tuple[str, ...]:
@@ -246,10 +257,25 @@ class Header:
         return tuple(dict.fromkeys(name for one in self.guarded for name in one.names))
 
     @property
-    def measured(self) -> str:
-        """How many points are measured, in words."""
-        some = f"{self.points:,} points"
-        return f"{self.points:,} of {self.points + self.left_out:,} points ({self.design})" if self.left_out else some
+    def is_sequential(self) -> bool:
+        """Whether it is decided while it is measured which of the trials are needed."""
+        return self.until is not None or self.search is not None
+
+    @property
+    def counts(self) -> str:
+        """How many trials there are, and why so many, in words."""
+        parts = [f"{self.points:,} point{'s' if self.points != 1 else ''}"]
+        if self.left_out:
+            parts = [f"{self.points:,} of {self.points + self.left_out:,} points ({self.design})"]
+        if self.search is not None:
+            most = len(bisection.longest(self.search.levels))
+            parts.append(f"at most {most:,} of {self.search.levels:,} levels of {self.search.factor}")
+        if self.until is not None:
+            parts.append(f"{self.until.least:,} to {self.repeat:,} replicates (until {self.until.text})")
+        elif self.repeat > 1:
+            parts.append(f"{self.repeat:,} replicates")
+        some = "at most " if self.is_sequential else ""
+        return f"{' × '.join(parts)} = {some}{self.at_most:,} trial{'s' if self.at_most != 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True)

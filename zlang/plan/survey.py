@@ -28,7 +28,8 @@ class Stop:
 
 
 def stops(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[Stop]:
-    """Each trial, or those that are drawn, and at last what is removed."""
+    """Each trial that is carried out at most, or those that are drawn, and at last what is removed."""
+    schedule = schedule.carried_out()
     return (_exact if schedule.trials <= EXACT else _drawn)(builder, schedule, but)
 
 

@@ -300,10 +300,7 @@ def _measured(trials: Trials, known: Known | None) -> Iterator[Block]:
     if known:
         header = known.plan.header
         hosts = f" on {', '.join(header.hosts)}" if any(header.hosts) else ""
-        yield Words(
-            f"{header.trials:,} trials{hosts}: {header.measured}, each measured {header.repeat:,} times, in an order "
-            f"drawn with the seed {header.seed}. Plan {header.plan}."
-        )
+        yield Words(f"{header.counts}{hosts}, in an order drawn with the seed {header.seed}. Plan {header.plan}.")
     facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
     short = [fact for fact in facts if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:

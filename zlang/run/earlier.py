@@ -26,13 +26,18 @@ Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An attempt that counts: number of the trial, a folder that has it, what is said of its run, directory, lines."""
+    """An attempt that counts: number of the trial, a folder that has it, what is said of its run, directory, lines.
+
+    With what was found when it was measured.
+    """
 
     number: int
     folder: Folder
     reuse: Reuse
     out: str
     events: tuple[Recorded, ...]
+    verdict: Verdict
+    window: tuple[float, float] | None
 
     @property
     def run(self) -> str:
@@ -114,16 +119,19 @@ def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, 
     orders = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)} if places else {}
     for out, place in places.items():
         trial = wanted[place]
-        if judge(trial, folder.path / out, _window(trial, events[out])).valid:
+        when = window(trial, events[out])
+        verdict = judge(trial, folder.path / out, when)
+        if verdict.valid:
             numbered = (replace(one, number=trial.number) if isinstance(one, Begin) else one for one in events[out])
             then = orders[place]
             own = Reuse(0, trial.identity, trial.replicate, folder.name, then.block, then.whole_plot)
             origin = origins.get((trial.identity, trial.replicate), own)
-            found[place] = Measured(trial.number, folder, origin, out, tuple(numbered))
+            found[place] = Measured(trial.number, folder, origin, out, tuple(numbered), verdict, when)
     return found
 
 
-def _window(trial: Trial, events: Iterable[Recorded]) -> tuple[float, float] | None:
+def window(trial: Trial, events: Iterable[Recorded]) -> tuple[float, float] | None:
+    """From the start of the trial's measurement to its end, in what the journal says of an attempt."""
     names = {step.name for step in trial.steps if step.action is Action.MEASURE}
     times = [event.t for event in events if isinstance(event, Start | End) and event.step in names]
     return (min(times), max(times)) if times else None

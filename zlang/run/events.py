@@ -6,12 +6,13 @@ Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from zlang.plan.plan import Setup, Trial
+from zlang.readers.reading import Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,17 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
+class Spare:
+    """A trial need not be measured, by what was measured before it (`zlang/run/sequential.py`)."""
+
+    t: float
+    trial: str
+    replicate: int
+    number: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """All trials are done and nothing that was made is left."""
 
@@ -131,7 +143,7 @@ class Interrupt:
     t: float
 
 
-Recorded = Session | Reuse | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Finish | Interrupt
+Recorded = Session | Reuse | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Spare | Finish | Interrupt
 
 RECORDED: Mapping[str, type[Recorded]] = {
     "session": Session,
@@ -144,6 +156,7 @@ RECORDED: Mapping[str, type[Recorded]] = {
     "unmade": Unmade,
     "commit": Commit,
     "fail": Fail,
+    "spare": Spare,
     "finish": Finish,
     "interrupt": Interrupt,
 }
@@ -159,6 +172,14 @@ class Verdict(Protocol):
     @property
     def why_not(self) -> str:
         """Why it does not count; empty when it does."""
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """What was measured."""
+
+    @property
+    def latency(self) -> Sequence[Histogram]:
+        """How long the operations took."""
 
 
 @dataclass(frozen=True, slots=True)

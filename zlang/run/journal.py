@@ -31,6 +31,7 @@ from zlang.run.events import (
     Made,
     Recorded,
     Session,
+    Spare,
     Start,
     Unmade,
 )
@@ -113,6 +114,7 @@ class Standing:
     committed: dict[str, str] = field(default_factory=dict)
     """Place -> directory of the attempt that was carried out."""
     failed: dict[str, Fail] = field(default_factory=dict)
+    spared: dict[str, Spare] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     """Signature -> directory of each setup whose making was started and that was not unmade, in order of making."""
     made: set[str] = field(default_factory=set)
@@ -132,8 +134,8 @@ class Standing:
 
     @property
     def done(self) -> int:
-        """How many trials are done."""
-        return len(self.committed) + len(self.failed)
+        """How many trials are done, or need not be."""
+        return len(self.committed) + len(self.failed) + len(self.spared)
 
     @property
     def is_finished(self) -> bool:
@@ -161,14 +163,18 @@ class Standing:
                 self.left = {signature if name == was else name: out for name, out in self.left.items()}
             case Unmade(signature=signature):
                 self.left.pop(signature, None)
+            case Spare():
+                self.spared[_place(event)] = event
             case Commit(out=out):
                 place = _place(event)
                 self.failed.pop(place, None)
+                self.spared.pop(place, None)
                 self.committed[place] = out
                 self.under_way = None
             case Fail():
                 place = _place(event)
                 self.committed.pop(place, None)
+                self.spared.pop(place, None)
                 self.failed[place] = event
                 self.under_way = None
             case _:
@@ -207,7 +213,7 @@ def standing(path: Path) -> Standing:
     return result
 
 
-def _place(event: Commit | Fail) -> str:
+def _place(event: Commit | Fail | Spare) -> str:
     return f"trials/{event.trial}/{event.replicate}"
 
 

@@ -11,7 +11,7 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from zlang.errors import RunError
 from zlang.files import sync_tree
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
-from zlang.run import journal, machine
+from zlang.run import earlier, journal, machine, sequential
 from zlang.run.events import (
     Altered,
     Ask,
@@ -36,6 +36,7 @@ from zlang.run.events import (
     Outcome,
     Recorded,
     Session,
+    Spare,
     Start,
     Unmade,
     Verdict,
@@ -44,6 +45,7 @@ from zlang.run.executor import Executor, Handle
 from zlang.run.failure import why
 from zlang.run.folder import Folder
 from zlang.run.journal import Standing
+from zlang.run.sequential import Sequential
 from zlang.run.stop import Interrupted, Stop
 
 Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
@@ -122,6 +124,7 @@ class _Run:
     _setups: dict[str, Setup] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)
     _background: list[_Background] = field(default_factory=list)
+    _known: Sequential | None = None
     _is_lost: bool = False
 
     def events(self) -> Iterator[Event]:
@@ -207,21 +210,58 @@ class _Run:
 
     def _trials(self) -> Generator[Event, None, None]:
         only = self._selection.only
+        self._known = sequential.of(self._plan.header) if only is None else None
+        windows = self._windows() if self._known else {}
+        spared: list[tuple[Trial, str]] = []
         for item in self._plan.items():
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
-            elif self._is_wanted(item):
+            elif not self._is_wanted(item):
+                self._recall(item, windows)
+            elif self._known and (why := self._known.spared(item)):
+                spared.append((item, why))
+            else:
+                yield from self._spare(spared)
+                spared.clear()
                 yield from self._trial(item)
                 if only is not None:
                     return
+        yield from self._spare(spared)
         if only is not None:
             message = f"the plan has no trial number {only}"
             raise RunError(message, f"they are numbered up to {self._plan.header.trials}")
 
+    def _windows(self) -> dict[str, list[Recorded]]:
+        """When the commands of those attempts ran that an earlier session carried out."""
+        found: dict[str, list[Recorded]] = {out: [] for out in self._standing.committed.values()}
+        for event in journal.Lines(self._folder.journal) if found else ():
+            if isinstance(event, Start | End) and event.out in found:
+                found[event.out].append(event)
+        return found
+
+    def _recall(self, trial: Trial, windows: Mapping[str, Sequence[Recorded]]) -> None:
+        """Take into account what an earlier session found in a trial."""
+        out = self._standing.committed.get(trial.place)
+        if self._known is None or (out is None and trial.place not in self._standing.failed):
+            return
+        window = earlier.window(trial, windows.get(out, ())) if out else None
+        self._known.learn(trial, self._judge(trial, self._directory(out), window) if out else None, window)
+
+    def _spare(self, trials: Sequence[tuple[Trial, str]]) -> Generator[Event, None, None]:
+        """Note that some trials in a row need not be measured: all with one wait for the disk."""
+        if not trials:
+            return
+        now = self._now()
+        spares = [Spare(now, trial.identity, trial.replicate, trial.number, why) for trial, why in trials]
+        self._writer.write(*spares)
+        for event in spares:
+            self._standing.apply(event)
+            yield event
+
     def _is_wanted(self, trial: Trial) -> bool:
         if self._selection.only is not None:
             return trial.number == self._selection.only
-        if trial.place in self._standing.failed:
+        if trial.place in self._standing.failed or trial.place in self._standing.spared:
             return self._selection.failed
         out = self._standing.committed.get(trial.place)
         if out is None:
@@ -249,6 +289,8 @@ class _Run:
         sync_tree(directory, self._folder.path)
         yield self._record(Commit(self._now(), trial.identity, trial.replicate, out))
         verdict = self._judge(trial, directory, window)
+        if self._known is not None:
+            self._known.learn(trial, verdict, window)
         yield Outcome(trial, directory, verdict, "" if verdict.valid else verdict.why_not)
 
     def _require_the_ground(self, failure: _Failure) -> None:
@@ -292,6 +334,8 @@ class _Run:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
         verdict = self._judge(trial, directory, window) if step.action is Action.MEASURE else None
+        if self._known is not None:
+            self._known.learn(trial, None, window)
         yield Outcome(trial, directory, verdict, why(directory, step.name, failure.rc, step.timeout))
 
     # Setups

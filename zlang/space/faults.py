@@ -16,7 +16,7 @@ from zlang.check.instances import ground
 from zlang.check.program import Axis, Experiment, Expr, FactorDef, Instance, Point, Probe, Symbol
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
-from zlang.space import points, space
+from zlang.space import bisection, points, space
 from zlang.space.space import Space, TooConnected
 
 MOST = 4096
@@ -50,14 +50,20 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
     for experiment in experiments:
         try:
             built = points.of(experiment)
-            measured = points.plots(built, points.chosen(experiment, built, seed), ()).points
+            fixed = built if experiment.search is None else points.without_search(experiment)
+            measured = points.plots(fixed, points.chosen(experiment, fixed, seed), ()).points
         except ProgramError as error:
             found.setdefault(_place(error.diagnostic), error.diagnostic)
             continue
         asked = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
         untried = answer(experiment, built, asked, found)
-        some = f"{measured:,} of {built.count:,}" if measured < built.count else f"{measured:,}"
-        counts = f"{experiment.name}: {some} points, {measured * experiment.repeat:,} trials"
+        some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
+        trials = f"{measured * experiment.repeat:,} trials"
+        if experiment.search is not None:
+            most = len(bisection.longest(experiment.search.levels))
+            some += f" × {most:,} of {experiment.search.levels:,}"
+            trials = f"at most {measured * most * experiment.repeat:,} trials"
+        counts = f"{experiment.name}: {some} points, {trials}"
         said.append(", ".join([counts, *untried]))
     return sorted(found.values(), key=lambda finding: finding.span.start), said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from zlang.check import values
-from zlang.check.program import Experiment, Expr, FactorDef, Point, Symbol
+from zlang.check.program import Axis, Experiment, Expr, FactorDef, Point, Symbol
 from zlang.diagnostics import Code, ProgramError
 from zlang.space import designs, space
 from zlang.space.designs import Plots, TooManyCombinations
@@ -18,8 +18,22 @@ _STRENGTHS = {"pairwise": 2, "triples": 3}
 
 def of(experiment: Experiment) -> Space:
     """The experiment's points. Raises ProgramError where none is left or too many depend on each other."""
+    return _built(experiment, experiment.axes)
+
+
+def without_search(experiment: Experiment) -> Space:
+    """The points at each of which a factor is searched, where one is."""
+    return _built(experiment, _axes(experiment))
+
+
+def _axes(experiment: Experiment) -> tuple[Axis, ...]:
+    search = experiment.search
+    return tuple(axis for axis in experiment.axes if search is None or axis.path != search.path)
+
+
+def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
     try:
-        built = space.build(experiment.axes, conditions(experiment))
+        built = space.build(axes, conditions(experiment))
     except TooConnected as error:
         names = ", ".join(f"`{name}`" for name in error.paths)
         span = experiment.wheres[0].span if experiment.wheres else experiment.span
@@ -48,12 +62,15 @@ def conditions(experiment: Experiment) -> list[Condition]:
 
 
 def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, int]] | None:
-    """The points that the experiment's design takes, None for all. Raises ProgramError where they are too many."""
+    """The points that the experiment's design takes of those without a search, None for all.
+
+    Raises ProgramError where they are too many.
+    """
     design = experiment.design.value({})
     assert isinstance(design, Symbol)
     if design.name in _STRENGTHS:
         try:
-            return designs.covering(experiment.axes, conditions(experiment), _STRENGTHS[design.name], seed)
+            return designs.covering(_axes(experiment), conditions(experiment), _STRENGTHS[design.name], seed)
         except TooManyCombinations as error:
             hint = "give factors fewer levels; `design = sample(100)` takes 100 points of any space"
             what, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS

@@ -21,7 +21,7 @@ from zlang.plan.plan import Action, Header, Setup, Step, Trial
 from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Verdict
-from zlang.run import failure
+from zlang.run import failure, sequential
 from zlang.run.journal import Lines
 from zlang.source import TABLE
 from zlang.store import kept, load, logs, store
@@ -33,7 +33,7 @@ from zlang.store.staging import Row, Staging, number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zlang.check.answers import Clause
+    from zlang.check.answers import Clause, Search, Until
 
 BEFORE, AFTER = "before", "after"
 """The stages of a run at which something is found about it."""
@@ -214,6 +214,7 @@ class _Run:
         self.outcomes, self.damaged = self._journal()
         self.positions = self.outcomes.positions()
         self.known: set[str] = set()
+        self.sequential = sequential.of(header)
         self.places: dict[str, list[str]] = {}
         for out in self.outcomes.steps:
             self.places.setdefault(out.rpartition("/")[0], []).append(out)
@@ -264,12 +265,15 @@ class _Run:
         }
         row.update(self.columns.staged(trial.factors))
         self._natures(trial)
+        verdict = None
         if attempt.unended:
             self._why_not(row, attempt.unended)
         elif attempt.failed is not None:
             self._why_not(row, self._failure(*attempt.failed))
         else:
-            self._judged(row, trial, attempt, window)
+            verdict = self._judged(row, trial, attempt, window)
+        if self.sequential is not None and not attempt.unended:
+            self.sequential.learn(trial, verdict, window)
         self.staging.add(self.experiment.table, row)
         return True
 
@@ -286,12 +290,12 @@ class _Run:
 
     def _judged(
         self, row: dict[str, object], trial: Trial, attempt: Attempt, window: tuple[float, float] | None
-    ) -> None:
+    ) -> Verdict | None:
         try:
             verdict = judge(trial, self._inside(attempt.out), window)
         except _UNREADABLE as error:
             self._why_not(row, f"what the tools left behind cannot be read: {error}")
-            return
+            return None
         row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
         if verdict.valid:
             row["valid"], row["why_not"] = True, ""
@@ -308,6 +312,7 @@ class _Run:
         for log in logs.found(self._inside(attempt.out)):
             own = {"trial": trial.identity, "replicate": trial.replicate}
             self.staging.add(logs.FILES, {**self.named, **own, **log})
+        return verdict
 
     def _why_not(self, row: dict[str, object], why: str) -> None:
         row["valid"], row["why_not"] = False, why
@@ -386,6 +391,7 @@ class _Run:
         for tool, version in self.header.tools.items():
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
+        self._stopping()
         for position, found in enumerate(self.header.findings, 1):
             row = {**self.named, "stage": BEFORE, "position": position, **asdict(found)}
             self.staging.add("findings", {**row, "hint": found.hint or None, "allowed": found.allowed or None})
@@ -404,15 +410,28 @@ class _Run:
     def _clauses(self) -> None:
         """Stage what the experiment asks of its results."""
         header = self.header
-        asked: dict[str, Sequence[Clause]] = {
+        asked: dict[str, Sequence[Clause | Until | Search]] = {
             "expect": header.expectations,
             "table": header.tables,
             "plot": header.plots,
+            "until": (header.until,) if header.until else (),
+            "find": (header.search,) if header.search else (),
         }
         for clause, ones in asked.items():
             for position, one in enumerate(ones, 1):
                 row = {**self.named, "clause": clause, "position": position, "title": getattr(one, "title", None)}
                 self.staging.add("clauses", {**row, "text": one.text, "definition": orjson.dumps(one).decode()})
+
+    def _stopping(self) -> None:
+        """Stage why no more was measured."""
+        if self.sequential is None:
+            return
+        for stop in self.sequential.stops():
+            row = {**self.named, "trial": stop.trial, "why": stop.why, "n": stop.n, "reach": stop.reach}
+            self.staging.add("stops", row)
+        for one in self.sequential.searches():
+            row = {**self.named, "search": one.search, "step": one.step, "trial": one.trial, "holds": one.holds}
+            self.staging.add("searches", {**row, "objective": one.objective, "best": one.is_best})
 
     def _summary(self) -> Row:
         header, outcomes = self.header, self.outcomes
@@ -429,6 +448,7 @@ class _Run:
             "done": self.done,
             "valid": self.valid,
             "invalid": self.done - self.valid,
+            "spared": len(outcomes.spared),
             "started": outcomes.first,
             "last_session": outcomes.last_session,
             "last_event": outcomes.last,

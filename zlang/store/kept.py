@@ -59,7 +59,7 @@ def mark(source: Source, code: str) -> str:
 def code(more: Sequence[str] = ()) -> str:
     """A hash of the code that makes rows of run folders, and of the tables; `more` are packages that do so, too."""
     digest = hashlib.sha256()
-    for package in ("zlang.readers", "zlang.store", *more):
+    for package in ("zlang.readers", "zlang.run", "zlang.store", *more):
         for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
             if file.name.endswith((".py", ".sql")):
                 digest.update(file.read_bytes())

@@ -81,7 +81,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         {
             "run": "VARCHAR", "experiment": "VARCHAR", "title": "VARCHAR", "plan": "VARCHAR", "part": "VARCHAR",
             "seed": "HUGEINT", "points": "HUGEINT", "repeat": "HUGEINT", "planned": "HUGEINT",
-            "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT",
+            "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT", "spared": "BIGINT",
             "started": "DOUBLE", "last_session": "DOUBLE", "last_event": "DOUBLE", "finished": "BOOLEAN",
             "sessions": "BIGINT", "damaged_lines": "BIGINT",
         },
@@ -124,6 +124,22 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         "*",
     )  # fmt: skip
     findings(connection, staging)
+    staging.load(
+        connection,
+        "stops",
+        {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "why": "VARCHAR", "n": "BIGINT",
+         "reach": "DOUBLE"},
+        "*",
+    )  # fmt: skip
+    staging.load(
+        connection,
+        "searches",
+        {
+            "run": "VARCHAR", "experiment": "VARCHAR", "search": "BIGINT", "step": "BIGINT", "trial": "VARCHAR",
+            "holds": "BOOLEAN", "objective": "DOUBLE", "best": "BOOLEAN",
+        },
+        "*",
+    )  # fmt: skip
     staging.load(
         connection,
         "sources",

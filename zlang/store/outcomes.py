@@ -23,6 +23,7 @@ from zlang.run.events import (
     Recorded,
     Reuse,
     Session,
+    Spare,
     Start,
     Unmade,
 )
@@ -74,6 +75,8 @@ class Outcomes:
     steps: dict[str, list[StepTime]] = field(default_factory=dict)
     reused: dict[tuple[str, int], Reuse] = field(default_factory=dict)
     """The trials that an earlier run has measured."""
+    spared: set[tuple[str, int]] = field(default_factory=set)
+    """The trials that need not be measured."""
 
     def positions(self) -> dict[tuple[str, int], int]:
         """The place of each trial in the order in which the attempts that count were begun."""
@@ -115,16 +118,13 @@ def follow(events: Iterable[Recorded]) -> Outcomes:
                 found.steps.setdefault(out, []).append(StepTime(count, step, out, t))
             case End():
                 _end(found, event)
-            case Commit(t=t, trial=trial, replicate=replicate, out=out):
-                found.attempts[trial, replicate] = Attempt(trial, replicate, out, began.get(out, t))
-                open_.pop((trial, replicate), None)
-            case Fail(trial=trial, replicate=replicate):
-                open_.pop((trial, replicate), None)
-                before = found.attempts.get((trial, replicate))
-                if before is None or before.failed is not None:
-                    found.attempts[trial, replicate] = _failed(event, began)
+            case Commit() | Fail():
+                open_.pop((event.trial, event.replicate), None)
+                _carried_out(found, event, began)
             case Interrupt():
                 _cut_off(open_)
+            case Spare(trial=trial, replicate=replicate):
+                found.spared.add((trial, replicate))
             case Made() | Altered() | Unmade() | Finish():
                 pass
             case _:
@@ -145,6 +145,17 @@ def _cut_off(attempts: dict[tuple[str, int], Attempt]) -> None:
     """What was going on then has been interrupted."""
     for key, one in attempts.items():
         attempts[key] = replace(one, unended=_INTERRUPTED)
+
+
+def _carried_out(found: Outcomes, event: Commit | Fail, began: Mapping[str | tuple[str, int], float]) -> None:
+    """Take an attempt into account that came to an end."""
+    key = (event.trial, event.replicate)
+    found.spared.discard(key)
+    before = found.attempts.get(key)
+    if isinstance(event, Commit):
+        found.attempts[key] = Attempt(*key, event.out, began.get(event.out, event.t))
+    elif before is None or before.failed is not None:
+        found.attempts[key] = _failed(event, began)
 
 
 def _failed(event: Fail, began: Mapping[str | tuple[str, int], float]) -> Attempt:

@@ -5,11 +5,11 @@
 
 CREATE TABLE about (key VARCHAR, value VARCHAR);
 
--- One row a run; `part` is the host whose trials of the plan it carried out, where there are several.
+-- One row a run; `spared` trials of the plan need not be measured, by what came of others; `part` is the host whose trials of the plan it carried out, where there are several.
 CREATE TABLE runs (
     run VARCHAR, experiment VARCHAR, title VARCHAR, plan VARCHAR, part VARCHAR, seed HUGEINT,
     points HUGEINT, repeat HUGEINT, planned HUGEINT,
-    done BIGINT, valid BIGINT, invalid BIGINT,
+    done BIGINT, valid BIGINT, invalid BIGINT, spared BIGINT,
     started TIMESTAMP, last_session TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
 );
 
@@ -40,10 +40,21 @@ CREATE VIEW copies AS
         )
     ) WHERE nth > 1;
 
--- What each run's experiment asks of its results: its clauses `expect`, `table` and `plot`, as written and, in
+-- What each run's experiment asks of its results: its clauses `expect`, `table`, `plot`, `until` and `find`, as written and, in
 -- `definition`, as the plan's header has them.
 CREATE TABLE clauses (
     run VARCHAR, experiment VARCHAR, clause VARCHAR, position BIGINT, title VARCHAR, text VARCHAR, definition VARCHAR
+);
+
+-- Of an experiment that repeats `until`: why each point was not measured any more (`precise`, or `bound`: as often as
+-- the program allows), of how many trials that count, and how far the 95 % interval reaches from its middle (0.05 = 5 %).
+CREATE TABLE stops (run VARCHAR, experiment VARCHAR, trial VARCHAR, why VARCHAR, n BIGINT, reach DOUBLE);
+
+-- The course of each search (`find`): the points that it looked at, whether the condition holds there, the objective in
+-- base units, and which of them is the answer.
+CREATE TABLE searches (
+    run VARCHAR, experiment VARCHAR, search BIGINT, step BIGINT, trial VARCHAR,
+    holds BOOLEAN, objective DOUBLE, best BOOLEAN
 );
 
 -- What was found about each run: at the stage `before`, what the rules about measurements say of its experiment, with

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-VERSION = "4"
+VERSION = "5"
 """Of the tables in schema.sql; it changes when what zlang asks, or a query that worked, would not work of both."""
 
 ALIAS = "zlang_results"

@@ -226,6 +226,22 @@ def _table(_driver: Driver, span: Span, measures: tuple[tree.Expr, ...], by: tup
     return tree.Table(span, measures, by)
 
 
+def _until(driver: Driver, span: Span, name: Token, value: tree.Expr, condition: tree.Expr) -> tree.Until:
+    return tree.Until(span, _word(driver, name), value, condition)
+
+
+def _find(
+    driver: Driver,
+    span: Span,
+    name: Token,
+    values: tree.Expr,
+    condition: tree.Expr,
+    sense: Token,
+    objective: tree.Expr,
+) -> tree.Find:
+    return tree.Find(span, _word(driver, name), values, condition, _word(driver, sense), objective)
+
+
 def _plot(
     _driver: Driver, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, by: tuple[tree.Name, ...] = ()
 ) -> tree.Plot:
@@ -389,6 +405,8 @@ BUILDERS: dict[str, Builder] = {
     "where": _where,
     "expect": _expect,
     "table": _table,
+    "until": _until,
+    "find": _find,
     "plot": _plot,
     "plot_facet": _plot_facet,
     "plot_by_facet": _plot_by_facet,

@@ -36,6 +36,7 @@ _BEGINS = frozenset(
     {
         "ZIP_OPEN",
         "WHERE",
+        "FIND",
         "EXPECT",
         "TABLE",
         "PLOT",
@@ -154,7 +155,10 @@ class _Tokens:
 
 
 class _Reader:
-    """Tokens with the comments at their places. `last` and `before` are the kinds of the two tokens before."""
+    """Tokens with the comments at their places. `last` and `before` are the kinds of the two tokens before.
+
+    `entries` is with what the entry or field began that goes on at each depth.
+    """
 
     def __init__(self, text: str, lexed: Lexed) -> None:
         self.text = text
@@ -166,6 +170,7 @@ class _Reader:
         self.comments = iter(lexed.comments)
         self.comment = next(self.comments, None)
         self.is_kind = self.in_kind = False
+        self.entries: dict[int, str] = {}
 
     def run(self) -> _Tokens:
         """All tokens."""
@@ -176,6 +181,8 @@ class _Reader:
                 self.last, self.before = kind, self.last
                 continue
             begins = self._begins(kind)
+            if begins:
+                self.entries[len(self.opened)] = kind
             if self.comment is not None and self.comment.span.start < start:
                 self._above(start)
             if begins and self.text.count("\n", self.last_end, start) > 1:
@@ -214,7 +221,8 @@ class _Reader:
             return is_operand and not (
                 self.last == "NAME" and any(self.made.begins[-2 if self.before == "NAME" else -1 :])
             )
-        return kind in _BEGINS and self.made.kinds[self.opened[-1]] == "LBRACE"
+        is_condition = kind == "WHERE" and self.entries.get(len(self.opened)) == "FIND"
+        return kind in _BEGINS and not is_condition and self.made.kinds[self.opened[-1]] == "LBRACE"
 
     def _above(self, start: int) -> None:
         """The comments before the token at `start`."""

@@ -178,13 +178,33 @@ class Plot(Record):
     facet: Name | None
 
 
+class Until(Record):
+    """`repeat = 3..20 until condition`."""
+
+    span: Span
+    name: Word
+    value: Expr
+    condition: Expr
+
+
+class Find(Record):
+    """`find name in values where condition maximising measure`; `sense` is the word before the measure."""
+
+    span: Span
+    name: Word
+    values: Expr
+    condition: Expr
+    sense: Word
+    objective: Expr
+
+
 Clause = Expect | Table | Plot
-Item = Field | Zip | Where | Clause
+Item = Field | Zip | Where | Until | Find | Clause
 
 
 def words(item: Item) -> tuple[Word, ...]:
     """The names to which an item gives values."""
-    return item.names if isinstance(item, Zip) else (item.name,) if isinstance(item, Field) else ()
+    return item.names if isinstance(item, Zip) else (item.name,) if isinstance(item, Field | Until) else ()
 
 
 class Let(Record):

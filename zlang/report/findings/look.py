@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from zlang.check.answers import Search, Until
 from zlang.diagnostics import Lint, Severity
 from zlang.metrics import DIRECTIONS
 from zlang.report import answers, design, findings, wording
+from zlang.report.answers import asked
 from zlang.report.design import Design
 from zlang.report.findings.rule import Doubt, Measured, Results
 from zlang.report.formulas import Trials
@@ -59,7 +61,7 @@ def kept(trials: Trials) -> list[Doubt]:
 
 def found(trials: Trials, read: Design) -> list[Doubt]:
     """All that is found in a run, of which this is the design, and is not allowed, as it was weighed before."""
-    told = findings.find(Results(read, tuple(_measured(trials, read))))
+    told = findings.find(Results(read, tuple(_measured(trials, read)), _is_sequential(trials)))
     weights, allowed = _said_before(trials)
     return [_weighed(one, weights) for one in told if one.lint.name not in allowed]
 
@@ -78,6 +80,11 @@ def _said_before(trials: Trials) -> tuple[Mapping[str, Severity], AbstractSet[st
 def _weighed(found: Doubt, weights: Mapping[str, Severity]) -> Doubt:
     lint = found.lint
     return Doubt(Lint(lint.id, lint.name, weights.get(lint.name, lint.severity)), found.message)
+
+
+def _is_sequential(trials: Trials) -> bool:
+    """Whether it was decided while it was measured which trials are needed."""
+    return bool(asked(trials, "until", Until) or asked(trials, "find", Search))
 
 
 def _measured(trials: Trials, read: Design) -> Iterator[Measured]:

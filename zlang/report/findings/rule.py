@@ -35,10 +35,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What was measured in a run: its trials by one metric, and each of them by all that rules look at."""
+    """What was measured in a run: its trials by one metric, and each of them by all that rules look at.
+
+    Where it `is_sequential` what was measured decided which trials came after it.
+    """
 
     design: Design
     trials: tuple[Measured, ...]
+    is_sequential: bool = False
 
 
 @dataclass(frozen=True, slots=True)

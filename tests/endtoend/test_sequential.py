@@ -1,0 +1,111 @@
+"""`repeat … until` and `find` as users see them: the plan, the run, what is kept and shown, the script."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from command_line import Zlang
+
+SEARCH = """
+kind says: workload {
+  needs dir as at
+  property level: count { default = 1 }
+  property way: count { default = 1 }
+  run {
+    sh "cd -- {at.dir} && echo {level} >>../said && ../say {level} {way}"
+    reads shell "measure.out" { metrics = [["regex", "rate=rate=([0-9]+)"], ["regex", "lag=lag=([0-9]+)"]] }
+  }
+}
+dir here { path = "data" }
+says it { way = 3 | 20 | 100 }
+experiment knee {
+  on  = here
+  run = it
+  find level in 1..16 where median(lag) < 9 maximising rate
+}
+"""
+SAY = """#!/bin/sh
+echo "rate=$(($1 * 100))"
+if [ "$1" -le "$2" ]; then echo lag=5; else echo lag=50; fi
+"""
+UNTIL = """
+import fio
+dir here { path = "." }
+file data on here { size = 4MiB }
+fio reads { rw = randread  bs = 4KiB | 64KiB }
+experiment precise {
+  on     = data
+  run    = reads
+  cache  = hot
+  repeat = 2..4 until ci(read_bytes) < 1%
+}
+"""
+
+
+def _lab(zlang: Zlang) -> None:
+    (zlang.at / "data").mkdir()
+    (zlang.at / "data" / "say").write_text(SAY)
+    (zlang.at / "data" / "say").chmod(0o755)
+
+
+def _said(zlang: Zlang) -> list[int]:
+    return [int(word) for path in zlang.at.glob("*/said") for word in path.read_text().split()]
+
+
+def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> None:
+    _lab(zlang)
+    planned = zlang("plan", zlang.program(SEARCH)).out
+    assert "3 points × at most 6 of 16 levels of level = at most 18 trials" in planned
+    assert "which of the plan's 48 trials are needed is decided while it is measured" in planned
+    ended = zlang("run", "program.zexp")
+    assert "find level in 1..16 where median(lag) < 9 maximising rate" in ended.out
+    assert "  way=3: level=3\n" in ended.out
+    assert "goes-with-order" not in ended.out, "which level comes next is decided by those before it"
+    for way in (20, 100):
+        assert f"  way={way}: level=16, where the condition holds at both ends" in ended.out
+    assert sorted(_said(zlang)) == sorted([1, 16, 8, 4, 2, 3, 1, 16, 1, 16])
+    course = zlang.rows(
+        "select level, holds, objective, best from searches join trials using (run, trial) where way = 3 order by step"
+    )
+    assert [(row["level"], row["holds"]) for row in course][2:] == [(8, False), (4, False), (2, True), (3, True)]
+    assert [row["objective"] for row in course if row["best"]] == [300]
+    assert zlang.rows("select planned, done, valid, spared from runs") == [
+        {"planned": 48, "done": 10, "valid": 10, "spared": 38}
+    ]
+    status = json.loads(zlang("status", zlang.folder().name, "--json").out)
+    assert (status["done"], status["spared"], status["state"]) == (48, 38, "finished")
+
+    again = zlang("run", "program.zexp")
+    assert "10 of 48 trials were measured before" in again.err
+    assert "way=3: level=3" in again.out
+    assert len(_said(zlang)) == 10, "nothing is measured again"
+    assert "nothing is left to do" in zlang("plan", "program.zexp").out
+
+
+def test_the_script_measures_all_that_could_be_needed(zlang: Zlang) -> None:
+    _lab(zlang)
+    script = zlang("plan", zlang.program(SEARCH), "--emit", "sh")
+    assert "which trials are needed" in script.out
+    (zlang.at / "plan.sh").write_text(script.out)
+    subprocess.run(["sh", "plan.sh"], cwd=zlang.at, check=True, capture_output=True)
+    assert len(_said(zlang)) == 48
+    zlang("ingest", "runs")
+    assert zlang.rows("select level from searches join trials using (run, trial) where best and way = 3") == [
+        {"level": 3}
+    ]
+
+
+def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
+    """What is read is the same each time, so two replicates are enough."""
+    ended = zlang.run(UNTIL)
+    assert "until ci(read_bytes) < 1%: 2 of 2 points are known so well, after 2 to 2 trials" in ended.out
+    assert zlang.rows("select why, n, reach from stops") == [{"why": "precise", "n": 2, "reach": 0.0}] * 2
+    assert zlang.rows("select spared from runs") == [{"spared": 4}]
+    text = UNTIL.replace("read_bytes) < 1%", "read_clat_mean) < 0.001%")
+    ended = zlang.run(text)
+    assert "0 of 2 points are known so well" in ended.out
+    assert "  not bs=4KiB: " in ended.out
+    assert {row["why"] for row in zlang.rows("select why from stops join runs using (run) where valid = 8")} == {
+        "bound"
+    }

@@ -1,0 +1,50 @@
+"""A search by halving: what it measures, in which rounds, and what it finds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zlang.space import bisection
+
+
+@given(st.integers(1, 1000), st.integers(0, 1000), st.booleans())
+def test_it_finds_where_a_condition_ceases_to_hold(levels: int, until: int, rising: bool) -> None:
+    def holds(level: int) -> bool:
+        return (level < until) != rising
+
+    measured = list(bisection.course(levels, holds))
+    assert len(measured) == len(set(measured)) <= len(bisection.longest(levels))
+    if 0 < until < levels:
+        assert {until - 1, until} <= set(measured)
+    else:
+        assert set(measured) == {0, levels - 1}
+
+
+@given(st.integers(1, 300))
+def test_every_level_is_in_one_round_and_the_bound_is_reached(levels: int) -> None:
+    rounds = bisection.rounds(levels)
+    assert sorted(level for one in rounds for level in one) == list(range(levels))
+    courses = [list(bisection.course(levels, range(until).__contains__)) for until in range(levels + 1)]
+    assert max(map(len, courses)) == len(bisection.longest(levels))
+    assert list(bisection.longest(levels)) in courses
+
+
+@given(st.integers(1, 300), st.data())
+def test_a_round_is_decided_by_those_before_it(levels: int, data: st.DataObject) -> None:
+    answers = data.draw(st.lists(st.booleans(), min_size=levels, max_size=levels))
+    numbers = {level: number for number, one in enumerate(bisection.rounds(levels)) for level in one}
+    course = [numbers[level] for level in bisection.course(levels, answers.__getitem__)]
+    assert course == sorted(course)
+    assert len(set(course[2:])) == len(course[2:])
+
+
+def test_what_is_not_known_ends_the_search() -> None:
+    asked: list[int] = []
+
+    def holds(level: int) -> bool | None:
+        asked.append(level)
+        return None if level == 49 else level < 30
+
+    assert list(bisection.course(100, holds)) == [0, 99, 49]
+    assert list(bisection.course(100, lambda _: None)) == [0, 99]

@@ -1,0 +1,293 @@
+"""Whether a trial has to be measured, by what was measured before it: `repeat … until` and `find`.
+
+In: the trials of a plan in their order, with what was found in those that were carried out. Out: for each trial why it
+is spared, if it is; at the end why each point was measured as often as it was, and the course of each search.
+Rule: nothing but the trials that came before decides, so that a run which goes on decides what it would have decided.
+"""
+
+from __future__ import annotations
+
+import operator
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from zlang import intervals, metrics
+from zlang.check.answers import Search, Term, Until
+from zlang.check.functions import AGGREGATES
+from zlang.plan.plan import Header, Plan, Scalar, Trial
+from zlang.readers.reading import merge, percentiles
+from zlang.run.events import Verdict
+from zlang.space import bisection
+
+Number = str | int | float | bool | None
+Window = tuple[float, float] | None
+_UNITS = {"ns": 1e-9, "%": 0.01}
+"""Of what readers give, in base units."""
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "and": operator.and_, "or": operator.or_,
+}  # fmt: skip
+_OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
+    "count": len, "max": max, "mean": statistics.fmean, "median": statistics.median, "min": min,
+    "stddev": statistics.stdev,
+}  # fmt: skip
+
+
+class Why(StrEnum):
+    """Why a trial is spared, or a point not measured any more; as it stands in the journal."""
+
+    PRECISE = "precise"
+    """The point's interval is as narrow as was asked for."""
+    BOUND = "bound"
+    """It was measured as often as the program allows."""
+    PASSED_BY = "passed-by"
+    """The search did not come to this level."""
+    UNDECIDED = "undecided"
+    """The search ended before: at a level where nothing counts it is not known whether the condition holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A point that is not measured any more: of how many trials that count, why, and how far its interval reaches."""
+
+    trial: str
+    n: int
+    why: Why
+    reach: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A point that a search looked at, at one of its steps, and what was found there.
+
+    `is_best` marks the answer: the best of those at which the condition holds.
+    """
+
+    search: int
+    step: int
+    trial: str
+    holds: bool | None
+    objective: float | None
+    is_best: bool
+
+
+@dataclass(slots=True)
+class _Level:
+    """What was found at a level of a search: for each aggregate the values, or the bins, of the trials that count."""
+
+    trial: str
+    values: dict[Term, list[float]] = field(default_factory=dict)
+    bins: dict[Term, dict[int, int]] = field(default_factory=dict)
+    known: dict[Term, Number] = field(default_factory=dict)
+
+
+class Sequential:
+    """What has been found out about each point so far."""
+
+    def __init__(self, header: Header) -> None:
+        self._until, self._search = header.until, header.search
+        self._least = header.until.least if header.until else header.repeat
+        self._tried: dict[str, int] = {}
+        self._values: dict[str, list[float]] = {}
+        self._searches: dict[tuple[Scalar, ...], dict[int, _Level]] = {}
+        self._level: dict[Scalar, int] = {}
+        self._round: dict[int, int] = {}
+        if self._search is not None:
+            factor = next(one for one in header.factors if one.path == self._search.path)
+            self._level = {level: i for i, level in enumerate(factor.levels)}
+            rounds = bisection.rounds(self._search.levels)
+            self._round = {level: number for number, levels in enumerate(rounds) for level in levels}
+            self._aggregates = [
+                *dict.fromkeys(_aggregates(self._search.condition)),
+                *dict.fromkeys(_aggregates(self._search.objective.term)),
+            ]
+
+    def learn(self, trial: Trial, verdict: Verdict | None, window: Window) -> None:
+        """Take a trial into account that was carried out in this time; without a verdict it failed."""
+        self._tried[trial.identity] = self._tried.get(trial.identity, 0) + 1
+        level = self._place(trial, self._search) if self._search else None
+        if verdict is None or not verdict.valid:
+            return
+        if self._until is not None:
+            value = _of_trial(self._until.term, verdict, window)
+            if isinstance(value, int | float):
+                self._values.setdefault(trial.identity, []).append(float(value))
+        if level is not None:
+            level.known.clear()
+            for term in self._aggregates:
+                _add(level, term, verdict, window)
+
+    def spared(self, trial: Trial) -> Why | None:
+        """Why a trial need not be measured; None where it has to be."""
+        if self._search is not None:
+            why = self._passed(trial, self._search)
+            if why is not None:
+                return why
+        return Why.PRECISE if self._until is not None and self._is_precise(trial.identity, self._until) else None
+
+    def _is_precise(self, point: str, until: Until) -> bool:
+        reach = self._reach(point) if self._tried.get(point, 0) >= until.least else None
+        return reach is not None and reach < until.within
+
+    def _reach(self, point: str) -> float | None:
+        """How far the interval reaches from its middle, as a share of it."""
+        found = intervals.of_logs(self._values.get(point, ()))
+        return None if found is None else intervals.exp(found[1]) - 1
+
+    def stops(self) -> Iterator[Stopped]:
+        """Why each point was measured as often as it was."""
+        for point in self._tried if self._until is not None else ():
+            assert self._until is not None, "BUG: a bound without a rule"
+            why = Why.PRECISE if self._is_precise(point, self._until) else Why.BOUND
+            yield Stopped(point, len(self._values.get(point, ())), why, self._reach(point))
+
+    # Searches
+
+    def _place(self, trial: Trial, search: Search) -> _Level:
+        found = self._searches.setdefault(self._key(trial, search), {})
+        return found.setdefault(self._level[trial.factors[search.factor]], _Level(trial.identity))
+
+    def _key(self, trial: Trial, search: Search) -> tuple[Scalar, ...]:
+        return tuple(level for name, level in trial.factors.items() if name != search.factor)
+
+    def _passed(self, trial: Trial, search: Search) -> Why | None:
+        found = self._searches.get(self._key(trial, search), {})
+        wanted, last = self._level[trial.factors[search.factor]], 0
+        for last in self._course(found, search):
+            if last == wanted:
+                return None
+        is_open = self._round[last] < self._round[wanted] and self._holds(found, search, last) is None
+        return Why.UNDECIDED if is_open else Why.PASSED_BY
+
+    def _course(self, found: Mapping[int, _Level], search: Search) -> Iterator[int]:
+        return bisection.course(search.levels, lambda level: self._holds(found, search, level))
+
+    def _holds(self, found: Mapping[int, _Level], search: Search, level: int) -> bool | None:
+        known = _of_level(search.condition, found[level]) if level in found else None
+        return known if isinstance(known, bool) else None
+
+    def searches(self) -> Iterator[Looked]:
+        """The course of each search, as far as it came."""
+        search = self._search
+        if search is None:
+            return
+        for number, found in enumerate(self._searches.values(), 1):
+            course = [level for level in self._course(found, search) if level in found]
+            told = {level: self._holds(found, search, level) for level in course}
+            objectives = {level: _of_level(search.objective.term, found[level]) for level in course}
+            known = {level: float(one) for level, one in objectives.items() if isinstance(one, int | float)}
+            best = _best({level: one for level, one in known.items() if told[level]}, search)
+            for step, level in enumerate(course, 1):
+                yield Looked(number, step, found[level].trial, told[level], known.get(level), level == best)
+
+
+def of(header: Header) -> Sequential | None:
+    """What decides in a plan; None where all trials are measured."""
+    return Sequential(header) if header.until or header.search else None
+
+
+def is_settled(plan: Plan, found: Mapping[str, tuple[Verdict, Window]]) -> bool:
+    """Whether nothing has to be measured beyond the trials that were found, by their place."""
+    known = of(plan.header)
+    if known is None:
+        return len(found) == plan.header.trials
+    for trial in plan.items():
+        if not isinstance(trial, Trial):
+            continue
+        if trial.place in found:
+            known.learn(trial, *found[trial.place])
+        elif known.spared(trial) is None:
+            return False
+    return True
+
+
+def _best(known: Mapping[int, float], search: Search) -> int | None:
+    """The level of the best objective; of several the one that comes first."""
+    if not known:
+        return None
+    sign = -1 if search.maximises else 1
+    return min(sorted(known), key=lambda level: sign * known[level])
+
+
+# -- formulas
+
+
+def _aggregates(term: Term) -> Iterator[Term]:
+    if _is_aggregate(term):
+        yield term
+    else:
+        for part in term.terms:
+            yield from _aggregates(part)
+
+
+def _is_aggregate(term: Term) -> bool:
+    return term.op == "percentile" or term.op in AGGREGATES
+
+
+def _add(level: _Level, term: Term, verdict: Verdict, window: Window) -> None:
+    """Add a trial to one aggregate, unless its `where` leaves it out."""
+    is_percentile = term.op == "percentile"
+    conditions = term.terms if is_percentile else term.terms[1:]
+    if any(_of_trial(condition, verdict, window) is not True for condition in conditions):
+        return
+    if is_percentile:
+        wanted = [one.bins for one in verdict.latency if (one.direction, one.kind) == term.paths]
+        level.bins[term] = merge([level.bins.get(term, {}), *wanted])
+        return
+    value = _of_trial(term.terms[0], verdict, window)
+    if isinstance(value, int | float):
+        level.values.setdefault(term, []).append(float(value))
+
+
+def _of_level(term: Term, level: _Level) -> Number:
+    """What a formula over all trials of a level gives."""
+    if term not in level.known:
+        level.known[term] = _worked_out(term, lambda part: _of_level(part, level), lambda one: _aggregate(one, level))
+    return level.known[term]
+
+
+def _aggregate(term: Term, level: _Level) -> Number:
+    if term.op == "percentile":
+        bins = level.bins.get(term)
+        share = Fraction(str(term.value)) * 1000
+        return percentiles(bins, [share])[0] * _UNITS["ns"] if bins else None
+    values = level.values.get(term, [])
+    if term.op == "count":
+        return len(values)
+    return _OF_SEVERAL[term.op](values) if len(values) > (term.op == "stddev") else None
+
+
+def _of_trial(term: Term, verdict: Verdict, window: Window) -> Number:
+    """What a formula over one trial gives."""
+
+    def metric(one: Term) -> Number:
+        if one.name == "elapsed" and one.name not in verdict.metrics:
+            return window[1] - window[0] if window else None
+        known = next((value for name, value in verdict.metrics.items() if metrics.column(name) == one.name), None)
+        return None if known is None else known * _UNITS.get(metrics.unit(one.name), 1)
+
+    return _worked_out(term, lambda part: _of_trial(part, verdict, window), metric)
+
+
+def _worked_out(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
+    """A formula of which the parts are known; None where one of them is not."""
+    if term.op == "metric" or _is_aggregate(term):
+        return leaf(term)
+    if term.op == "value":
+        return term.value
+    known = [part(one) for one in term.terms]
+    if None in known:
+        return None
+    if term.op == "not":
+        return not known[0]
+    if term.op == "in":
+        return known[0] in known[1:]
+    if term.op == "/" and not known[1]:
+        return None
+    worked_out: Number = _OPERATORS[term.op](known[0], known[1])
+    return worked_out

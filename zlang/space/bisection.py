@@ -1,0 +1,56 @@
+"""Which levels of a factor a search measures, and in which order: both ends, then what lies halfway between two.
+
+In: how many levels there are, in order; at which the condition holds. Out: rounds, each decided by those before it.
+Rule: of the levels of a round at most two are ever measured in the first, and one in each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+Holds = Callable[[int], bool | None]
+"""Whether the condition holds at a level; None where that is not known."""
+
+
+def rounds(levels: int) -> tuple[tuple[int, ...], ...]:
+    """All levels by the round in which a search could come to them."""
+    found = [tuple(dict.fromkeys((0, levels - 1)))]
+    gaps = [(0, levels - 1)]
+    while gaps := [gap for gap in gaps if gap[1] - gap[0] > 1]:
+        found.append(tuple(map(_halfway, gaps)))
+        gaps = [part for low, high in gaps for part in ((low, _halfway((low, high))), (_halfway((low, high)), high))]
+    return tuple(found)
+
+
+def longest(levels: int) -> tuple[int, ...]:
+    """The levels of a search that has to measure as many as any."""
+    found = [*dict.fromkeys((0, levels - 1))]
+    gap = (0, levels - 1)
+    while gap[1] - gap[0] > 1:
+        found.append(middle := _halfway(gap))
+        gap = max(((gap[0], middle), (middle, gap[1])), key=lambda part: part[1] - part[0])
+    return tuple(found)
+
+
+def course(levels: int, holds: Holds) -> Iterator[int]:
+    """The levels that are measured, each asked about before the next; it ends where one is not known, or none is left.
+
+    Where the condition holds at both ends, or at neither, there is nothing between them to be found by halving.
+    """
+    low, high = 0, levels - 1
+    yield low
+    if levels > 1:
+        yield high
+    at_low, at_high = holds(low), holds(high)
+    if at_low is None or at_high is None or at_low == at_high:
+        return
+    while high - low > 1:
+        yield (middle := _halfway((low, high)))
+        known = holds(middle)
+        if known is None:
+            return
+        low, high = (middle, high) if known == at_low else (low, middle)
+
+
+def _halfway(gap: tuple[int, int]) -> int:
+    return sum(gap) // 2
