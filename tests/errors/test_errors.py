@@ -196,6 +196,25 @@ LAB = 'import "./lab.zexp"\nimport fio\n'
         ("use zfs", "did you mean `import zfs`?"),
         ("gven dir d { path = bytes }", "did you mean `given`?"),
         ("profil p { bytes = 2MiB }", "did you mean `profile`?"),
+        ("experiment e { target = data  run = reads }", "did you mean `on`?"),
+        ("experiment e { on = data  workload = reads }", "did you mean `run`?"),
+        ("experiment e { on = data  run = reads  iterations = 5 }", "did you mean `repeat`?"),
+        ("experiment e { on = disk  run = reads }", "put one on it: `file NAME on disk { … }`"),
+        (
+            "experiment e { on = data  run = reads  collect = [capacity] }",
+            "`capacity` is a kind: `capacity {}` makes one here",
+        ),
+        (
+            "fio v { rw = read  rate_iops = 5/s }\nfio w { rw = read  number_ios = rate_iops }",
+            "did you mean `v.rate_iops`?",
+        ),
+        ("file f on disk", "add `size = 4KiB`"),
+        ("import disks\ndisk d", 'add `id = "…"  serial = "text"  size = 4KiB`'),
+        ("fio w { rw = read  fsync = on }", "write `1`"),
+        (
+            "fio w { rw = read  iodepth = 4  numjobs = iodepth }",
+            "no property knows another of the same thing: give what both need a name, `let iodepth = …`",
+        ),
         ("x = 4KiB", "a name is bound with `let x = …`"),
     ],
 )

@@ -53,11 +53,12 @@ class Declarations(Choices):
             self.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name, hint=hint))
         stands_on = self._parent(kind, parent, span, path)
         fields = self._fields(kind, items, path)
-        for name in kind.required:
-            given = name in fields or any(word.text == name for item in items for word in tree.words(item))
-            if not given and not _misspelt(kind, items, name):
-                hint = f"add `{name} = {_example(kind.properties[name].type)}`"
-                self.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=name, hint=hint))
+        given = {word.text for item in items for word in tree.words(item)} | fields.keys()
+        missing = [name for name in kind.required if name not in given and not _misspelt(kind, items, name)]
+        if missing:
+            hint = f"add `{'  '.join(f'{name} = {_example(kind.properties[name].type)}' for name in missing)}`"
+            names = "`, `".join(missing)
+            self.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
         exprs = [*fields.values(), *([stands_on] if stands_on else [])]
         axes = tuple(axis for expr in exprs for axis in expr.axes)
         builder = InstanceBuilder(kind, path, label, fields, stands_on, kind_name.span, is_given=is_given)
@@ -121,6 +122,7 @@ class Declarations(Choices):
     def _fields(self, kind: Kind, items: tuple[tree.Item, ...], path: Path) -> dict[str, Expr]:
         fields: dict[str, Expr] = {}
         places: dict[str, Span] = {}
+        outer, self.siblings = self.siblings, frozenset(word.text for item in items for word in tree.words(item))
         for item in items:
             words = tree.words(item)
             for word in words:
@@ -147,6 +149,7 @@ class Declarations(Choices):
                 resolved = self.typed(item.value, (*path, name), name, definition.type)
                 self._note_cost(kind, definition, resolved)
                 fields[name] = self._checked(definition, resolved, item.value)
+        self.siblings = outer
         return fields
 
     def searched(self, made: Expr, kinds: Iterable[Kind], name: tree.Word, levels: tree.Range, path: Path) -> Expr:

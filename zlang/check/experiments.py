@@ -19,7 +19,7 @@ from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic
 from zlang.source import Span
-from zlang.suggest import did_you_mean, nearest
+from zlang.suggest import Hint, did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -30,6 +30,16 @@ if TYPE_CHECKING:
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
 FIELDS = ("on", "with", "before", "run", "cache", "repeat", "design", "collect")
+_OTHER_WORDS = {
+    **dict.fromkeys(("target", "subject", "device"), "on"),
+    **dict.fromkeys(("workload", "load", "job", "jobs", "benchmark"), "run"),
+    **dict.fromkeys(("runs", "repeats", "repetitions", "replicates", "iterations", "loops", "times"), "repeat"),
+    **dict.fromkeys(("precondition", "prepare", "setup", "treatment"), "before"),
+    **dict.fromkeys(("protocol", "drop_caches", "flush"), "cache"),
+    **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
+    **dict.fromkeys(("settings", "tunables"), "with"),
+}
+"""What the fields are called elsewhere."""
 _ROLES = {
     "on": ("resource",),
     "with": ("resource",),
@@ -81,7 +91,7 @@ class Experiments:
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeat, until = self._items(node, resolver, protocols)
         if "run" not in fields:
-            if any(nearest(item.name.text, ["run"]) for item in node.items if isinstance(item, tree.Field)):
+            if _is_meant(node, "run"):
                 return None
             if "collect" not in fields:
                 hint = "say what is run: `run = …`"
@@ -95,7 +105,7 @@ class Experiments:
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self.checker.report(Code.UNUSED_WHERE.at(where.span))
-        self._join(node, fields, wheres)
+        self._join(node, fields, wheres, module_scope)
         find = self._search(node, resolver, fields)
         cache, design = (
             fields.get(name)
@@ -231,7 +241,13 @@ class Experiments:
     def _known_field(self, word: tree.Word) -> bool:
         if word.text in FIELDS:
             return True
-        hint = did_you_mean(word.text, FIELDS) or "an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
+        meant = _OTHER_WORDS.get(word.text, "")
+        near = (
+            Hint(f"did you mean `{meant}`?", word.text, meant, is_safe=False)
+            if meant
+            else did_you_mean(word.text, FIELDS)
+        )
+        hint = near or "an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
         self.checker.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
 
@@ -250,21 +266,25 @@ class Experiments:
                     return unknown(resolved.span)
         return resolved if resolved.is_constant else _having(resolved)
 
-    def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr]) -> None:
+    def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr], scope: ModuleScope) -> None:
         """What the workload and the collectors need must be offered by what they are used on."""
         on = fields.get("on")
         if on is not None and on.type.unknown:
             return
         for name in ("run", "collect"):
             if name in fields and not fields[name].type.unknown:
-                self._join_one(node, fields[name], on, wheres)
+                self._join_one(node, fields[name], on, wheres, scope)
 
-    def _join_one(self, node: tree.Experiment, run: Expr, on: Expr | None, wheres: list[Expr]) -> None:
+    def _join_one(
+        self, node: tree.Experiment, run: Expr, on: Expr | None, wheres: list[Expr], scope: ModuleScope
+    ) -> None:
         for workload_name in sorted((run.type.element or run.type).kinds):
             workload = self.checker.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue
             needs = " or ".join(f"a {need}" for need in workload.needs[0])
+            if on is None and _is_meant(node, "on"):
+                return
             if on is None:
                 hint = f"`{workload_name}` needs {needs}: say `on = …`"
                 self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
@@ -276,11 +296,10 @@ class Experiments:
                         self.checker.risks.add(run.reads | on.reads)
                         continue
                     offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
-                    self.checker.report(
-                        Code.NOTHING_OFFERED.at(
-                            run.span, workload=workload_name, needs=needs, target=f"`{target_name}`", offers=offers
-                        ).also(on.span, "this is what it runs on")
-                    )
+                    words = {"needs": needs, "target": f"`{target_name}`", "offers": offers}
+                    hint = _between(workload, target, on, scope)
+                    finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)
+                    self.checker.report(finding.also(on.span, "this is what it runs on"))
 
     def _repeat(self, resolver: Resolver, item: tree.Field | tree.Until, path: Path) -> tuple[int, int]:
         """How often each point is measured, at least and at most."""
@@ -352,6 +371,22 @@ class Experiments:
                 path, short, factor.types, factor.size, factor.level, factor.span, factor.cost, factor.places
             )
         return named
+
+
+def _is_meant(node: tree.Experiment, field: str) -> bool:
+    """Whether a field may be there under a name that is not its own."""
+    given = [word.text for item in node.items for word in tree.words(item)]
+    return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
+
+
+def _between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
+    """What could stand on a target and offer what a workload needs."""
+    needs = set(workload.needs[0]) if workload.needs else set[str]()
+    text = on.span.source.text[on.span.start : on.span.end]
+    for kind in scope.kinds_of("resource"):
+        if needs & set(kind.offers) and set(kind.parents) & {target.name, *target.offers} and text.isidentifier():
+            return f"put one on it: `{kind.name} NAME on {text} {{ … }}`"
+    return ""
 
 
 def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:

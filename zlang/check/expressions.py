@@ -69,7 +69,8 @@ def same_unit(sides: list[Expr]) -> str:
 class Expressions(ABC):
     """Resolves the expressions of one scope; collects findings and the factors it meets.
 
-    `risks` are the factors, together, that decide whether something can be worked out at a point.
+    `risks` are the factors, together, that decide whether something can be worked out at a point. While the properties
+    of a thing are resolved `given_to` is the one whose value it is, `siblings` are all that are given.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Expressions(ABC):
         self.factors = {} if factors is None else factors
         self.risks = set() if risks is None else risks
         self.given_to = ""
+        self.siblings: frozenset[str] = frozenset()
 
     @abstractmethod
     def resolve(self, node: tree.Expr, path: Path, expected: Type | None = None) -> Expr:

@@ -81,7 +81,11 @@ class Names(Expressions):
         hint = did_you_mean(name, [*words, *self.scope.names()])
         kind = self.scope.kind(node)
         if kind is not None:
-            hint = f"`{name}` is a kind: `{name} {{ … }}` makes one here"
+            made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
+            hint = f"`{name}` is a kind: `{made}` makes one here"
+            hint = hint if kind.required else Hint(hint, name, made)
+        elif name in self.siblings:
+            hint = f"no property knows another of the same thing: give what both need a name, `let {name} = …`"
         elif not hint and self.scope.kind_hint(name):
             hint = f"{self.scope.kind_hint(name)}, and make one: `{name} {{ … }}`"
         elif not hint and (owner := self.scope.owner(name)):

@@ -286,6 +286,9 @@ def _as_choice(node: tree.Expr, leaf: Expr, expected: Type) -> Hint:
     if "bool" in expected.scalars and text in {"0", "1"}:
         word = "on" if text == "1" else "off"
         return Hint(f"write `{word}`", text, word, is_safe=False)
+    if expected == types.COUNT and text in types.BOOLS:
+        word = "1" if types.BOOLS[text] else "0"
+        return Hint(f"write `{word}`", text, word, is_safe=False)
     if isinstance(node, tree.ListOf) and leaf.type.element is not None and expected.accepts(leaf.type.element):
         parts = [item.span.source.text[item.span.start : item.span.end] for item in node.items]
         return Hint(f"one of several is written `{' | '.join(parts)}`", text, " | ".join(parts), is_safe=False)
