@@ -71,6 +71,25 @@ def test_what_is_seldom_as_written_is_drawn_too(monkeypatch: pytest.MonkeyPatch)
     assert (drawn.made, drawn.altered) == (exact.made, exact.altered)
 
 
+def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Overrides()
+    checked = pipeline.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), said)
+    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    builder, header = Builder(checked.program, planned.experiment, planned.schedule), planned.plan.header
+    trials = [item for item in planned.plan.items() if isinstance(item, Trial)]
+
+    def left(but: list[Trial]) -> Estimate:
+        stops = survey.stops(builder, planned.schedule, {trial.place for trial in but})
+        return estimate.estimate(stops, header.facts, Past())
+
+    half = left([trial for trial in trials if trial.factors["files"] in {1, 2}])
+    assert (half.trials, half.made) == (len(trials) * 3 / 5, 3 + 9)
+    monkeypatch.setattr(survey, "EXACT", 0)
+    drawn = left([trial for trial in trials if trial.factors["files"] in {1, 2}])
+    assert drawn.trials == pytest.approx(half.trials, rel=0.25)
+    assert left(trials[:1]).made >= 1
+
+
 def test_short_plans_are_counted() -> None:
     planned, written = counted("2"), counted("2", Order.AS_WRITTEN)
     assert (planned.made, planned.trials) == (3 + 15, 60)

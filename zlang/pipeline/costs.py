@@ -59,9 +59,10 @@ def _past(db: Path) -> Past:
 
 def outlook(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
     """What is left to do of a plan of which some trials were measured."""
-    from zlang.plan.estimate import Outlook
+    from zlang.plan.estimate import Estimate, Outlook
 
-    left = estimate(checked, planned, db, found or {})
+    is_done = found is not None and len(found) == planned.plan.header.trials
+    left = Estimate() if is_done else estimate(checked, planned, db, found or {})
     by_run: dict[str, list[int]] = {}
     for one in sorted(found.values(), key=lambda one: one.number) if found else ():
         by_run.setdefault(one.run, []).append(one.number)

@@ -20,7 +20,7 @@ DRAWN = 150
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What has to change before a trial, and the trial; it stands for `weight` trials. The last has none."""
+    """What has to change before a trial, and the trial, if it is one; it stands for `weight` trials."""
 
     weight: float
     changes: tuple[Change, ...]
@@ -53,7 +53,8 @@ def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
         if schedule.part is not None and hosts.name_at(schedule.experiment, slot.point) != schedule.part:
             continue
         drawn, needed = builder.trial(slot)
-        if drawn.place in but:
+        is_left = drawn.place not in but
+        if not is_left and before is not None:
             continue
         state = State()
         if before is not None:
@@ -64,5 +65,5 @@ def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
         changes = state.changes(needed)
         for change in changes:
             state = state.after(change)
-        yield Stop(weight, changes, drawn)
+        yield Stop(weight, changes, drawn if is_left else None)  # whichever is the first finds nothing made
     yield Stop(1, state.teardown(), None)
