@@ -171,6 +171,13 @@ HAVE_FIXES = {
 LAB = 'import "./lab.zexp"\nimport fio\n'
 
 
+SLASH = "a name has no `/`: `dataset NAME on PARENT { … }`, and what stands on that says `on NAME`"
+CARRIED = "what a word carries is in parentheses: `compressible(50%)`"
+OVER = "what it is drawn over is said first: `plot read_iops over bs by rw`"
+PERCENTILE = "any percentile is worked out from the histogram: `p999(read_clat)`"
+LOOPS = "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each level of all others"
+
+
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
@@ -215,11 +222,23 @@ LAB = 'import "./lab.zexp"\nimport fio\n'
             "fio w { rw = read  iodepth = 4  numjobs = iodepth }",
             "no property knows another of the same thing: give what both need a name, `let iodepth = …`",
         ),
+        ("file a/b on disk { size = 1MiB }", SLASH),
+        ("given file f", "braces say which one is given: `given pool NAME { called = … }`"),
+        ("let t = file on disk | file on disk { size = 1MiB }", "what is made within an expression has braces"),
+        ("file f on disk { size = 1MiB  content = compressible:50% }", CARRIED),
+        ("experiment e { on = data  run = reads  plot read_iops by bs }", OVER),
+        ("experiment e { on = data  run = reads  plot read_iops over bs, by bs }", "there is no comma before `by`"),
+        ("experiment e { on = data  run = reads  table read_clat_p99.9 }", PERCENTILE),
+        ("fio w { rw = read  time_based }", "a field is written `time_based = on`"),
+        ("fio w { rw = read  for b in [1] { bs = b } }", LOOPS),
         ("x = 4KiB", "a name is bound with `let x = …`"),
     ],
 )
 def test_what_was_probably_meant(line: str, hint: str) -> None:
-    assert [finding.hint for finding in findings_of(f"{LAB}{line}\n")] == [hint]
+    (finding,) = findings_of(f"{LAB}{line}\n")
+    assert finding.hint == hint
+    for _, mended in texts_with_one_fix([finding]):
+        assert finding.message not in {other.message for other in findings_of(mended)}, mended
 
 
 RENDERED = {

@@ -309,7 +309,8 @@ class Driver:
         if token.type in {"NAME", "STRING"} and last.symbol in {"path", "NAME"}:
             return self._misspelt_word(stack)
         if token.type == "NAME" and expected.startswith("`name"):
-            return f"a field is written `{token.text} = …`"
+            is_alone = _STANDS_ALONE.match(self.source.text, token.end) is not None
+            return f"a field is written `{token.text} = {'on' if is_alone else '…'}`"
         return ""
 
     def _misspelt_word(self, stack: list[_Part]) -> Hint:
@@ -397,6 +398,7 @@ class Driver:
 _SETTLING = 3
 """How many tokens have to be read after a recovery within a line before something wrong there is news (as in yacc)."""
 _SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
+_STANDS_ALONE = re.compile(r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
 """What stands between a name and its value instead of `=`."""

@@ -131,6 +131,42 @@ def number(stop: Stop) -> Meant | None:
     return None
 
 
+def made(stop: Stop) -> Meant | None:
+    """A thing without braces, with a name as paths have them, or with a value behind a colon."""
+    text, token = stop.text, stop.token
+    if stop.expected == "`{`" and token.text == "/":
+        return "a name has no `/`: `dataset NAME on PARENT { … }`, and what stands on that says `on NAME`", None
+    if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
+        symbols = [symbol for symbol, _ in stop.read]
+        if "GIVEN" in symbols:
+            return "braces say which one is given: `given pool NAME { called = … }`", None
+        if "ON" in symbols and "EQUAL" in symbols:
+            return "what is made within an expression has braces", stop.fix(stop.end, stop.end, " {}")
+    argument = _ARGUMENT.match(text, token.start) if token.type == "COLON" and stop.end == token.start else None
+    if argument is not None and stop.expected.startswith("`name"):
+        word = _WORD_BEFORE.search(text, 0, token.start)
+        written = f"({argument[1]})"
+        return f"what a word carries is in parentheses: `{word[0] if word else ''}{written}`", stop.fix(
+            *argument.span(), written
+        )
+    return None
+
+
+def clause(stop: Stop) -> Meant | None:
+    """What a `plot` is drawn over, and percentiles."""
+    token = stop.token
+    if token.text == "by" and stop.expected.startswith("`over`"):
+        hint = "what it is drawn over is said first: `plot read_iops over bs by rw`"
+        return hint, stop.fix(token.start, token.end, "over", is_safe=False)
+    if token.text == "by" and stop.last == "COMMA":
+        return "there is no comma before `by`", stop.fix(stop.end - 1, stop.end, "")
+    percentile = _PERCENTILE_BEFORE.search(stop.text, 0, token.start) if token.type == "NUMBER" else None
+    if percentile is not None and token.text.isdecimal():
+        hint = f"any percentile is worked out from the histogram: `p{percentile[2]}{token.text}({percentile[1]})`"
+        return hint, stop.fix(percentile.start(), token.end, f"p{percentile[2]}{token.text}({percentile[1]})")
+    return None
+
+
 def word(stop: Stop) -> Meant | None:
     """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
     token, expected = stop.token, stop.expected
@@ -139,6 +175,8 @@ def word(stop: Stop) -> Meant | None:
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
     if is_clause and token.text == "if":
         return "points are chosen with `where`", stop.fix(token.start, token.end, "where")
+    if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
+        return "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each level of all others", None
     if token.text in {"elif", "elsif", "elseif"} and expected == "`else`":
         return "write `else if`", stop.fix(token.start, token.end, "else if")
     if expected == "a declaration" and token.text in {"/", "-", "*"}:
@@ -154,8 +192,12 @@ def word(stop: Stop) -> Meant | None:
     return None
 
 
-SLIPS = (comparison, choice, number, word)
-CLAUSES = ("where", "expect", "table", "plot")
+SLIPS = (comparison, choice, number, made, clause, word)
+CLAUSES = ("where", "expect", "table", "plot", "find")
+_LOOPS = {"for", "foreach", "while", "loop", "repeat"}
+_ARGUMENT = re.compile(r":([\w.]+%?)")
+_WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
+_PERCENTILE_BEFORE = re.compile(r"(\w+)_p(\d\d)\.\Z")
 _TURNED = {"=>": ">=", "=<": "<="}
 _BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
 _LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
