@@ -73,6 +73,10 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     assert zlang.rows("select planned, done, valid, spared from runs") == [
         {"planned": 48, "done": 10, "valid": 10, "spared": 38}
     ]
+    zlang("report", "--format", "markdown")
+    report = (zlang.at / "report.md").read_text()
+    assert "### The course of each search" in report
+    assert "way=3\\: level=3" in report
     status = json.loads(zlang("status", zlang.folder().name, "--json").out)
     assert (status["done"], status["spared"], status["state"]) == (48, 38, "finished")
 

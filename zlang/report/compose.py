@@ -21,7 +21,7 @@ from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
-from zlang.report import answers, compare, design, document, drawing, effects, summary, wording
+from zlang.report import answers, compare, design, document, drawing, effects, stopping, summary, wording
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
 from zlang.report.drawn import Drawn
 from zlang.report.findings import look
@@ -146,8 +146,19 @@ def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         estimates = sum(column.type == "estimate" for column in told.columns)
         factors = [[column.name] for column in told.columns[: -estimates - 1]]
         yield _summary("Medians", told, factors, points)
+    yield from _stopped(trials, points)
     for drawn in answers.plots(trials):
         yield _figure(trials, drawn, points)
+
+
+def _stopped(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+    """The course of a search, and what came of that and of repeating until a figure is known."""
+    course = stopping.course(trials)
+    if course is not None:
+        factors = [[column.name] for column in course.columns[: len(trials.factors)]]
+        yield _summary("The course of each search", course, factors, points)
+    for sentence in stopping.sentences(trials):
+        yield Words(f"{sentence.strip()}.")
 
 
 def _expectations(judged: Sequence[answers.Judged]) -> document.Table:
