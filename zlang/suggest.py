@@ -10,7 +10,7 @@ from typing import Self
 def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
     """At most `most` candidates that the user may have meant, the likeliest first."""
     known = {c.lower(): c for c in candidates}
-    found = difflib.get_close_matches(word.lower(), known, n=most, cutoff=0.6)
+    found = difflib.get_close_matches(word.lower(), known, n=most, cutoff=0.65)
     if not found and 1 < len(word) <= _SHORT:
         found = [one for one in known if _is_one_letter_off(word.lower(), one)][:most]
     best = max((_likeness(word, f) for f in found), default=0.0)

@@ -172,9 +172,10 @@ LAB = 'import "./lab.zexp"\nimport fio\n'
 
 
 SLASH = "a name has no `/`: `dataset NAME on PARENT { … }`, and what stands on that says `on NAME`"
-CARRIED = "what a word carries is in parentheses: `compressible(50%)`"
+CARRIED = 'a word is written `compressible(50%)`, a text `"compressible:50%"`'
 OVER = "what it is drawn over is said first: `plot read_iops over bs by rw`"
 PERCENTILE = "any percentile is worked out from the histogram: `p999(read_clat)`"
+DECLARED = "`reads` is declared, and is as it is: what differs is a choice in it, or declared by itself"
 LOOPS = "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each level of all others"
 
 
@@ -231,6 +232,16 @@ LOOPS = "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each l
         ("experiment e { on = data  run = reads  table read_clat_p99.9 }", PERCENTILE),
         ("fio w { rw = read  time_based }", "a field is written `time_based = on`"),
         ("fio w { rw = read  for b in [1] { bs = b } }", LOOPS),
+        ("experiment e { on = data  run = reads and reads }", "one of several is written `reads | reads`"),
+        ('experiment e { on = "data"  run = reads }', "names are written without quotes: `data`"),
+        ("experiment e { on = data  run = reads  expect max(read_bw) > 9MB }", "a rate is written `9MB/s`"),
+        (
+            "experiment e { on = data  run = reads  expect max(read_iops) > 9k }",
+            "a number per second is written `1000/s`",
+        ),
+        ("reads again { bs = 4KiB }", DECLARED),
+        ("fio w { rw = read  random_distribution = zipf(1.2) }", 'expected a text such as `"data"`'),
+        ("import filesystems\next4 v on data", "it stands on a `loop`"),
         ("x = 4KiB", "a name is bound with `let x = …`"),
     ],
 )

@@ -44,7 +44,9 @@ class Declarations(Choices):
         kind = self.scope.kind(kind_name)
         if kind is None:
             name = str(kind_name)
-            hint = self.scope.kind_hint(name) or did_you_mean(name, [*self.scope.kind_names(), *ENTRY_WORDS])
+            hint: str = self.scope.kind_hint(name) or did_you_mean(name, [*self.scope.kind_names(), *ENTRY_WORDS])
+            if self.scope.lookup(name, kind_name.span) is not None:
+                hint = f"`{name}` is declared, and is as it is: what differs is a choice in it, or declared by itself"
             self.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
             return unknown(span)
         if is_given and not kind.has("present"):
@@ -108,11 +110,17 @@ class Declarations(Choices):
         if not resolved.type.kinds or not all(self._carries(name, kind) for name in resolved.type.kinds):
             expected = " or ".join(f"a `{p}`" for p in kind.parents) or "nothing"
             place = f"what `{kind.name}` stands on"
-            hint = "an experiment says what it runs on: `on = …`" if kind.role == "workload" else ""
+            hint = "an experiment says what it runs on: `on = …`" if kind.role == "workload" else self._offering(kind)
             self.report(
                 Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
             )
         return resolved
+
+    def _offering(self, kind: Kind) -> str:
+        """What a kind can stand on."""
+        known = [one for name in self.scope.kind_names() if (one := self.scope.kind_called(name)) is not None]
+        names = [one.name for one in known if set(one.offers) & set(kind.parents)]
+        return "it stands on " + " or ".join(f"a `{name}`" for name in sorted(set(names))) if names else ""
 
     def _carries(self, parent: str, kind: Kind) -> bool:
         """Whether a kind may stand on another: it is named, or it offers what is named."""

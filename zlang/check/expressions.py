@@ -56,11 +56,13 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
 def same_unit(sides: list[Expr]) -> str:
     """What to type where two things have different units: a bare number may lack one."""
     scalars = [next(iter(side.type.scalars)) if len(side.type.scalars) == 1 else "" for side in sides]
-    unit = next((_UNITS[scalar] for scalar in scalars if scalar in _UNITS), "")
+    unit = next((_UNITS[scalar] for scalar in ("rate", "iops", *scalars) if scalar in scalars and scalar in _UNITS), "")
     for side in sides:
         text = side.span.source.text[side.span.start : side.span.end]
         if unit and side.type == types.COUNT and text.isdecimal():
             return f"give `{text}` a unit: `{text}{unit}`"
+        if side.type == types.SIZE and text[:1].isdigit() and unit in {"MiB/s", "/s"}:
+            return f"a rate is written `{text}/s`" if unit == "MiB/s" else "a number per second is written `1000/s`"
     if all(scalar in {"string", "path"} for scalar in scalars):
         return 'texts are put into one another: `"{a}{b}"`'
     return "both must be of one unit"

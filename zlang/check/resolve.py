@@ -21,7 +21,7 @@ from zlang.check.functions import call as call_function
 from zlang.check.names import Names
 from zlang.check.operators import Operators
 from zlang.check.program import Expr, Symbol, Value
-from zlang.check.scope import Path
+from zlang.check.scope import Path, Scope
 from zlang.check.texts import Texts
 from zlang.check.types import NOTHING, STRING, Type, Variant
 from zlang.diagnostics import Code
@@ -55,7 +55,7 @@ class Resolver(Texts, Names, Operators, Declarations):
             commands = [option for option in node.options if isinstance(option, tree.Text)]
             if len(commands) == len(node.options):
                 return self.pick(node.span, path, [self._command(command) for command in commands])
-        if isinstance(node, tree.Binary) and node.operator == "or" and not expected.accepts(types.BOOL):
+        if isinstance(node, tree.Binary) and node.operator in {"or", "and"} and not expected.accepts(types.BOOL):
             meant = " | ".join(self._written(option) for option in _sides(node))
             choice = Hint(f"one of several is written `{meant}`", self._written(node), meant, is_safe=False)
             self.report(Code.WRONG_TYPE.at(node.span, name=name, expected=expected, found="a condition", hint=choice))
@@ -68,7 +68,7 @@ class Resolver(Texts, Names, Operators, Declarations):
                 hint: str = (
                     _with_unit(leaf, expected)
                     or _as_whole(leaf, expected)
-                    or _without_quotes(leaf, expected)
+                    or _without_quotes(leaf, expected, self.scope)
                     or _as_choice(node, leaf, expected)
                 )
                 if "command" in expected.scalars and leaf.type == STRING:
@@ -160,7 +160,10 @@ class Resolver(Texts, Names, Operators, Declarations):
                 *AGGREGATES,
                 *(word.name for word in (expected.words if expected else ()) if word.field),
             ]
-            self.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=did_you_mean(name, known)))
+            hint = did_you_mean(name, known) or (
+                f"expected {expected}" if expected and expected.scalars | set(expected.words) else ""
+            )
+            self.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
             return unknown(node.span)
         arguments = [self.single(argument) for argument in node.arguments]
         least = len(function.takes)
@@ -231,8 +234,8 @@ class Resolver(Texts, Names, Operators, Declarations):
 
 
 def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
-    """What is joined by `or`."""
-    if isinstance(node, tree.Binary) and node.operator == "or":
+    """What is joined by `or` and `and`."""
+    if isinstance(node, tree.Binary) and node.operator in {"or", "and"}:
         yield from _sides(node.left)
         yield from _sides(node.right)
     else:
@@ -264,14 +267,16 @@ def _as_whole(leaf: Expr, expected: Type) -> Hint:
     return Hint(f"`floor({text})` is a whole number", text, f"floor({text})", is_safe=False)
 
 
-def _without_quotes(leaf: Expr, expected: Type) -> Hint:
-    """What to write for a text where one of some words is expected."""
+def _without_quotes(leaf: Expr, expected: Type, scope: Scope) -> Hint:
+    """What to write for a text where one of some words is expected, or a name."""
     word = leaf.value({}) if leaf.is_constant and leaf.type == STRING else None
     text = leaf.span.source.text[leaf.span.start : leaf.span.end]
     if not isinstance(word, str) or not text.startswith('"'):
         return Hint("")
     known = expected.variant(word)
     is_word = (known is not None and known.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
+    if expected.kinds and word.isidentifier() and scope.lookup(word, leaf.span) is not None:
+        return Hint(f"names are written without quotes: `{word}`", text, word)
     if is_word:
         return Hint(f"words are written without quotes: `{word}`", text, word)
     with suppress(units.UnitError):

@@ -144,11 +144,9 @@ def made(stop: Stop) -> Meant | None:
             return "what is made within an expression has braces", stop.fix(stop.end, stop.end, " {}")
     argument = _ARGUMENT.match(text, token.start) if token.type == "COLON" and stop.end == token.start else None
     if argument is not None and stop.expected.startswith("`name"):
-        word = _WORD_BEFORE.search(text, 0, token.start)
-        written = f"({argument[1]})"
-        return f"what a word carries is in parentheses: `{word[0] if word else ''}{written}`", stop.fix(
-            *argument.span(), written
-        )
+        before = _WORD_BEFORE.search(text, 0, token.start)
+        word = before[0] if before else ""
+        return f'a word is written `{word}({argument[1]})`, a text `"{word}:{argument[1]}"`', None
     return None
 
 
