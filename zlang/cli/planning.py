@@ -210,7 +210,7 @@ def _changes(found: Estimate, about: str) -> str:
 
 def _estimate(header: Header, found: Estimate, what: str) -> None:
     """What the plan takes: time, bytes, space, people."""
-    about = "" if header.at_most <= EXACT else "about "
+    about = ("at most " if header.is_sequential else "") + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in found.seconds.items() if took >= 1)
     commands = f"{round(found.steps):,} commands{kinds and f' ({kinds})'}"
     print(f"estimate: {what}{about}{words.duration(found.total)} for {commands}")

@@ -29,6 +29,7 @@ _THEN = ", then press Enter"
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from zlang.plan.plan import Header
     from zlang.run.journal import Standing
 
 
@@ -90,16 +91,17 @@ def run(
     if not wear:
         pipeline.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
     if left:
-        _confirm(left, chosen.name, yes=yes)
+        _confirm(left, header, yes=yes)
     folder = pipeline.begin(planned, runs, armed, found, expected if only is None else None)
     return _again(folder, db, Selection(only, failed=False))
 
 
-def _confirm(trials: int, name: str, *, yes: bool) -> None:
+def _confirm(trials: int, header: Header, *, yes: bool) -> None:
     """Ask before the first command, where there is somebody to ask."""
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    question = f"{name}: run {trials:,} trial{'s' if trials > 1 else ''}? `zlang plan` shows them"
+    some = f"{'at most ' if header.is_sequential else ''}{trials:,} trial{'s' if trials > 1 else ''}"
+    question = f"{header.experiment}: run {some}? `zlang plan` shows them"
     if not typer.confirm(question, default=True, err=True):
         raise typer.Abort
 
@@ -144,7 +146,8 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     took = pipeline.spent(folder)
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)
-        print(f"took {words.duration(was)}, and was estimated at {words.duration(expected)}")
+        most = " at most" if folder.read_plan().header.is_sequential else ""
+        print(f"took {words.duration(was)}, and was estimated at {words.duration(expected)}{most}")
     print("\ntry next:")
     print(f"  {asking.example_query(pipeline.summarise(db))}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
