@@ -160,6 +160,7 @@ _COSTS = {
 def _print_factors(planned: Planned) -> None:
     """A tree: a factor that exists under one level of another stands beneath it."""
     by_path = {factor.path: factor for factor in planned.plan.header.factors}
+    search = planned.experiment.search
     lines: list[tuple[str, Factor, str]] = []
     seen: set[str] = set()
 
@@ -170,6 +171,7 @@ def _print_factors(planned: Planned) -> None:
                 continue
             seen.add(axis.path)
             takes = _COSTS[definition.cost or ("create" if axis.path in planned.schedule.dear else "")]
+            takes = "is searched" if search is not None and search.path == axis.path else takes
             for i in range(len(definition.columns)):
                 factor = by_path[definition.column_path(i)]
                 lines.append(("  " * depth + visible(factor.name), factor, takes))
