@@ -114,3 +114,30 @@ def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
     assert {row["why"] for row in zlang.rows("select why from stops join runs using (run) where valid = 8")} == {
         "bound"
     }
+
+
+def test_what_decides_is_what_the_database_says(zlang: Zlang) -> None:
+    """The percentile by which the runner goes is that of all operations of a level, as SQL works it out."""
+    text = """
+import fio
+dir here { path = "." }
+file data on here { size = 4MiB }
+fio reads { rw = randread  bs = 4KiB }
+experiment agreed {
+  on     = data
+  run    = reads
+  repeat = 2
+  find numjobs in 1..3 where p99(read_clat) < 1h and median(read_iops) > 0/s minimising p95(read_clat)
+}
+"""
+    zlang.run(text)
+    told = """
+        select objective, best, pooled / 1e9 as pooled from searches join (
+            select run, trial, latency_percentile(ns, count, 95) as pooled from latency
+            where direction = 'read' and kind = 'clat' group by all
+        ) using (run, trial) order by step
+    """
+    rows = zlang.rows(told)
+    assert len(rows) == 2
+    assert all(abs(row["objective"] - row["pooled"]) < 1e-9 for row in rows)
+    assert [row["pooled"] for row in rows if row["best"]] == [min(row["pooled"] for row in rows)]

@@ -6,8 +6,10 @@ one), so that a question means the same wherever its answer is looked for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from zlang.check.functions import AGGREGATES
 from zlang.check.types import Type
 
 
@@ -117,6 +119,20 @@ class Search:
 
 
 Clause = Expectation | Table | Plot
+
+
+def aggregates(term: Term) -> Iterator[Term]:
+    """The aggregates in a formula."""
+    if is_aggregate(term):
+        yield term
+    else:
+        for part in term.terms:
+            yield from aggregates(part)
+
+
+def is_aggregate(term: Term) -> bool:
+    """Whether it is of several trials."""
+    return term.op == "percentile" or term.op in AGGREGATES
 
 
 def mentioned(term: Term) -> frozenset[str]:

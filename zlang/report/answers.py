@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses
-from zlang.check.answers import Expectation, Measure, Plot, Table
+from zlang.check.answers import Expectation, Measure, Plot, Table, aggregates
 from zlang.check.types import DIMENSION_OF
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.metrics import ALWAYS, DISTRIBUTIONS, column
 from zlang.report import formulas, series, wording
 from zlang.report.drawn import Drawn, Form
-from zlang.report.formulas import UNITS, Combination, Side, Trials, aggregates, evaluate
+from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
 from zlang.source import Source
 from zlang.store.query import run_query

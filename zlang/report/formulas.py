@@ -6,12 +6,11 @@ factor does not exist it is NULL; a `where` keeps only what is true.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zlang.check.answers import Asked, Term
-from zlang.check.functions import AGGREGATES
+from zlang.check.answers import Asked, Term, aggregates
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
@@ -113,19 +112,6 @@ def _combination(row: Sequence[object], keys: int, terms: int, found: Sequence[T
 
 def _whole(value: object) -> int | None:
     return value if isinstance(value, int) else None
-
-
-def aggregates(term: Term) -> Iterator[Term]:
-    """The aggregates in a formula."""
-    if _is_aggregate(term):
-        yield term
-    else:
-        for part in term.terms:
-            yield from aggregates(part)
-
-
-def _is_aggregate(term: Term) -> bool:
-    return term.op == "percentile" or term.op in AGGREGATES
 
 
 def is_of_some(aggregate: Term) -> bool:

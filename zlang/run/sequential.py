@@ -16,8 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from zlang import intervals, metrics
-from zlang.check.answers import Search, Term, Until
-from zlang.check.functions import AGGREGATES
+from zlang.check.answers import Search, Term, Until, aggregates, is_aggregate
 from zlang.plan.plan import Header, Plan, Scalar, Trial
 from zlang.readers.reading import merge, percentiles
 from zlang.run.events import Verdict
@@ -25,8 +24,8 @@ from zlang.space import bisection
 
 Number = str | int | float | bool | None
 Window = tuple[float, float] | None
-_UNITS = {"ns": 1e-9, "%": 0.01}
-"""Of what readers give, in base units."""
+_PARTS = {"ns": 1e9, "%": 100}
+"""What of a unit that readers give makes one of the base unit."""
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
@@ -103,8 +102,8 @@ class Sequential:
             rounds = bisection.rounds(self._search.levels)
             self._round = {level: number for number, levels in enumerate(rounds) for level in levels}
             self._aggregates = [
-                *dict.fromkeys(_aggregates(self._search.condition)),
-                *dict.fromkeys(_aggregates(self._search.objective.term)),
+                *dict.fromkeys(aggregates(self._search.condition)),
+                *dict.fromkeys(aggregates(self._search.objective.term)),
             ]
 
     def learn(self, trial: Trial, verdict: Verdict | None, window: Window) -> None:
@@ -217,18 +216,6 @@ def _best(known: Mapping[int, float], search: Search) -> int | None:
 # -- formulas
 
 
-def _aggregates(term: Term) -> Iterator[Term]:
-    if _is_aggregate(term):
-        yield term
-    else:
-        for part in term.terms:
-            yield from _aggregates(part)
-
-
-def _is_aggregate(term: Term) -> bool:
-    return term.op == "percentile" or term.op in AGGREGATES
-
-
 def _add(level: _Level, term: Term, verdict: Verdict, window: Window) -> None:
     """Add a trial to one aggregate, unless its `where` leaves it out."""
     is_percentile = term.op == "percentile"
@@ -255,7 +242,7 @@ def _aggregate(term: Term, level: _Level) -> Number:
     if term.op == "percentile":
         bins = level.bins.get(term)
         share = Fraction(str(term.value)) * 1000
-        return percentiles(bins, [share])[0] * _UNITS["ns"] if bins else None
+        return percentiles(bins, [share])[0] / _PARTS["ns"] if bins else None
     values = level.values.get(term, [])
     if term.op == "count":
         return len(values)
@@ -269,14 +256,14 @@ def _of_trial(term: Term, verdict: Verdict, window: Window) -> Number:
         if one.name == "elapsed" and one.name not in verdict.metrics:
             return window[1] - window[0] if window else None
         known = next((value for name, value in verdict.metrics.items() if metrics.column(name) == one.name), None)
-        return None if known is None else known * _UNITS.get(metrics.unit(one.name), 1)
+        return None if known is None else known / _PARTS.get(metrics.unit(one.name), 1)
 
     return _worked_out(term, lambda part: _of_trial(part, verdict, window), metric)
 
 
 def _worked_out(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
     """A formula of which the parts are known; None where one of them is not."""
-    if term.op == "metric" or _is_aggregate(term):
+    if term.op == "metric" or is_aggregate(term):
         return leaf(term)
     if term.op == "value":
         return term.value
