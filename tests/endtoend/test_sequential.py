@@ -137,7 +137,7 @@ experiment agreed {
             where direction = 'read' and kind = 'clat' group by all
         ) using (run, trial) order by step
     """
-    rows = zlang.rows(told)
+    rows = [(float(str(row["objective"])), float(str(row["pooled"])), row["best"]) for row in zlang.rows(told)]
     assert len(rows) == 2
-    assert all(abs(row["objective"] - row["pooled"]) < 1e-9 for row in rows)
-    assert [row["pooled"] for row in rows if row["best"]] == [min(row["pooled"] for row in rows)]
+    assert all(abs(objective - pooled) < 1e-12 for objective, pooled, _ in rows)
+    assert [pooled for _, pooled, is_best in rows if is_best] == [min(pooled for _, pooled, _ in rows)]
