@@ -173,6 +173,7 @@ def test_what_does_not_count_is_repeated_too(tmp_path: Path) -> None:
         ("max(rate) / median(lag) in [3, 4, 6]", True),
         ("median(rate where lag > 2) > 0", None),
         ("count(rate) == 3 or median(rate) < 0", True),
+        ("median(lag) > 1 and count(lag) == 3", True),
         ("stddev(rate) > 2", False),
         ("p50(read_clat) < 1us and p99(read_clat) > 8us", True),
         ("median(elapsed) > 1s", True),
@@ -183,11 +184,11 @@ def test_a_condition_is_worked_out_over_the_trials_of_a_level(condition: str, ho
 import fio
 file data on here {{ size = 1MiB }}
 says it {{ }}
-experiment e {{ on = here  run = it  find level in 1..3 where {condition} minimising lag }}
+experiment e {{ on = here  run = it  find level in 1..3 where {condition} minimising count(lag) * median(lag) }}
 """
     if "clat" in condition:
         text = text.replace("says it { }", "fio it { rw = read }").replace("level in", "iodepth in")
-        text = text.replace("on = here", "on = data").replace("lag", "read_iops")
+        text = text.replace("on = here", "on = data").replace("count(lag) * median(lag)", "read_iops")
     plan = plan_of(text)
     known = Sequential(plan.header)
     trial = next(item for item in plan.items() if isinstance(item, Trial))

@@ -90,7 +90,7 @@ class Sequential:
 
     def __init__(self, header: Header) -> None:
         self._until, self._search = header.until, header.search
-        self._least = header.until.least if header.until else header.repeat
+        self._most = header.repeat
         self._tried: dict[str, int] = {}
         self._values: dict[str, list[float]] = {}
         self._searches: dict[tuple[Scalar, ...], dict[int, _Level]] = {}
@@ -101,10 +101,8 @@ class Sequential:
             self._level = {level: i for i, level in enumerate(factor.levels)}
             rounds = bisection.rounds(self._search.levels)
             self._round = {level: number for number, levels in enumerate(rounds) for level in levels}
-            self._aggregates = [
-                *dict.fromkeys(aggregates(self._search.condition)),
-                *dict.fromkeys(aggregates(self._search.objective.term)),
-            ]
+            told = (self._search.condition, self._search.objective.term)
+            self._aggregates = list(dict.fromkeys(part for term in told for part in aggregates(term)))
 
     def learn(self, trial: Trial, verdict: Verdict | None, window: Window) -> None:
         """Take a trial into account that was carried out in this time; without a verdict it failed."""
@@ -139,11 +137,13 @@ class Sequential:
         return None if found is None else intervals.exp(found[1]) - 1
 
     def stops(self) -> Iterator[Stopped]:
-        """Why each point was measured as often as it was."""
-        for point in self._tried if self._until is not None else ():
-            assert self._until is not None, "BUG: a bound without a rule"
-            why = Why.PRECISE if self._is_precise(point, self._until) else Why.BOUND
-            yield Stopped(point, len(self._values.get(point, ())), why, self._reach(point))
+        """Why each point was measured as often as it was; those that would be measured again are not there."""
+        until = self._until
+        for point, tried in self._tried.items() if until is not None else ():
+            is_precise = until is not None and self._is_precise(point, until)
+            if is_precise or tried >= self._most:
+                why = Why.PRECISE if is_precise else Why.BOUND
+                yield Stopped(point, len(self._values.get(point, ())), why, self._reach(point))
 
     # Searches
 
