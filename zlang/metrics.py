@@ -128,18 +128,18 @@ DISTRIBUTIONS = {f"{direction}_{kind}": (direction, kind) for direction in DIREC
 """Latencies of single operations, of which fio leaves histograms."""
 
 _UNITS = (
-    (re.compile(r"_iops$|^vmstat_(in|cs)$"), "1/s"),
-    (re.compile(r"_bw$|^vmstat_([sb][io])$"), "bytes/s"),
-    (re.compile(r"_bytes$|^vmstat_(swpd|free|buff|cache|inact|active)$"), "bytes"),
-    (re.compile(r"_[cs]?lat_(mean|max|p\d+)$|_ns$|^iostat_\w+_await$"), "ns"),
-    (re.compile(r"_(cpu|ratio)$|^vmstat_(us|sy|id|wa|st|gu)$"), "%"),
-    (re.compile(r"_runtime$|_s$|^elapsed$"), "s"),
+    (r"_iops$|^vmstat_(in|cs)$", "1/s"),
+    (r"_bw$|^vmstat_([sb][io])$", "bytes/s"),
+    (r"_bytes$|^vmstat_(swpd|free|buff|cache|inact|active)$", "bytes"),
+    (r"_[cs]?lat_(mean|max|p\d+)$|_ns$|^iostat_\w+_await$", "ns"),
+    (r"_(cpu|ratio)$|^vmstat_(us|sy|id|wa|st|gu)$", "%"),
+    (r"_runtime$|_s$|^elapsed$", "s"),
 )
 
 
 def unit(name: str) -> str:
     """The unit of a metric, by what readers call their metrics."""
-    return next((unit for pattern, unit in _UNITS if pattern.search(name)), "")
+    return next((unit for pattern, unit in _UNITS if re.search(pattern, name)), "")
 
 
 def column(name: str) -> str:

@@ -1,7 +1,8 @@
 """The standard library: `stdlib/*.zexp`, read piece by piece.
 
-When the package is built (in an editable install: when a file is another) the places of all kinds and properties are
-noted beside the texts. A program then pays for parsing those that it uses, not for fio's hundreds of options.
+When the package is built (in an editable install: when a file is another) all of it is parsed, and the items of all
+kinds are kept beside the texts, packed. A program then pays for unpacking those that it uses, not for fio's hundreds of
+options.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from zlang.files import replace_file
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.syntax import parse, tables, tree
+from zlang.units import Dimension, Quantity
 
 PRELUDE = "core"
 """The module whose kinds need no import."""
@@ -30,10 +33,12 @@ SOURCES = next((p for p in (_HERE.parent / "stdlib", _HERE.parents[1] / "stdlib"
 
 
 _Place = tuple[int, int]
+_Plain = Any
+"""A value of a tree as what `marshal` knows: a tuple whose first is the name of its class, and lists for tuples."""
 
 
 class _Entry(Record):
-    """Where a kind stands in its module: the whole, its name, its properties, its other items."""
+    """Where a kind and its name stand in its module; its properties, and its other items."""
 
     module: str
     whole: _Place
@@ -41,8 +46,8 @@ class _Entry(Record):
     role: str
     parents: tuple[str, ...]
     required: tuple[str, ...]
-    properties: dict[str, _Place]
-    items: tuple[_Place, ...]
+    properties: dict[str, bytes]
+    items: bytes
 
 
 @dataclass(slots=True)
@@ -71,7 +76,7 @@ class Library:
         entry = _Entry(*self.entries[name])
         source = self.sources[entry.module]
         at = Span(source, *entry.name)
-        items = tuple(parse.kind_item(source, *place) for place in entry.items)
+        items = _unpacked(entry.items, source)
         parents = tuple(tree.Word(at, parent) for parent in entry.parents)
         return tree.KindDef(Span(source, *entry.whole), tree.Word(at, name), tree.Word(at, entry.role), parents, items)
 
@@ -85,24 +90,24 @@ class Library:
 
 
 class _Properties(Mapping[str, tree.Property]):
-    """The declared properties of a kind, parsed when they are asked for."""
+    """The declared properties of a kind, unpacked when they are asked for."""
 
-    def __init__(self, source: Source, places: dict[str, _Place]) -> None:
-        self._source, self._places = source, places
+    def __init__(self, source: Source, packed: dict[str, bytes]) -> None:
+        self._source, self._packed = source, packed
 
     def __getitem__(self, name: str) -> tree.Property:
-        item = parse.kind_item(self._source, *self._places[name])
+        item = _unpacked(self._packed[name], self._source)
         assert isinstance(item, tree.Property)
         return item
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._packed
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._packed)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._packed)
 
 
 def _sound(finding: Diagnostic) -> None:
@@ -154,8 +159,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 kind.role.text,
                 tuple(parent.text for parent in kind.parents),
                 declared_in(kind, _sound).required,
-                {i.name.text: _place(i.span) for i in kind.items if isinstance(i, tree.Property)},
-                tuple(_place(i.span) for i in kind.items if not isinstance(i, tree.Property)),
+                {i.name.text: _packed(i) for i in kind.items if isinstance(i, tree.Property)},
+                _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
     made = (texts, modules, entries)
     try:
@@ -168,3 +173,42 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
 
 def _place(span: Span) -> _Place:
     return span.start, span.end
+
+
+_CLASSES = {one.__name__: one for one in (*vars(tree).values(), Dimension, Quantity) if isinstance(one, type)}
+
+
+def _packed(value: object) -> bytes:
+    return marshal.dumps(_plain(value), tables.FORMAT)
+
+
+def _unpacked(packed: bytes, source: Source) -> Any:
+    return _made(marshal.loads(packed), source)  # noqa: S302 - a part of a file of the package
+
+
+def _plain(value: object) -> _Plain:
+    match value:
+        case Span():
+            return ("", value.start, value.end)
+        case Fraction():
+            return ("/", value.numerator, value.denominator)
+        case Record():
+            fields: tuple[str, ...] = value.record_fields  # type: ignore[attr-defined]
+            return (type(value).__name__, *(_plain(getattr(value, name)) for name in fields))
+        case tuple():
+            return [_plain(one) for one in value]
+        case _:
+            return value
+
+
+def _made(plain: _Plain, source: Source) -> Any:
+    if type(plain) is list:
+        return tuple([_made(one, source) for one in plain])
+    if type(plain) is not tuple:
+        return plain
+    name, *parts = plain
+    if name == "":
+        return Span(source, *parts)
+    if name == "/":
+        return Fraction(*parts)
+    return _CLASSES[name](*[_made(one, source) for one in parts])

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from zlang.check.answers import Clause, Expectation, Term
 from zlang.check.choices import Anywhere
 from zlang.check.instances import Frame, Later
 from zlang.check.program import Experiment, Instance, Point, Sketch, Symbol, Value
 from zlang.source import Span
 from zlang.units import Quantity
+
+if TYPE_CHECKING:
+    from zlang.check.answers import Clause, Term
 
 Nature = Fraction | bool | str | None
 """Sizes in bytes, durations in seconds, shares as parts of one."""
@@ -96,14 +99,23 @@ class Thing:
 
 
 def formulas(experiment: Experiment) -> Iterator[Term]:
-    """All that an experiment asks of its results."""
+    """All that an experiment asks of its results, and by which it goes while it measures."""
     for clause in experiment.clauses:
         yield from terms(clause)
+    if experiment.until is not None:
+        yield from _parts([experiment.until.term])
+    if experiment.search is not None:
+        yield from _parts([experiment.search.condition, experiment.search.objective.term])
 
 
 def terms(clause: Clause) -> Iterator[Term]:
     """What a clause asks, each formula before its parts."""
-    pending = [clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures]
+    from zlang.check.answers import Expectation
+
+    return _parts([clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures])
+
+
+def _parts(pending: list[Term]) -> Iterator[Term]:
     while pending:
         term = pending.pop(0)
         yield term

@@ -61,15 +61,6 @@ def clause(source: Source) -> tuple[tree.Clause | None, tuple[Diagnostic, ...]]:
     return driver.parse_inside(0, len(source.text), "item"), tuple(driver.findings)
 
 
-def kind_item(source: Source, start: int, end: int) -> tree.KindItem:
-    """Parse one item of a kind that is known to be sound: the standard library is read piece by piece."""
-    driver = Driver(source, [])
-    lexed = lexer.lex(source, driver.tables, start, end)
-    item: tree.KindItem = driver.run(lexed.tokens, "kind_item")
-    assert not driver.findings, f"BUG: {source.name}: {driver.findings[0].message}"
-    return item
-
-
 @dataclass(slots=True)
 class _Part:
     state: int

@@ -74,7 +74,7 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
     """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
     from lark import Lark
 
-    starts = ["file", "expr", "kind_item", "item"]
+    starts = ["file", "expr", "item"]
     lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=starts, lexer="basic", strict=strict)
     keywords: dict[str, str] = {}
     literals: dict[str, str] = {}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from zlang.check.answers import Term
+from typing import TYPE_CHECKING
+
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
 from zlang.lint.trial import Trial, formulas, terms
+
+if TYPE_CHECKING:
+    from zlang.check.answers import Term
 
 RULES = Rules()
 
