@@ -61,10 +61,10 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     assert "estimate: at most " in planned
     ended = zlang("run", "program.zexp")
     assert "find level in 1..16 where median(lag) < 9 maximising rate" in ended.out
-    assert "  way=3: level=3\n" in ended.out
+    assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4\n" in ended.out
     assert "goes-with-order" not in ended.out, "which level comes next is decided by those before it"
     for way in (20, 100):
-        assert f"  way={way}: level=16, where the condition holds at both ends" in ended.out
+        assert f"  way={way}: level=16, rate = 1,600; the condition holds at both ends" in ended.out
     assert sorted(_said(zlang)) == sorted([1, 16, 8, 4, 2, 3, 1, 16, 1, 16])
     course = zlang.rows(
         "select level, holds, objective, best from searches join trials using (run, trial) where way = 3 order by step"
@@ -79,7 +79,8 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     assert "### The course of each search" in report
     assert "way=3\\: level=3" in report
     status = json.loads(zlang("status", zlang.folder().name, "--json").out)
-    assert (status["done"], status["spared"], status["state"]) == (48, 38, "finished")
+    assert (status["done"], status["spared"], status["state"]) == (10, 38, "finished")
+    assert "all 10 trials that are needed" in zlang("status").out
 
     again = zlang("run", "program.zexp")
     assert "10 of 48 trials were measured before" in again.err
@@ -104,7 +105,7 @@ def test_the_script_measures_all_that_could_be_needed(zlang: Zlang) -> None:
 def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
     """What is read is the same each time, so two replicates are enough."""
     ended = zlang.run(UNTIL)
-    assert "until ci(read_bytes) < 1%: 2 of 2 points are known so well, after 2 to 2 trials" in ended.out
+    assert "until ci(read_bytes) < 1%: 2 of 2 points are known so well, after 2 trials" in ended.out
     assert zlang.rows("select why, n, reach from stops") == [{"why": "precise", "n": 2, "reach": 0.0}] * 2
     assert zlang.rows("select spared from runs") == [{"spared": 4}]
     text = UNTIL.replace("read_bytes) < 1%", "read_clat_mean) < 0.001%")
@@ -141,3 +142,15 @@ experiment agreed {
     assert len(rows) == 2
     assert all(abs(objective - pooled) < 1e-12 for objective, pooled, _ in rows)
     assert [pooled for _, pooled, is_best in rows if is_best] == [min(pooled for _, pooled, _ in rows)]
+
+
+def test_what_a_search_cannot_tell_is_said(zlang: Zlang) -> None:
+    _lab(zlang)
+    (zlang.at / "data" / "say").write_text("exit 1")
+    assert "not decided: at level=1 no trial counts" in zlang.run(SEARCH, code=1).out
+    (zlang.at / "data" / "say").write_text(SAY)
+    text = SEARCH.replace("maximising rate", "maximising level").replace("3 | 20 | 100", "3")
+    assert "level=3; the condition holds at 3 and not at 4" in zlang.run(text).out
+    zlang.program(text.replace("< 9", "< 60"), "other.zexp")
+    again = zlang("diff", "program.zexp", "other.zexp", code=6)
+    assert "which of them are needed is decided in another way" in again.out

@@ -108,10 +108,16 @@ def resolve(
     made = clauses.clause(clause)
     if clauses.is_wrong:
         return None
-    for part in _parts(clause):
+    _warn_of_never(clause, words, report)
+    return made
+
+
+def _warn_of_never(
+    node: tree.Clause | tree.Find | tree.Expr, words: Words, report: Callable[[Diagnostic], None]
+) -> None:
+    for part in tree.parts(node):
         if isinstance(part, tree.Name) and str(part) in words.never:
             report(_never(part, words))
-    return made
 
 
 def _never(node: tree.Name, words: Words) -> Diagnostic:
@@ -130,7 +136,10 @@ def resolve_until(
     """When a point is measured often enough, or None where something is wrong with that."""
     clauses = _Clauses(Words(words.metrics, frozenset(), (), {}, words.is_partial, words.never), scope, report)
     made = clauses.until(node.condition, least)
-    return None if clauses.is_wrong else made
+    if clauses.is_wrong:
+        return None
+    _warn_of_never(node.condition, words, report)
+    return made
 
 
 def resolve_search(
@@ -139,7 +148,10 @@ def resolve_search(
     """What is searched, or None where something is wrong with it. Each point is judged by itself: it has no factors."""
     clauses = _Clauses(Words(words.metrics, words.distributions, (), {}, words.is_partial, words.never), scope, report)
     made = clauses.search(node, factor)
-    return None if clauses.is_wrong else made
+    if clauses.is_wrong:
+        return None
+    _warn_of_never(node, words, report)
+    return made
 
 
 class _Clauses(Resolver):
@@ -199,7 +211,7 @@ class _Clauses(Resolver):
         """`ci(METRIC) < SHARE`."""
         match node:
             case tree.Binary(
-                operator="<" | "<=", left=tree.Call(function=function, arguments=(metric,)), right=right
+                operator="<", left=tree.Call(function=function, arguments=(metric,), where=None), right=right
             ) if str(function) == "ci":
                 pass
             case _:
@@ -236,7 +248,9 @@ class _Clauses(Resolver):
             self.report(Code.UNEXPECTED.at(node.sense.span, expected=expected, found=found, hint=hint))
         self.condition(node.condition)
         self._measured(node.condition)
-        objective = self._measure(node.objective)
+        own = Measure(_written(node.objective), Term("factor", paths=(factor.path,)), factor.types[0])
+        is_own = isinstance(node.objective, tree.Name) and node.objective.path == node.name.path
+        objective = own if is_own else self._measure(node.objective)
         if self.is_wrong or objective is None:
             return None
         condition = self.term(node.condition)
@@ -246,7 +260,7 @@ class _Clauses(Resolver):
         )
 
     def _measure(self, node: tree.Expr) -> Measure | None:
-        has_aggregate = any(_is_aggregate(part) for part in _parts(node))
+        has_aggregate = any(_is_aggregate(part) for part in tree.parts(node))
         if not has_aggregate:
             node = tree.Call(node.span, tree.Name(node.span, ("median",)), (node,))
         resolved = self.single(node)
@@ -282,7 +296,7 @@ class _Clauses(Resolver):
 
     def _measured(self, node: tree.Expr) -> None:
         """Something that a trial yields must be in it."""
-        names = [part for part in _parts(node) if isinstance(part, tree.Name)]
+        names = [part for part in tree.parts(node) if isinstance(part, tree.Name)]
         if not self.is_wrong and not any(str(n) in self.words.metrics | self.words.distributions for n in names):
             self.report(Code.NOTHING_MEASURED.at(node.span, hint="speak of a metric: `median(read_iops)`"))
 
@@ -425,7 +439,7 @@ class _Clauses(Resolver):
 
     def _speaks(self, node: tree.Expr) -> bool:
         """Whether there is anything in it but what is constant."""
-        return any(isinstance(part, tree.Name) and self._is_column(part) for part in _parts(node))
+        return any(isinstance(part, tree.Name) and self._is_column(part) for part in tree.parts(node))
 
     def _type_of(self, node: tree.Expr) -> Type | None:
         column = self._column(node) if isinstance(node, tree.Name) else None
@@ -525,16 +539,6 @@ def _is_aggregate(node: object) -> bool:
     if name in FUNCTIONS and isinstance(node.arguments[0], tree.ListOf):
         return False
     return name in AGGREGATES or _PERCENTILE.fullmatch(name) is not None
-
-
-def _parts(node: object) -> Iterator[object]:
-    """A node and all beneath it."""
-    yield node
-    if isinstance(node, Record) and not isinstance(node, Span):
-        for name in type(node).record_fields:  # type: ignore[attr-defined]
-            inner = getattr(node, name)
-            for one in inner if isinstance(inner, tuple) else (inner,):
-                yield from _parts(one) if isinstance(one, Record) else ()
 
 
 def _or(names: list[str]) -> str:

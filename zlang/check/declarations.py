@@ -160,8 +160,13 @@ class Declarations(Choices):
         self.siblings = outer
         return fields
 
-    def searched(self, made: Expr, kinds: Iterable[Kind], name: tree.Word, levels: tree.Range, path: Path) -> Expr:
+    def searched(self, made: Expr, kinds: Iterable[Kind], name: tree.Word, levels: tree.Expr, path: Path) -> Expr:
         """The same things, each with one property more, or another: a factor of so many levels."""
+        if not isinstance(levels, tree.Range):
+            found = f"`{levels.span.source.text[levels.span.start : levels.span.end]}`"
+            hint = "its levels in order: `in 1..256`, `in 4KiB..1MiB by *2`"
+            self.report(Code.UNEXPECTED.at(levels.span, expected="a range", found=found, hint=hint))
+            return unknown(made.span)
         definitions = [self._definition(kind, name) for kind in kinds]
         definition = next(iter(definitions), None)
         if definition is None or None in definitions or made.type.unknown:

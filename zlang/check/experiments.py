@@ -210,14 +210,23 @@ class Experiments:
         if not finds:
             return None
         (find, *_), run = finds, fields["run"]
-        if not isinstance(find.values, tree.Range):
-            found = f"`{find.values.span.source.text[find.values.span.start : find.values.span.end]}`"
-            hint = "its levels in order: `in 1..256`, `in 4KiB..1MiB by *2`"
-            self.checker.report(Code.UNEXPECTED.at(find.values.span, expected="a range", found=found, hint=hint))
+        name = tree.Word(find.name.span, find.name.path[-1])
+        if len(find.name.path) > 1:
+            hint = f"write `{name.text}`: it is set for whatever is run"
+            expected, found = "a property of the workload by its own name", f"`{find.name}`"
+            self.checker.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=found, hint=hint))
             return None
-        kinds = [kind for name in sorted(run.type.kinds) if (kind := self.checker.kind_by_name(name)) is not None]
-        path = (node.name.text, "find", find.name.text)
-        fields["run"] = resolver.searched(run, kinds, find.name, find.values, path)
+        said = run.span.source.text[run.span.start : run.span.end]
+        for where in (item.condition for item in node.items if isinstance(item, tree.Where)):
+            for one in tree.parts(where):
+                if isinstance(one, tree.Name) and one.path in {("run", name.text), (said, name.text)}:
+                    hint = "its levels are those of the range in `find`"
+                    expected, found = "another factor", f"`{one}`, which is searched"
+                    self.checker.report(Code.UNEXPECTED.at(one.span, expected=expected, found=found, hint=hint))
+                    return None
+        kinds = [kind for kind_name in sorted(run.type.kinds) if (kind := self.checker.kind_by_name(kind_name))]
+        path = (node.name.text, "find", name.text)
+        fields["run"] = resolver.searched(run, kinds, name, find.values, path)
         return None if fields["run"].type.unknown else (find, ".".join(path))
 
     def _stopping(

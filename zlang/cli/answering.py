@@ -146,7 +146,7 @@ def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
         _tables(found)
     else:
         asking.summary(db)
-    course, sentences = pipeline.stopping(db, run)
+    course, sentences = pipeline.stopping(db, run) if is_whole else (None, [])
     if course is not None:
         print()
         asking.print_summary(course)

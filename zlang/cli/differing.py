@@ -96,14 +96,21 @@ def _answer(one: Side, other: Side, *, as_json: bool) -> int:
         print(json.dumps(_as_json(one, other, found, edits), default=str))
     else:
         _print(one, other, found, edits)
-    return 0 if found.is_none else DIFFERS
+    return 0 if found.is_none and _decide_alike(one, other) else DIFFERS
+
+
+def _decide_alike(one: Side, other: Side) -> bool:
+    """Whether it is decided in the same way which of the trials are needed."""
+    before, now = one.plan.header, other.plan.header
+    return (before.until, before.search) == (now.until, now.search)
 
 
 def _print(one: Side, other: Side, found: Difference, edits: Mapping[int, tuple[Edit, ...]]) -> None:
     factors = {factor.name: factor for side in (one, other) for factor in side.plan.header.factors}
     print(f"{render.visible(one.name)} → {render.visible(other.name)}: ", end="")
     if found.is_none:
-        print(f"the same {found.same:,} trials in the same order")
+        decided = "" if _decide_alike(one, other) else "; which of them are needed is decided in another way"
+        print(f"the same {found.same:,} trials in the same order{decided}")
         return
     if found.is_reordered:
         print(f"the same {found.same:,} trials in another order")
@@ -167,6 +174,7 @@ def _as_json(one: Side, other: Side, found: Difference, edits: Mapping[int, tupl
         "new": other.name,
         "same": found.same,
         "reordered": found.is_reordered,
+        "decided_alike": _decide_alike(one, other),
         "come": listed(found.come),
         "go": listed(found.go),
         "change": changed,

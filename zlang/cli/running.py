@@ -17,7 +17,7 @@ from zlang import pipeline
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
 from zlang.run.arming import Armed
-from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Spare, Start
+from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
@@ -123,9 +123,9 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
     """Carry out what is not done, then answer."""
     header = folder.read_plan().header
     standing = pipeline.standing(folder)
-    done = standing.done if selection.only is None and not selection.failed else 0
+    done = standing.done - len(standing.spared) if selection.only is None and not selection.failed else 0
     waits_for = standing.waits_for or ("", "") if is_confirmed else None
-    total = 1 if selection.only is not None else header.trials
+    total = 1 if selection.only is not None else header.at_most
     print(f"run {folder.name} in {render.visible(str(folder.path))}", file=sys.stderr)
     try:
         failures = _watch(pipeline.carry_out(folder, selection), total, done, waits_for)
@@ -195,8 +195,6 @@ def _watch(events: Iterable[Event], total: int, done: int, waits_for: tuple[str,
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
-                case Spare():
-                    shown.spared()
                 case Left(setup=setup, why=why):
                     shown.warn(f"could not be removed: {setup.creates}: {why}")
                 case Fail() | Interrupt() | _:
@@ -231,9 +229,6 @@ class _Quiet:
         if why:
             print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
 
-    def spared(self) -> None:
-        """A trial need not be measured."""
-
     def warn(self, text: str) -> None:
         """Something is left behind."""
         print(f"warning: {render.visible(text)}", file=sys.stderr)
@@ -262,9 +257,6 @@ class _Bar(_Quiet):
             self.progress.console.print(f"trial {number} does not count: {render.visible(why)}", markup=False)
         self.progress.update(self.task, advance=1)
         self.progress.refresh()
-
-    def spared(self) -> None:
-        self.progress.update(self.task, advance=1)
 
     def warn(self, text: str) -> None:
         self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
@@ -349,16 +341,14 @@ def status(run_name: str | None, runs: Path, *, as_json: bool) -> int:
     if as_json:
         import json
 
-        found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials, "done": standing.done}
-        found["spared"] = len(standing.spared)
+        found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
+        found |= {"done": standing.done - len(standing.spared), "spared": len(standing.spared)}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
         took = pipeline.spent(folder)
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
         print(json.dumps({**found, "state": _state(standing, header.trials), "failed": failed, **seconds}))
         return 0
-    print(f"{folder.name}: {header.experiment}, {standing.done:,} of {header.trials:,} trials done, ", end="")
-    if standing.spared:
-        print(f"{len(standing.spared):,} of them not needed, ", end="")
+    print(f"{folder.name}: {header.experiment}, {_counts(standing, header)} done, ", end="")
     print(f"{len(failures)} of them do not count, {_state(standing, header.trials)}")
     for number, replicate, why in failures:
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
@@ -379,19 +369,29 @@ def _list(runs: Path, *, as_json: bool) -> int:
     found = []
     for folder in pipeline.all_runs(runs):
         header, standing = folder.read_plan().header, pipeline.standing(folder)
-        found.append((folder.name, header.experiment, standing.done, header.trials, _state(standing, header.trials)))
+        row = {"run": folder.name, "experiment": header.experiment, "done": standing.done - len(standing.spared)}
+        row |= {"trials": header.trials, "spared": len(standing.spared), "state": _state(standing, header.trials)}
+        found.append((row, _counts(standing, header)))
     if as_json:
         import json
 
-        names = ("run", "experiment", "done", "trials", "state")
-        for row in found:
-            print(json.dumps(dict(zip(names, row, strict=True))))
+        for row, _ in found:
+            print(json.dumps(row))
         return 0
-    for name, _experiment, done, trials, state in found:
-        print(f"{name}  {done:,} of {trials:,} trials  {state}")
+    for row, counts in found:
+        print(f"{row['run']}  {counts}  {row['state']}")
     if not found:
         print(f"no runs in {render.visible(str(runs))}")
     return 0
+
+
+def _counts(standing: Standing, header: Header) -> str:
+    """How many of how many trials are done."""
+    done = standing.done - len(standing.spared)
+    if not header.is_sequential:
+        return f"{done:,} of {header.trials:,} trials"
+    of = f"all {done:,}" if standing.is_finished else f"{done:,} of at most {header.at_most:,}"
+    return f"{of} trials that are needed"
 
 
 def _state(standing: Standing, trials: int) -> str:

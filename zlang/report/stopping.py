@@ -6,34 +6,61 @@ nor `find`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
-from zlang.check.answers import Search, Until
+from zlang.check.answers import Asked, Search, Term, Until, aggregates
 from zlang.report import wording
 from zlang.report.answers import asked
-from zlang.report.formulas import UNITS, Trials
+from zlang.report.formulas import UNITS, Trials, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells
 from zlang.run.sequential import Why
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
 _HOLDS = {True: "holds", False: "does not hold", None: "cannot tell"}
+_NONE = "the condition holds at none of the levels"
 _NAMED = 5
+_Point = Mapping[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A point that a search looked at, of how many trials that count, and what was found there."""
+
+    point: _Point
+    holds: bool | None
+    objective: float | None
+    is_best: bool
+    n: int
+    sides: Sequence[float | None]
 
 
 def course(trials: Trials) -> Summary | None:
-    """The levels that a search looked at, in their order, by the levels of the other factors."""
+    """The levels that a search looked at, in their order, by the levels of the other factors; and what decided."""
     for search in asked(trials, "find", Search):
-        levels = _levels(trials)
-        kinds = _kinds(trials)
-        factors = [*(name for name in kinds if name != search.factor), search.factor]
-        columns = [Column(name, kinds[name], "") for name in factors]
-        objective = search.objective
-        unit = UNITS.get(objective.type, "")
-        heads = (Column("n", "count", ""), Column(objective.name, "estimate", unit), Column("condition", "word", ""))
-        rows = tuple(_row(one, levels, factors, objective.type) for one in _looked(trials, search, levels))
-        return Summary(trials.experiment, (*columns, *heads, Column("", "word", "")), rows, 0, 0, ())
+        kinds, steps = _kinds(trials), [step for steps in _searches(trials, search) for step in steps]
+        there = {name for step in steps for name, level in step.point.items() if level is not None}
+        factors = [*(name for name in kinds if name in there - {search.factor}), search.factor]
+        told = [(search.objective.name, search.objective.type), *((one.name, one.type) for one in _sides(search))]
+        columns = (
+            *(Column(name, kinds[name], "") for name in factors),
+            Column("n", "count", ""),
+            *(Column(name, "estimate", UNITS.get(kind, "")) for name, kind in told),
+            *(Column(name, "word", "") for name in ("condition", "")),
+        )
+        rows = []
+        for step in steps:
+            scaled = (
+                None if value is None else value * (100 if kind == "share" else 1)
+                for value, (_, kind) in zip((step.objective, *step.sides), told, strict=True)
+            )
+            figures = (Estimate(step.n, value, None, None) for value in scaled)
+            said = (_HOLDS[step.holds], "best" if step.is_best else "")
+            rows.append((*(step.point.get(name) for name in factors), step.n, *figures, *said))
+        return Summary(trials.experiment, columns, tuple(rows), 0, 0, ())
     return None
 
 
@@ -41,90 +68,89 @@ def sentences(trials: Trials) -> Iterator[str]:
     """What came of it, in words."""
     for search in asked(trials, "find", Search):
         yield search.text
-        yield from _answers(trials, search)
+        kinds, every = _kinds(trials), _everywhere(trials, search)
+        for steps in _searches(trials, search):
+            others = {name: level for name, level in steps[0].point.items() if name != search.factor}
+            same = {point[search.factor]: holds for point, holds, _ in every if others.items() <= point.items()}
+            where = _where(others, kinds)
+            answer = _answer(steps, search, kinds[search.factor]) + _doubt(same)
+            yield f"  {where}: {answer}" if where else f"  {answer}"
     for until in asked(trials, "until", Until):
         yield from _precision(trials, until)
 
 
-def _kinds(trials: Trials) -> dict[str, str]:
-    """The types of the factors, by their names."""
-    wanted = """SELECT name, type FROM "columns" WHERE experiment = ? AND role = 'factor' ORDER BY position"""
-    return {str(name): str(kind) for name, kind in run_query(trials.db, wanted, [trials.experiment]).rows}
+def _sides(search: Search) -> list[Term]:
+    """What the condition compares, beside the objective."""
+    return [one for one in dict.fromkeys(aggregates(search.condition)) if one != search.objective.term]
 
 
-def _where(point: Mapping[str, Cell], kinds: Mapping[str, str], but: str = "") -> str:
-    """The levels of a point in words."""
-    known = ((name, level) for name, level in point.items() if name != but and level is not None)
-    return ", ".join(f"{name}={wording.level(level, kinds[name])}" for name, level in known)
-
-
-def _runs(trials: Trials) -> str:
-    return ", ".join(map(literal, (trials.run, *trials.others)))
-
-
-def _looked(trials: Trials, search: Search, levels: Mapping[str, Mapping[str, Cell]]) -> list[tuple[object, ...]]:
-    """Search, trial, whether the condition holds, the objective, whether it is the best, and of how many trials.
-
-    By the levels of the other factors, then in the order of the search.
-    """
+def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
+    """The steps of each search, in the order of the levels of the other factors."""
+    levels, every = _levels(trials), _everywhere(trials, search)
+    sides = {tuple(point.values()): found for point, _, found in every}
     rows = run_query(
         trials.db,
         "SELECT run || ' ' || search, s.trial, holds, objective, best, count(t.trial) FILTER (t.valid) "
         f"FROM searches s LEFT JOIN {trials.rows} t USING (run, trial) WHERE run IN ({_runs(trials)}) "
         "GROUP BY run, search, step, s.trial, holds, objective, best ORDER BY run, search, step",
     ).rows
+    found: list[list[_Step]] = []
+    for _, of_one in groupby(rows, key=lambda row: row[0]):
+        steps = []
+        for _, trial, holds, objective, best, n in of_one:
+            point = levels.get(str(trial), {})
+            told = sides.get(tuple(point.values()), [None] * len(_sides(search)))
+            known = float(objective) if isinstance(objective, int | float) else None
+            count = n if isinstance(n, int) else 0
+            steps.append(_Step(point, holds if isinstance(holds, bool) else None, known, bool(best), count, told))
+        found.append(steps)
 
-    def point(row: tuple[object, ...]) -> list[tuple[bool, Any]]:
-        known = levels.get(str(row[1]), {})
-        return [(level is not None, level) for name, level in known.items() if name != search.factor]
+    def place(steps: list[_Step]) -> list[tuple[bool, Any]]:
+        return [(level is not None, level) for name, level in steps[0].point.items() if name != search.factor]
 
-    return sorted(rows, key=point)
-
-
-def _levels(trials: Trials) -> dict[str, dict[str, Cell]]:
-    """The levels of each point, by the hash that it is known by."""
-    names = [name for name, _ in trials.factors.values()]
-    rows = run_query(trials.db, f"SELECT DISTINCT trial, {', '.join(map(quoted, names))} FROM {trials.rows}").rows
-    return {str(trial): dict(zip(names, cells(row), strict=True)) for trial, *row in rows}
-
-
-def _row(
-    one: tuple[object, ...], levels: Mapping[str, Mapping[str, Cell]], factors: list[str], type_: str
-) -> tuple[Cell, ...]:
-    _, trial, holds, objective, best, n = one
-    known = levels.get(str(trial), {})
-    times = 100 if type_ == "share" else 1
-    count = n if isinstance(n, int) else 0
-    value = Estimate(count, float(objective) * times if isinstance(objective, int | float) else None, None, None)
-    return (
-        *(known.get(name) for name in factors),
-        count,
-        value,
-        _HOLDS[holds if isinstance(holds, bool) else None],
-        "best" if best else "",
-    )
+    return sorted(found, key=place)
 
 
-def _answers(trials: Trials, search: Search) -> Iterator[str]:
-    """Of each search which level it found."""
-    levels, kinds = _levels(trials), _kinds(trials)
-    found: dict[str, list[tuple[object, ...]]] = {}
-    for one in _looked(trials, search, levels):
-        found.setdefault(str(one[0]), []).append(one)
-    for ones in found.values():
-        where = _where(levels.get(str(ones[0][1]), {}), kinds, search.factor)
-        said = {one[2] for one in ones}
-        best = next((str(one[1]) for one in ones if one[4]), None)
-        if None in said:
-            text = "not decided: at a level where no trial counts it is not known whether the condition holds"
-        elif best is None:
-            text = "the condition holds at none of the levels"
-        else:
-            level = wording.level(levels.get(best, {}).get(search.factor), kinds.get(search.factor, ""))
-            text = f"{search.factor}={level}"
-            if said == {True}:
-                text += ", where the condition holds at both ends: more may be found in a wider range"
-        yield f"  {where}: {text}" if where else f"  {text}"
+def _everywhere(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
+    """At each point that was measured, by this run or taken over: whether the condition holds, and its sides."""
+    by = [Asked(name, (path,), "") for path, (name, _) in trials.factors.items()]
+    found: list[tuple[_Point, bool | None, Sequence[float | None]]] = []
+    for one in evaluate(trials, [search.condition, *_sides(search)], by, every=True):
+        holds, *sides = one.results
+        point = dict(zip((factor.name for factor in by), cells(one.levels), strict=True))
+        told = [float(value) if isinstance(value, int | float) else None for value in sides]
+        found.append((point, holds if isinstance(holds, bool) else None, told))
+    return found
+
+
+def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
+    """Which level a search found, and between which two the condition changes."""
+
+    def level(step: _Step) -> str:
+        return wording.level(step.point.get(search.factor), kind)
+
+    unknown = next((step for step in steps if step.holds is None), None)
+    if unknown is not None:
+        why = "what the condition speaks of was not measured" if unknown.n else "no trial counts"
+        return f"not decided: at {search.factor}={level(unknown)} {why}"
+    best = next((step for step in steps if step.is_best), None)
+    said = {step.holds for step in steps}
+    if best is None or best.objective is None:
+        return f"{search.objective.name} has no value where the condition holds" if True in said else _NONE
+    figure = best.objective * (100 if search.objective.type == "share" else 1)
+    measured = wording.measured(figure, UNITS.get(search.objective.type, ""))
+    own = "" if search.objective.term.op == "factor" else f", {search.objective.name} = {measured}"
+    if said == {True}:
+        return f"{search.factor}={level(best)}{own}; the condition holds at both ends: more may be in a wider range"
+    holding, other = (next(step for step in reversed(steps) if step.holds is holds) for holds in (True, False))
+    return f"{search.factor}={level(best)}{own}; the condition holds at {level(holding)} and not at {level(other)}"
+
+
+def _doubt(same: Mapping[Cell, bool | None]) -> str:
+    """What keeps the answer from being believed: among all that was measured the condition changes more than once."""
+    known: list[Any] = sorted(level for level, holds in same.items() if holds is not None and level is not None)
+    changes = sum(same[one] != same[other] for one, other in pairwise(known))
+    return f"; of all that was measured here it changes {changes} times: noise, or no knee" if changes > 1 else ""
 
 
 def _precision(trials: Trials, until: Until) -> Iterator[str]:
@@ -133,14 +159,38 @@ def _precision(trials: Trials, until: Until) -> Iterator[str]:
         trials.db,
         f"SELECT trial, why, n, reach FROM stops WHERE run IN ({_runs(trials)}) ORDER BY reach DESC NULLS FIRST, trial",
     ).rows
-    precise = [n for _, why, n, _ in rows if why == Why.PRECISE and isinstance(n, int)]
-    some = f", after {min(precise)} to {max(precise)} trials" if precise else ""
+    precise = sorted(n for _, why, n, _ in rows if why == Why.PRECISE and isinstance(n, int))
+    times = dict.fromkeys((precise[0], precise[-1])) if precise else ()
+    some = f", after {' to '.join(map(str, times))} trials" if precise else ""
     yield f"until {until.text}: {len(precise):,} of {len(rows):,} points are known so well{some}"
     levels, kinds = _levels(trials), _kinds(trials)
     others = [row for row in rows if row[1] != Why.PRECISE]
     for trial, _, n, reach in others[:_NAMED]:
         where = _where(levels.get(str(trial), {}), kinds)
-        within = f"{100 * reach:.3g} %" if isinstance(reach, float) else "not known"
+        within = f"{100 * reach:.4g} %" if isinstance(reach, float) else "not known"
         yield f"  not {where or 'the only point'}: {within} after {n} trials that count"
     if len(others) > _NAMED:
-        yield f"  and {len(others) - _NAMED:,} more: `select * from stops`"
+        yield f"  and {len(others) - _NAMED:,} more: `select * from stops join trials using (run, trial)`"
+
+
+def _runs(trials: Trials) -> str:
+    return ", ".join(map(literal, (trials.run, *trials.others)))
+
+
+def _kinds(trials: Trials) -> dict[str, str]:
+    """The types of the factors, by their names."""
+    wanted = """SELECT name, type FROM "columns" WHERE experiment = ? AND role = 'factor' ORDER BY position"""
+    return {str(name): str(kind) for name, kind in run_query(trials.db, wanted, [trials.experiment]).rows}
+
+
+def _levels(trials: Trials) -> dict[str, _Point]:
+    """The levels of each point, by the hash that it is known by."""
+    names = [name for name, _ in trials.factors.values()]
+    rows = run_query(trials.db, f"SELECT DISTINCT trial, {', '.join(map(quoted, names))} FROM {trials.rows}").rows
+    return {str(trial): dict(zip(names, cells(row), strict=True)) for trial, *row in rows}
+
+
+def _where(point: _Point, kinds: Mapping[str, str]) -> str:
+    """The levels of a point in words."""
+    known = ((name, level) for name, level in point.items() if level is not None)
+    return ", ".join(f"{name}={wording.level(level, kinds[name])}" for name, level in known)

@@ -80,6 +80,7 @@ class _Level:
     """What was found at a level of a search: for each aggregate the values, or the bins, of the trials that count."""
 
     trial: str
+    level: Scalar
     values: dict[Term, list[float]] = field(default_factory=dict)
     bins: dict[Term, dict[int, int]] = field(default_factory=dict)
     known: dict[Term, Number] = field(default_factory=dict)
@@ -138,10 +139,11 @@ class Sequential:
 
     def stops(self) -> Iterator[Stopped]:
         """Why each point was measured as often as it was; those that would be measured again are not there."""
-        until = self._until
+        until, asked = self._until, {one.trial for one in self.searches()}
         for point, tried in self._tried.items() if until is not None else ():
             is_precise = until is not None and self._is_precise(point, until)
-            if is_precise or tried >= self._most:
+            is_asked = self._search is None or point in asked
+            if is_asked and (is_precise or tried >= self._most):
                 why = Why.PRECISE if is_precise else Why.BOUND
                 yield Stopped(point, len(self._values.get(point, ())), why, self._reach(point))
 
@@ -149,7 +151,8 @@ class Sequential:
 
     def _place(self, trial: Trial, search: Search) -> _Level:
         found = self._searches.setdefault(self._key(trial, search), {})
-        return found.setdefault(self._level[trial.factors[search.factor]], _Level(trial.identity))
+        level = trial.factors[search.factor]
+        return found.setdefault(self._level[level], _Level(trial.identity, level))
 
     def _key(self, trial: Trial, search: Search) -> tuple[Scalar, ...]:
         return tuple(level for name, level in trial.factors.items() if name != search.factor)
@@ -180,7 +183,8 @@ class Sequential:
             told = {level: self._holds(found, search, level) for level in course}
             objectives = {level: _of_level(search.objective.term, found[level]) for level in course}
             known = {level: float(one) for level, one in objectives.items() if isinstance(one, int | float)}
-            best = _best({level: one for level, one in known.items() if told[level]}, search)
+            is_decided = None not in told.values()
+            best = _best({level: one for level, one in known.items() if told[level] and is_decided}, search)
             for step, level in enumerate(course, 1):
                 yield Looked(number, step, found[level].trial, told[level], known.get(level), level == best)
 
@@ -233,6 +237,8 @@ def _add(level: _Level, term: Term, verdict: Verdict, window: Window) -> None:
 
 def _of_level(term: Term, level: _Level) -> Number:
     """What a formula over all trials of a level gives."""
+    if term.op == "factor":
+        return level.level
     if term not in level.known:
         level.known[term] = _worked_out(term, lambda part: _of_level(part, level), lambda one: _aggregate(one, level))
     return level.known[term]

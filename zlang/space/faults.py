@@ -63,6 +63,8 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
             most = len(bisection.longest(experiment.search.levels))
             some += f" × {most:,} of {experiment.search.levels:,}"
             trials = f"at most {measured * most * experiment.repeat:,} trials"
+        elif experiment.until is not None:
+            trials = f"at most {trials}"
         counts = f"{experiment.name}: {some} points, {trials}"
         said.append(", ".join([counts, *untried]))
     return sorted(found.values(), key=lambda finding: finding.span.start), said

@@ -233,13 +233,13 @@ def _until(driver: Driver, span: Span, name: Token, value: tree.Expr, condition:
 def _find(
     driver: Driver,
     span: Span,
-    name: Token,
+    name: tree.Name,
     values: tree.Expr,
     condition: tree.Expr,
     sense: Token,
     objective: tree.Expr,
 ) -> tree.Find:
-    return tree.Find(span, _word(driver, name), values, condition, _word(driver, sense), objective)
+    return tree.Find(span, name, values, condition, _word(driver, sense), objective)
 
 
 def _plot(

@@ -169,6 +169,8 @@ def word(stop: Stop) -> Meant | None:
     """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
     token, expected = stop.token, stop.expected
     is_clause = expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
+    if is_clause and token.text in _FIELDS:
+        return f"a field is written `{token.text} = …`", stop.fix(token.end, token.end, " =")
     if is_clause and token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
     if is_clause and token.text == "if":
@@ -190,8 +192,22 @@ def word(stop: Stop) -> Meant | None:
     return None
 
 
-SLIPS = (comparison, choice, number, made, clause, word)
+def search(stop: Stop) -> Meant | None:
+    """A `find` without one of its parts."""
+    within = [symbol for symbol, _ in stop.read]
+    within = within[max((i for i, symbol in enumerate(within) if symbol == "items"), default=0) :]
+    if "FIND" not in within:
+        return None
+    if "WHERE" in within and stop.expected == "a name":
+        return "the best of the levels comes last: `maximising read_iops`, or `minimising …`", None
+    if "WHERE" not in within and "IN" in within:
+        return "what has to hold comes behind the levels: `where p99(read_clat) < 5ms maximising read_iops`", None
+    return None
+
+
+SLIPS = (search, comparison, choice, number, made, clause, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
+_FIELDS = {"with", "before", "run", "cache", "repeat", "design", "collect"}
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")

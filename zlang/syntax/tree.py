@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
@@ -123,6 +125,16 @@ class Make(Record):
 Expr = Number | Text | Name | Choice | Range | Tuple | ListOf | Call | Binary | Not | IsA | If | Make
 
 
+def parts(node: object) -> Iterator[object]:
+    """A node and all beneath it."""
+    yield node
+    if isinstance(node, Record) and not isinstance(node, Span):
+        for name in type(node).record_fields:  # type: ignore[attr-defined]
+            inner = getattr(node, name)
+            for one in inner if isinstance(inner, tuple) else (inner,):
+                yield from parts(one) if isinstance(one, Record) else ()
+
+
 def is_condition(node: object) -> bool:
     """Whether it can only be true or false, by its form."""
     compares = {"==", "!=", "<", "<=", ">", ">=", "in", "and", "or"}
@@ -191,7 +203,7 @@ class Find(Record):
     """`find name in values where condition maximising measure`; `sense` is the word before the measure."""
 
     span: Span
-    name: Word
+    name: Name
     values: Expr
     condition: Expr
     sense: Word
