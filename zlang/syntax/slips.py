@@ -169,7 +169,7 @@ def word(stop: Stop) -> Meant | None:
     """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
     token, expected = stop.token, stop.expected
     is_clause = expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
-    if is_clause and token.text in _FIELDS:
+    if is_clause and token.text in _FIELDS and _VALUE.match(stop.text, token.end):
         return f"a field is written `{token.text} = …`", stop.fix(token.end, token.end, " =")
     if is_clause and token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
@@ -208,6 +208,7 @@ def search(stop: Stop) -> Meant | None:
 SLIPS = (search, comparison, choice, number, made, clause, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
 _FIELDS = {"with", "before", "run", "cache", "repeat", "design", "collect"}
+_VALUE = re.compile(r"[ \t]+[\w\[]")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
