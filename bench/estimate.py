@@ -2,6 +2,7 @@
 
 In: examples that run here, by default those of `examples/`. Each is run twice in a directory of its own: at first
 nothing is known of it, then the database has the first run. Out: what each run took beside what was expected of it.
+What decides while it is measured how much is needed is left out: its estimate is the most that it can take.
 Needs root, for loop devices, mounting, and a zfs-fuse of its own, and a machine that does nothing else meanwhile.
 Usage: python bench/estimate.py [PROGRAM…]
 """
@@ -18,6 +19,7 @@ sys.path.insert(0, str(measure.ROOT))
 
 from tools import measured
 from zlang import pipeline
+from zlang.check.check import Overrides
 
 WITHIN = 0.2
 """What was asked for: the total is off by at most so much, where a run is in the database."""
@@ -29,6 +31,13 @@ def words(program: Path) -> list[str]:
     """The profile in which an example runs here, if it has one."""
     text = program.read_text("utf-8")
     return next((["--profile", name] for name in PROFILES if f"\nprofile {name} " in text), [])
+
+
+def is_sequential(program: Path) -> bool:
+    """Whether it repeats `until`, or has a `find`."""
+    checked = pipeline.check(pipeline.read(str(program)), Overrides())
+    experiment = pipeline.choose(checked, None)
+    return experiment.until is not None or experiment.search is not None
 
 
 def ran(program: Path, directory: Path) -> tuple[float, float]:
@@ -43,7 +52,8 @@ def ran(program: Path, directory: Path) -> tuple[float, float]:
 
 def main() -> int:
     """Run, print, and say whether all second runs took what was expected."""
-    programs = [Path(name).resolve() for name in sys.argv[1:]] or sorted((measure.ROOT / "examples").glob("*.zexp"))
+    examples = (path for path in sorted((measure.ROOT / "examples").glob("*.zexp")) if not is_sequential(path))
+    programs = [Path(name).resolve() for name in sys.argv[1:]] or list(examples)
     checks = []
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-bench-") as scratch:
         for program in programs:
