@@ -29,7 +29,7 @@ _ABOUT = """\
 The experiments of five published studies are programs in `examples/studies`. As they stand they are plans faithful to
 the originals: their sizes, times and machines. With `--profile small` they are scaled to what any Linux machine does
 in a minute or two, on zfs-fuse, ext4 and loop devices. `make studies` carries those out, and here ours stand beside
-theirs. Our machine has nothing in common with theirs, and it was not idle: what can be compared is the direction of an
+theirs. Our machine has nothing in common with theirs: what can be compared is the direction of an
 effect, and its order of magnitude.
 """
 
