@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 
 from command_line import Zlang
 
@@ -154,3 +155,30 @@ def test_what_a_search_cannot_tell_is_said(zlang: Zlang) -> None:
     zlang.program(text.replace("< 9", "< 60"), "other.zexp")
     again = zlang("diff", "program.zexp", "other.zexp", code=6)
     assert "which of them are needed is decided in another way" in again.out
+
+
+def test_a_killed_search_goes_on(zlang: Zlang) -> None:
+    _lab(zlang)
+    (zlang.at / "data" / "say").write_text(SAY + "sleep 0.3\n")
+    process = zlang.start("run", zlang.program(SEARCH))
+    deadline = time.monotonic() + 60
+    while len(_said(zlang)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    committed = zlang.committed()
+    assert committed
+    resumed = zlang("resume")
+    assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4\n" in resumed.out
+    assert zlang.committed()[: len(committed)] == committed
+    assert zlang.rows("select done, valid, spared from runs") == [{"done": 10, "valid": 10, "spared": 38}]
+
+
+def test_what_was_measured_before_can_speak_against_an_answer(zlang: Zlang) -> None:
+    _lab(zlang)
+    lags = 'case "$1" in 1|2|3) echo lag=5;; 8) echo lag=20;; *) echo lag=50;; esac'
+    (zlang.at / "data" / "say").write_text(f'echo "rate=$1"\n{lags}\n')
+    text = SEARCH.replace("3 | 20 | 100", "1")
+    assert "level=3, rate = 3; the condition holds at 3 and not at 4\n" in zlang.run(text).out
+    ended = zlang.run(text.replace("< 9", "< 30"))
+    assert "the condition holds at 8 and not at 9; of all that was measured here it changes 3 times" in ended.out
