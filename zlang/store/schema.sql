@@ -30,13 +30,14 @@ CREATE TABLE reused (run VARCHAR, trial VARCHAR, replicate BIGINT, measured_in V
 CREATE VIEW copies AS
     SELECT run, trial, replicate FROM (
         SELECT *, row_number() OVER (
-            PARTITION BY measured_in, trial, replicate
-            ORDER BY list_contains(runs_shown(), run) DESC, run <> measured_in, run
+            PARTITION BY measured_in, trial, replicate ORDER BY is_shown DESC, run <> measured_in, run
         ) AS nth
         FROM (
-            FROM reused
-            UNION SELECT measured_in, trial, replicate, measured_in FROM reused
-            WHERE measured_in IN (SELECT runs.run FROM runs)
+            SELECT *, list_contains(runs_shown(), run) AS is_shown FROM (
+                FROM reused
+                UNION SELECT measured_in, trial, replicate, measured_in FROM reused
+                WHERE measured_in IN (SELECT runs.run FROM runs)
+            )
         )
     ) WHERE nth > 1;
 
