@@ -151,7 +151,9 @@ def test_what_a_search_cannot_tell_is_said(zlang: Zlang) -> None:
     assert "not decided: at level=1 no trial counts" in zlang.run(SEARCH, code=1).out
     (zlang.at / "data" / "say").write_text(SAY)
     text = SEARCH.replace("maximising rate", "maximising level").replace("3 | 20 | 100", "3")
-    assert "level=3; the condition holds at 3 and not at 4" in zlang.run(text).out
+    told = zlang.run(text).out
+    assert "level=3; the condition holds at 3 and not at 4" in told
+    assert "level   n   median(lag)   condition" in told, "what is searched has one column"
     zlang.program(text.replace("< 9", "< 60"), "other.zexp")
     again = zlang("diff", "program.zexp", "other.zexp", code=6)
     assert "which of them are needed is decided in another way" in again.out

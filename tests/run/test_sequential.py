@@ -140,6 +140,16 @@ def test_a_level_at_which_nothing_counts_ends_a_search_until_it_is_mended(tmp_pa
     assert not levels(mended.trials, 2)
 
 
+def test_a_search_that_has_not_come_to_its_end_has_no_answer() -> None:
+    plan = plan_of(SEARCH.replace("REPEAT", ""))
+    known = Sequential(plan.header)
+    first = next(item for item in plan.items() if isinstance(item, Trial))
+    known.learn(first, Opinion(metrics={"rate": 1.0, "lag": 1.0}), None)
+    (looked,) = known.searches()
+    assert looked.holds
+    assert not looked.is_best
+
+
 def test_a_point_is_repeated_until_it_is_known_well(tmp_path: Path) -> None:
     noise = {1: 0.001, 2: 0.05, 3: 1.0}
     draw = random.Random(1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 
 from zlang.check.answers import Asked, Search, Term, Until, aggregates
 from zlang.report import wording
@@ -44,7 +43,9 @@ def course(trials: Trials) -> Summary | None:
         kinds, steps = _kinds(trials), [step for steps in _searches(trials, search) for step in steps]
         there = {name for step in steps for name, level in step.point.items() if level is not None}
         factors = [*(name for name in kinds if name in there - {search.factor}), search.factor]
-        told = [(search.objective.name, search.objective.type), *((one.name, one.type) for one in _sides(search))]
+        is_own = search.objective.term.op == "factor"  # a column of its own already
+        told = [] if is_own else [(search.objective.name, search.objective.type)]
+        told += [(one.name, one.type) for one in _sides(search)]
         columns = (
             *(Column(name, kinds[name], "") for name in factors),
             Column("n", "count", ""),
@@ -55,7 +56,7 @@ def course(trials: Trials) -> Summary | None:
         for step in steps:
             scaled = (
                 None if value is None else value * (100 if kind == "share" else 1)
-                for value, (_, kind) in zip((step.objective, *step.sides), told, strict=True)
+                for value, (_, kind) in zip((*([] if is_own else [step.objective]), *step.sides), told, strict=True)
             )
             figures = (Estimate(step.n, value, None, None) for value in scaled)
             said = (_HOLDS[step.holds], "best" if step.is_best else "")
@@ -105,10 +106,11 @@ def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
             steps.append(_Step(point, holds if isinstance(holds, bool) else None, known, bool(best), count, told))
         found.append(steps)
 
-    def place(steps: list[_Step]) -> list[tuple[bool, Any]]:
-        return [(level is not None, level) for name, level in steps[0].point.items() if name != search.factor]
+    def others(point: _Point) -> tuple[Cell, ...]:
+        return tuple(level for name, level in point.items() if name != search.factor)
 
-    return sorted(found, key=place)
+    places = {point: place for place, point in enumerate(dict.fromkeys(map(others, levels.values())))}
+    return sorted(found, key=lambda steps: places.get(others(steps[0].point), 0))
 
 
 def _everywhere(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
@@ -135,6 +137,8 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
         return f"not decided: at {search.factor}={level(unknown)} {why}"
     best = next((step for step in steps if step.is_best), None)
     said = {step.holds for step in steps}
+    if best is None and any(step.holds and step.objective is not None for step in steps):
+        return "not decided: the run has not come to the end of the search"
     if best is None or best.objective is None:
         return f"{search.objective.name} has no value where the condition holds" if True in said else _NONE
     figure = best.objective * (100 if search.objective.type == "share" else 1)
@@ -148,7 +152,7 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
 
 def _doubt(same: Mapping[Cell, bool | None]) -> str:
     """What keeps the answer from being believed: among all that was measured the condition changes more than once."""
-    known: list[Any] = sorted(level for level, holds in same.items() if holds is not None and level is not None)
+    known = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
     changes = sum(same[one] != same[other] for one, other in pairwise(known))
     return f"; of all that was measured here it changes {changes} times: noise, or no knee" if changes > 1 else ""
 
@@ -184,10 +188,11 @@ def _kinds(trials: Trials) -> dict[str, str]:
 
 
 def _levels(trials: Trials) -> dict[str, _Point]:
-    """The levels of each point, by the hash that it is known by."""
+    """The levels of each point, by the hash that it is known by; words come in the order in which they are declared."""
     names = [name for name, _ in trials.factors.values()]
-    rows = run_query(trials.db, f"SELECT DISTINCT trial, {', '.join(map(quoted, names))} FROM {trials.rows}").rows
-    return {str(trial): dict(zip(names, cells(row), strict=True)) for trial, *row in rows}
+    listed = ", ".join([*map(quoted, names), "trial"])
+    rows = run_query(trials.db, f"SELECT DISTINCT {listed} FROM {trials.rows} ORDER BY {listed}").rows
+    return {str(trial): dict(zip(names, cells(row), strict=True)) for *row, trial in rows}
 
 
 def _where(point: _Point, kinds: Mapping[str, str]) -> str:

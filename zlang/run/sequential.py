@@ -179,11 +179,12 @@ class Sequential:
         if search is None:
             return
         for number, found in enumerate(self._searches.values(), 1):
-            course = [level for level in self._course(found, search) if level in found]
+            whole = list(self._course(found, search))
+            course = [level for level in whole if level in found]
             told = {level: self._holds(found, search, level) for level in course}
             objectives = {level: _of_level(search.objective.term, found[level]) for level in course}
             known = {level: float(one) for level, one in objectives.items() if isinstance(one, int | float)}
-            is_decided = None not in told.values()
+            is_decided = len(course) == len(whole) and None not in told.values()
             best = _best({level: one for level, one in known.items() if told[level] and is_decided}, search)
             for step, level in enumerate(course, 1):
                 yield Looked(number, step, found[level].trial, told[level], known.get(level), level == best)
