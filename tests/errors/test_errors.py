@@ -171,7 +171,7 @@ HAVE_FIXES = {
 LAB = 'import "./lab.zexp"\nimport fio\n'
 
 
-SLASH = "a name has no `/`: `dataset NAME on PARENT { … }`, and what stands on that says `on NAME`"
+SLASH = "a name has no `/`: `KIND NAME on PARENT { … }`, and what stands on that says `on NAME`"
 CARRIED = 'a word is written `compressible(50%)`, a text `"compressible:50%"`'
 OVER = "what it is drawn over is said first: `plot read_iops over bs by rw`"
 PERCENTILE = "any percentile is worked out from the histogram: `p999(read_clat)`"

@@ -135,7 +135,7 @@ def made(stop: Stop) -> Meant | None:
     """A thing without braces, with a name as paths have them, or with a value behind a colon."""
     text, token = stop.text, stop.token
     if stop.expected == "`{`" and token.text == "/":
-        return "a name has no `/`: `dataset NAME on PARENT { … }`, and what stands on that says `on NAME`", None
+        return "a name has no `/`: `KIND NAME on PARENT { … }`, and what stands on that says `on NAME`", None
     if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
         symbols = [symbol for symbol, _ in stop.read]
         if "GIVEN" in symbols:
