@@ -50,69 +50,73 @@ class Code(Enum):
 
     UNEXPECTED = ("E101", "expected {expected}, found {found}")
     UNCLOSED = ("E102", "this `{opening}` is never closed")
-    BAD_CHARACTER = ("E103", "a stray `{character}`")
+    BAD_CHARACTER = ("E103", "unexpected character `{character}`")
     UNCLOSED_TEXT = ("E104", "this text is never closed")
     BAD_NUMBER = ("E105", "{message}")
     TOO_DEEP = ("E106", "nested more than {limit} deep")
-    BAD_INTERPOLATION = ("E107", "this `{brace}` in a text stands alone")
-    TOO_LONG = ("E108", "a program may have {limit} characters, this one has {length}")
-    TOO_MANY = ("E109", "there is more, but {limit} findings are enough to begin with")
-    TOO_MUCH = ("E110", "this takes more than {limit} steps to work out")
+    BAD_INTERPOLATION = ("E107", "unmatched `{brace}` in a text")
+    TOO_LONG = ("E108", "the program has {length} characters; the limit is {limit}")
+    TOO_MANY = ("E109", "there are more problems; only the first {limit} are shown")
+    TOO_MUCH = ("E110", "evaluating this takes more than {limit} steps")
 
-    UNKNOWN_NAME = ("E201", "nothing here is called `{name}`")
-    UNKNOWN_KIND = ("E202", "there is no kind `{name}`")
+    UNKNOWN_NAME = ("E201", "unknown name `{name}`")
+    UNKNOWN_KIND = ("E202", "unknown kind `{name}`")
     UNKNOWN_PROPERTY = ("E203", "`{kind}` has no property `{name}`")
     DUPLICATE = ("E204", "`{name}` is defined twice")
-    CIRCLE = ("E205", "`{name}` is defined by itself")
+    CIRCLE = ("E205", "the definition of `{name}` refers to itself")
     MISSING_IMPORT = ("E206", "cannot import {target}: {why}")
-    IMPORT_CIRCLE = ("E207", "importing {target} makes a circle: {circle}")
+    IMPORT_CIRCLE = ("E207", "circular import of {target}: {circle}")
     MISSING_PROPERTY = ("E208", "`{kind}` needs `{name}`")
-    UNKNOWN_FUNCTION = ("E209", "there is no function `{name}`")
+    UNKNOWN_FUNCTION = ("E209", "unknown function `{name}`")
     NO_EXPERIMENT = ("E211", "the program has no experiment")
     UNKNOWN_PARAM = ("E212", "the program has no param `{name}`")
     UNKNOWN_PROFILE = ("E213", "the program has no profile `{name}`")
     UNKNOWN_FIELD = ("E214", "{subject} has no `{name}`")
-    NO_FACTOR = ("E216", "`{name}` is no factor of this experiment")
-    UNKNOWN_RULE = ("E217", "there is no rule `{name}`")
+    NO_FACTOR = ("E216", "`{name}` is not a factor of this experiment")
+    UNKNOWN_RULE = ("E217", "unknown rule `{name}`")
     NO_REASON = ("E218", "`{name}` is allowed without a reason")
-    UNKNOWN_LIBRARY = ("E215", "the standard library has no `{name}`")
+    UNKNOWN_LIBRARY = ("E215", "the standard library has no module `{name}`")
 
-    WRONG_TYPE = ("E301", "`{name}` is {expected}, this is {found}")
+    WRONG_TYPE = ("E301", "`{name}` must be {expected}, not {found}")
     NOT_ALLOWED = ("E302", "`{name}` cannot be {value}")
     MIXED_UNITS = ("E303", "cannot {verb} {left} and {right}")
     EMPTY_RANGE = ("E304", "this range has no values")
     WRONG_ARGUMENTS = ("E305", "`{name}` takes {expected}, not {found}")
     ZIP_WIDTH = ("E306", "expected {names} values in parentheses, found {values}")
-    WRONG_ROLE = ("E307", "{place} must be {expected}, this is {found}")
+    WRONG_ROLE = ("E307", "{place} must be {expected}, not {found}")
     NOT_CONSTANT = ("E308", "{place} must be the same in every trial")
-    NOT_WHOLE = ("E309", "`{name}` is {value}, which is no whole number of {unit}")
+    NOT_WHOLE = ("E309", "`{name}` is {value}, which is not a whole number of {unit}")
     DIVISION = ("E310", "division by zero")
-    BAD_CONDITION = ("E311", "expected a condition, this is {found}")
-    TOO_CONNECTED = ("E312", "these factors depend on each other in more than {limit} ways: {names}")
-    NO_POINTS = ("E313", "no point of the space is left")
-    RANGE_TOO_LONG = ("E314", "a range may have {limit} values, this one has {count}")
-    NOTHING_OFFERED = ("E315", "`{workload}` needs {needs}, and {target} offers {offers}")
+    BAD_CONDITION = ("E311", "expected a condition, found {found}")
+    TOO_CONNECTED = ("E312", "these factors depend on each other in more than {limit} combinations: {names}")
+    NO_POINTS = ("E313", "the space has no points left")
+    RANGE_TOO_LONG = ("E314", "the range has {count} values; the limit is {limit}")
+    NOTHING_OFFERED = ("E315", "`{workload}` needs {needs}, but {target} offers {offers}")
     CHOICE_HERE = ("E316", "a choice inside an expression needs a name")
-    NOT_GIVEN = ("E317", "`{kind}` cannot be `given`: it has no command that verifies that it is there")
-    NEEDS_AGGREGATE = ("E318", "`{name}` has a value in each trial, and here one value of all of them is needed")
-    AGGREGATE_HERE = ("E319", "`{name}` is of several trials, and here there is only one")
-    NOTHING_MEASURED = ("E320", "nothing in this is measured")
-    DESIGN_TOO_LARGE = ("E321", "`{design}` has {count} {what}, and {limit} are the most")
+    NOT_GIVEN = ("E317", "`{kind}` cannot be `given`: it has no command that verifies that it exists")
+    NEEDS_AGGREGATE = ("E318", "`{name}` has a value in each trial; here one value over all trials is needed")
+    AGGREGATE_HERE = ("E319", "`{name}` aggregates several trials, but here there is only one")
+    NOTHING_MEASURED = ("E320", "this refers to no metric")
+    DESIGN_TOO_LARGE = ("E321", "`{design}` has {count} {what}; the limit is {limit}")
 
-    TOO_OLD = ("E330", "`{name}` exists since {tool} {since}, and {host} has {has}")
+    TOO_OLD = ("E330", "`{name}` requires {tool} {since}, but {host} has {has}")
     NO_PLATFORM = ("E331", "`{kind}` has no `{action}` for {platform}")
     SET_TWICE = ("E332", "`{one}` and `{other}` both set {what}")
+    NOT_TAKEN = ("E333", "`{name}` is named here, and the experiment does not use it")
+    NOT_BENEATH = ("E334", "`{name}` names `{other}`, and does not stand on it")
+    GIVEN_ON_DEVICE = ("E335", "`{name}` is given, so `{device}` beneath it cannot be guarded")
+    UNGUARDED = ("E336", "a command names `{device}`, and nothing guards it there")
 
     BAD_KIND = ("E401", "{message}")
-    NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it holds {what}")
+    NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it contains {what}")
     NOT_SHOWN = ("E403", "{message}")
     KIND_LACKS = ("E404", "{what} needs `{lacks}`")
     UNUSED_IN_KIND = ("E405", "nothing uses `{name}`")
 
-    SQL_WORD = ("W502", "the factor `{name}` has the name of a word of SQL")
+    SQL_WORD = ("W502", "the factor `{name}` has the name of a reserved word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")
-    UNUSED_ALLOWANCE = ("W503", "nothing here has to be allowed: `{name}` finds nothing")
-    NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: in none of them {what}")
+    UNUSED_ALLOWANCE = ("W503", "unused allowance: `{name}` finds nothing here")
+    NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: it exists only if {what}")
 
     def __init__(self, id_: str, sentence: str) -> None:
         self.id = id_
@@ -126,7 +130,9 @@ class Code(Enum):
     def at(self, span: Span, *, label: str = "", hint: str = "", **words: object) -> Diagnostic:
         """The finding at a place; what its hint says to type is its fix."""
         fixes = tuple(_fixes(hint, span)) if isinstance(hint, Hint) else ()
-        return Diagnostic(self, span, self.sentence.format(**words), label, hint, (), fixes)
+        return Diagnostic(
+            code=self, span=span, message=self.sentence.format(**words), label=label, hint=hint, notes=(), fixes=fixes
+        )
 
 
 class Lint(Record):
@@ -139,7 +145,7 @@ class Lint(Record):
     def at(self, span: Span, message: str, hint: str = "") -> Diagnostic:
         """The finding at a place."""
         fixes = tuple(_fixes(hint, span)) if isinstance(hint, Hint) else ()
-        return Diagnostic(self, span, message, "", hint, (), fixes)
+        return Diagnostic(code=self, span=span, message=message, label="", hint=hint, notes=(), fixes=fixes)
 
 
 class Note(Record):
@@ -163,15 +169,39 @@ class Diagnostic(Record):
     def also(self, span: Span, text: str) -> Diagnostic:
         """The same with a second place."""
         notes = (*self.notes, Note(span, text))
-        return Diagnostic(self.code, self.span, self.message, self.label, self.hint, notes, self.fixes)
+        return Diagnostic(
+            code=self.code,
+            span=self.span,
+            message=self.message,
+            label=self.label,
+            hint=self.hint,
+            notes=notes,
+            fixes=self.fixes,
+        )
 
     def mended_by(self, *fixes: Fix) -> Diagnostic:
         """The same with what would mend it."""
-        return Diagnostic(self.code, self.span, self.message, self.label, self.hint, self.notes, fixes)
+        return Diagnostic(
+            code=self.code,
+            span=self.span,
+            message=self.message,
+            label=self.label,
+            hint=self.hint,
+            notes=self.notes,
+            fixes=fixes,
+        )
 
     def saying(self, message: str) -> Diagnostic:
         """The same in other words."""
-        return Diagnostic(self.code, self.span, message, self.label, self.hint, self.notes, self.fixes)
+        return Diagnostic(
+            code=self.code,
+            span=self.span,
+            message=message,
+            label=self.label,
+            hint=self.hint,
+            notes=self.notes,
+            fixes=self.fixes,
+        )
 
 
 def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
@@ -190,7 +220,7 @@ def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
     found = [*word.finditer(text, span.start, span.end)] or [*word.finditer(text, before_it, span.start)]
     for instead in hint.instead if found else ():
         place = Span(span.source, found[-1].start(), found[-1].end())
-        title = f"write `{instead.strip()}`" if instead.strip() else "leave it away"
+        title = f"write `{instead.strip()}`" if instead.strip() else "remove it"
         yield Fix(title, (Edit(place, instead),), hint.is_safe)
 
 

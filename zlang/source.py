@@ -44,6 +44,11 @@ class Span:
         """Where it stands, for comparing."""
         return self.source.name, self.start, self.end
 
+    @property
+    def text(self) -> str:
+        """The text that it covers."""
+        return self.source.text[self.start : self.end]
+
     def to(self, other: Span) -> Span:
         """From the start of this one to the end of another."""
         return Span(self.source, self.start, other.end)

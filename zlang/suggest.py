@@ -58,12 +58,18 @@ class Hint(str):
         return hint
 
 
+def _without_digits(word: str) -> str:
+    return word.lower().translate(dict.fromkeys(map(ord, "0123456789")))
+
+
 def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
     """A hint, or nothing where no candidate is near."""
     found = nearest(word, candidates)
     if not found:
         return Hint("")
-    is_safe = len(found) == 1 and _likeness(word, found[0].lower()) >= _SAFE
+    # `fletcher4` is not a slip for `fletcher2`: where only the digits differ, another thing is meant.
+    is_other = any(_without_digits(word) == _without_digits(one) != one.lower() for one in found)
+    is_safe = len(found) == 1 and _likeness(word, found[0].lower()) >= _SAFE and not is_other
     return Hint("did you mean " + " or ".join(f"`{f}`" for f in found) + "?", word, *found, is_safe=is_safe)
 
 

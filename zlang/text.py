@@ -1,0 +1,30 @@
+"""Text from elsewhere, made fit to be shown."""
+
+from __future__ import annotations
+
+LAYOUT = "\n\t"
+"""Control characters that text of several lines needs."""
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Replace control, bidirectional and invisible characters, but those to `keep`, by their escapes.
+
+    They steer terminals, or hide what stands beside them.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def visible_json(text: str) -> str:
+    """Replace the same characters in a JSON document by JSON's own escapes: what it says stays as it is."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else _json_escape(char) for char in text)
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
