@@ -8,7 +8,7 @@ alike.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, dataclass_transform
+from typing import Any, Self, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True)
@@ -48,6 +48,11 @@ class Record(metaclass=_RecordType):
         if named:
             raise TypeError(f"BUG: {type(self).__name__} has no {', '.join(named)}")
 
+    def replace(self, **changed: Any) -> Self:
+        """Copy the record with some of its fields changed."""
+        fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
+        return type(self)(**{field: getattr(self, field) for field in fields} | changed)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -57,6 +62,10 @@ class Record(metaclass=_RecordType):
     def __hash__(self) -> int:
         read: Any = type(self).record_values  # type: ignore[attr-defined]
         return hash((type(self), *read(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be made again of the same values, in another process."""
+        return type(self), _values(self)
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{f}={getattr(self, f)!r}" for f in self.record_fields)  # type: ignore[attr-defined]
