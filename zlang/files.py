@@ -1,32 +1,124 @@
-"""Writing files so that a reader sees the old one or the new one, never half of one, and what is written stays."""
+"""Files that survive a crash, and files of others.
+
+Rules: a reader sees the old file or the new one, never half of one, and what is written stays; what lies in a folder
+that others may have made is read only if it is a regular file, and no further than it may be long.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterable
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+_JUST_NOW = 10.0
+"""Seconds in which what was made to work in or with may still be in use."""
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes], mode: int = 0o644) -> None:
-    """Write, at once or piece by piece, beside `path` under a temporary name and rename. Raises OSError."""
+    """Write, at once or piece by piece, beside `path`, wait for the disk, and rename. Raises OSError."""
     import tempfile
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
             out.writelines([content] if isinstance(content, bytes) else content)
-        Path(temporary).chmod(mode)
+            os.fchmod(out.fileno(), mode)
+            out.flush()
+            os.fsync(out.fileno())
         Path(temporary).replace(path)
+        sync_directory(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def sync_tree(directory: Path, top: Path) -> None:
-    """Wait until all files beneath `directory`, and the names that lead to them from `top`, are on the disk."""
+def remove_abandoned_files(directory: Path) -> None:
+    """Remove this user's files that were to replace others, and whose writers were killed."""
+    for path in directory.glob(".*.????????"):
+        with suppress(OSError):
+            status = path.lstat()
+            is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+            if is_own and time.time() - status.st_mtime > _JUST_NOW:
+                path.unlink()
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a file for reading that has to be a regular one, and no link. Raises OSError."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "Is a link, and links are not followed here", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    return os.fdopen(file, "rb")
+
+
+def read_regular(path: str | Path, limit: int) -> bytes:
+    """Read a regular file of at most `limit` bytes. Raises OSError."""
+    with open_regular(path) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, f"Longer than {limit:,} bytes", str(path))
+    return content
+
+
+@contextmanager
+def scratch(parent: Path) -> Iterator[Path]:
+    """Make a directory to work in, which goes at the end; also those go whose owner was killed. Raises OSError."""
+    import fcntl
+    import tempfile
+
+    for path in parent.glob(".zlang-????????"):
+        with suppress(OSError):
+            _remove_abandoned(path)
+    with tempfile.TemporaryDirectory(prefix=".zlang-", dir=parent) as place:
+        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with suppress(OSError):  # some network file systems lock no directories
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield Path(place)
+        finally:
+            os.close(handle)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove a scratch directory of this user that no process holds and that was not made just now."""
+    import fcntl
+    import shutil
+
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        status = os.fstat(handle)
+        if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _JUST_NOW:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it that are missing, and wait until their names are on the disk."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_directory(path.parent)
+
+
+def sync_tree(directory: Path, top: Path, prefix: str = "") -> None:
+    """Wait until the files beneath `directory` whose names begin so, and the names from `top` on, are on the disk."""
     for at, _, names in os.walk(directory):
         for name in names:
-            _sync_file(os.path.join(at, name))  # noqa: PTH118  (os.walk gives strings)
+            if name.startswith(prefix):
+                _sync_file(os.path.join(at, name))  # noqa: PTH118  (os.walk gives strings)
         sync_directory(Path(at))
     while directory != top:
         directory = directory.parent
@@ -50,3 +142,14 @@ def _sync_file(path: str) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def user_directory(variable: str, default: str) -> Path | None:
+    """The directory that `variable` names, else `default` below the home; None for a user without a home."""
+    given = os.environ.get(variable)
+    if given:
+        return Path(given)
+    try:
+        return Path.home() / default
+    except RuntimeError:
+        return None
