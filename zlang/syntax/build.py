@@ -5,119 +5,102 @@ Rule: what is still being collected is a list, which the parser makes a tuple be
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from zlang import units
-from zlang.diagnostics import Code, Diagnostic
-from zlang.source import Source, Span
-from zlang.suggest import Hint
+from zlang.diagnostics import Code
+from zlang.source import Span
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token
-
-
-class Driver(Protocol):
-    """What a builder may ask of the parser."""
-
-    source: Source
-
-    def report(self, finding: Diagnostic) -> None:
-        """Collect a finding."""
-
-    def parse_inside(self, start: int, end: int) -> tree.Expr | None:
-        """Parse the expression between two offsets."""
-
+from zlang.syntax.literals import Parsing, plain_text, text_of
 
 Builder = Callable[..., Any]
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "0": "\0"}
 
 
-def _word(driver: Driver, token: Token) -> tree.Word:
+def _word(driver: Parsing, token: Token) -> tree.Word:
     return tree.Word(Span(driver.source, token.start, token.end), token.text)
 
 
-def _nothing(_driver: Driver, _span: Span) -> list[Any]:
+def _nothing(_driver: Parsing, _span: Span) -> list[Any]:
     return []
 
 
-def _first(_driver: Driver, _span: Span, first: Any, *_rest: Any) -> Any:
+def _first(_driver: Parsing, _span: Span, first: Any, *_rest: Any) -> Any:
     return first
 
 
-def _append(driver: Driver, _span: Span, many: list[Any], one: Any, *_newline: Any) -> list[Any]:
+def _append(driver: Parsing, _span: Span, many: list[Any], one: Any, *_newline: Any) -> list[Any]:
     many.append(_word(driver, one) if isinstance(one, Token) else one)
     return many
 
 
-def _one(driver: Driver, _span: Span, one: Any) -> list[Any]:
+def _one(driver: Parsing, _span: Span, one: Any) -> list[Any]:
     return [_word(driver, one) if isinstance(one, Token) else one]
 
 
-def _pair(_driver: Driver, _span: Span, one: tree.Expr, other: tree.Expr) -> list[tree.Expr]:
+def _pair(_driver: Parsing, _span: Span, one: tree.Expr, other: tree.Expr) -> list[tree.Expr]:
     return [one, other]
 
 
-def _let(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Let:
+def _let(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Let:
     return tree.Let(span, _word(driver, name), value)
 
 
-def _param(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Param:
+def _param(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Param:
     return tree.Param(span, _word(driver, name), None, value)
 
 
-def _typed_param(driver: Driver, span: Span, name: Token, type_: tree.TypeExpr, value: tree.Expr) -> tree.Param:
+def _typed_param(driver: Parsing, span: Span, name: Token, type_: tree.TypeExpr, value: tree.Expr) -> tree.Param:
     return tree.Param(span, _word(driver, name), type_, value)
 
 
-def _profile(driver: Driver, span: Span, name: Token, items: tuple[tree.Item, ...]) -> tree.Profile:
+def _profile(driver: Parsing, span: Span, name: Token, items: tuple[tree.Item, ...]) -> tree.Profile:
     return tree.Profile(span, _word(driver, name), items)
 
 
-def _import_library(driver: Driver, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
+def _import_library(driver: Parsing, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
     return tree.Import(span, name.text, is_file=False, alias=_word(driver, alias) if alias else None)
 
 
-def _import_file(driver: Driver, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
+def _import_file(driver: Parsing, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
     return tree.Import(span, plain_text(driver, name), is_file=True, alias=_word(driver, alias) if alias else None)
 
 
 def _declaration(
-    driver: Driver, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...] = ()
+    driver: Parsing, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...] = ()
 ) -> tree.Declaration:
     return tree.Declaration(span, kind, _word(driver, name), None, items, given=False)
 
 
 def _declaration_on(
-    driver: Driver, span: Span, kind: tree.Name, name: Token, parent: tree.Expr, items: tuple[tree.Item, ...] = ()
+    driver: Parsing, span: Span, kind: tree.Name, name: Token, parent: tree.Expr, items: tuple[tree.Item, ...] = ()
 ) -> tree.Declaration:
     return tree.Declaration(span, kind, _word(driver, name), parent, items, given=False)
 
 
-def _given(driver: Driver, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...]) -> tree.Declaration:
+def _given(driver: Parsing, span: Span, kind: tree.Name, name: Token, items: tuple[tree.Item, ...]) -> tree.Declaration:
     return tree.Declaration(span, kind, _word(driver, name), None, items, given=True)
 
 
 def _given_on(
-    driver: Driver, span: Span, kind: tree.Name, name: Token, parent: tree.Expr, items: tuple[tree.Item, ...]
+    driver: Parsing, span: Span, kind: tree.Name, name: Token, parent: tree.Expr, items: tuple[tree.Item, ...]
 ) -> tree.Declaration:
     return tree.Declaration(span, kind, _word(driver, name), parent, items, given=True)
 
 
-def _experiment(driver: Driver, span: Span, name: Token, *rest: Any) -> tree.Experiment:
+def _experiment(driver: Parsing, span: Span, name: Token, *rest: Any) -> tree.ExperimentDef:
     title = plain_text(driver, rest[0]) if len(rest) == 2 else ""  # noqa: PLR2004 - the title is optional
-    return tree.Experiment(span, _word(driver, name), title, rest[-1])
+    return tree.ExperimentDef(span, _word(driver, name), title, rest[-1])
 
 
-def _kind(driver: Driver, span: Span, name: Token, role: Token, items: tuple[tree.KindItem, ...]) -> tree.KindDef:
+def _kind(driver: Parsing, span: Span, name: Token, role: Token, items: tuple[tree.KindItem, ...]) -> tree.KindDef:
     return tree.KindDef(span, _word(driver, name), _word(driver, role), (), items)
 
 
 def _kind_on(
-    driver: Driver,
+    driver: Parsing,
     span: Span,
     name: Token,
     role: Token,
@@ -127,111 +110,153 @@ def _kind_on(
     return tree.KindDef(span, _word(driver, name), _word(driver, role), parents, items)
 
 
-def _type_word(_driver: Driver, span: Span, name: Token) -> tree.TypeExpr:
+def _type_word(_driver: Parsing, span: Span, name: Token) -> tree.TypeExpr:
     return tree.TypeExpr(span, (tree.TypeAtom(span, name.text),))
 
 
-def _type_more(_driver: Driver, span: Span, type_: tree.TypeExpr, name: Token) -> tree.TypeExpr:
+def _type_more(_driver: Parsing, span: Span, type_: tree.TypeExpr, name: Token) -> tree.TypeExpr:
     return tree.TypeExpr(span, (*type_.atoms, tree.TypeAtom(span, name.text)))
 
 
-def _type_first(_driver: Driver, span: Span, atom: tree.TypeAtom) -> tree.TypeExpr:
+def _type_first(_driver: Parsing, span: Span, atom: tree.TypeAtom) -> tree.TypeExpr:
     return tree.TypeExpr(span, (atom,))
 
 
-def _type_add(_driver: Driver, span: Span, type_: tree.TypeExpr, atom: tree.TypeAtom) -> tree.TypeExpr:
+def _type_add(_driver: Parsing, span: Span, type_: tree.TypeExpr, atom: tree.TypeAtom) -> tree.TypeExpr:
     return tree.TypeExpr(span, (*type_.atoms, atom))
 
 
-def _type_name(driver: Driver, span: Span, name: Token | None = None) -> tree.TypeAtom:
-    return tree.TypeAtom(span, name.text if name else driver.source.text[span.start : span.end])
+def _type_name(_driver: Parsing, span: Span, name: Token | None = None) -> tree.TypeAtom:
+    return tree.TypeAtom(span, name.text if name else span.text)
 
 
-def _type_variant(_driver: Driver, span: Span, name: Token, field: Token, type_: Token) -> tree.TypeAtom:
+def _type_variant(_driver: Parsing, span: Span, name: Token, field: Token, type_: Token) -> tree.TypeAtom:
     return tree.TypeAtom(span, name.text, field=(field.text, type_.text))
 
 
 def _type_limited(
-    _driver: Driver, span: Span, name: Token, field: Token, type_: Token, allow: tree.Expr
+    _driver: Parsing, span: Span, name: Token, field: Token, type_: Token, allow: tree.Expr
 ) -> tree.TypeAtom:
     return tree.TypeAtom(span, name.text, field=(field.text, type_.text), allow=allow)
 
 
-def _type_list(_driver: Driver, span: Span, element: tree.TypeExpr) -> tree.TypeAtom:
+def _type_list(_driver: Parsing, span: Span, element: tree.TypeExpr) -> tree.TypeAtom:
     return tree.TypeAtom(span, "list", element=element)
 
 
 def _property(
-    driver: Driver, span: Span, name: Token, type_: tree.TypeExpr, attributes: tuple[tree.Item, ...] = ()
+    driver: Parsing, span: Span, name: Token, type_: tree.TypeExpr, attributes: tuple[tree.Item, ...] = ()
 ) -> tree.Property:
     return tree.Property(span, _word(driver, name), type_, attributes)
 
 
-def _offers(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Offers:
+def _offers(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Offers:
     return tree.Offers(span, _word(driver, name), value)
 
 
-def _trait(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Trait:
+def _trait(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Trait:
     return tree.Trait(span, _word(driver, name), value)
 
 
-def _needs(driver: Driver, span: Span, what: tuple[tree.Word, ...], name: Token) -> tree.Needs:
+def _needs(driver: Parsing, span: Span, what: tuple[tree.Word, ...], name: Token) -> tree.Needs:
     return tree.Needs(span, what, _word(driver, name))
 
 
-def _requires(driver: Driver, span: Span, tool: Token, hint: Token) -> tree.Requires:
+def _requires(driver: Parsing, span: Span, tool: Token, hint: Token) -> tree.Requires:
     return tree.Requires(span, _word(driver, tool), plain_text(driver, hint))
 
 
-def _action(driver: Driver, span: Span, name: Token, *rest: Any) -> tree.ActionDef:
+def _reader(driver: Parsing, span: Span, name: Token, metrics: tuple[tree.Metric, ...]) -> tree.ReaderDecl:
+    return tree.ReaderDecl(span, _word(driver, name), metrics)
+
+
+def _metric(
+    driver: Parsing,
+    span: Span,
+    name: Token,
+    type_: Token,
+    unit: tree.Word | None,
+    attributes: tuple[tree.Item, ...] = (),
+) -> tree.Metric:
+    return tree.Metric(span, _word(driver, name), _word(driver, type_), None, None, unit, attributes)
+
+
+def _metric_found(driver: Parsing, span: Span, *parts: Any) -> tree.Metric:
+    name, type_, how, where, unit, *attributes = parts
+    words = (_word(driver, name), _word(driver, type_), _word(driver, how))
+    return tree.Metric(span, *words, text_of(driver, where), unit, attributes[0] if attributes else ())
+
+
+def _distribution(
+    driver: Parsing, span: Span, name: Token, type_: Token, attributes: tuple[tree.Item, ...] = ()
+) -> tree.Metric:
+    words = (_word(driver, name), _word(driver, type_))
+    return tree.Metric(span, *words, None, None, None, attributes, is_distribution=True)
+
+
+def _no_unit(_driver: Parsing, _span: Span) -> None:
+    return None
+
+
+def _unit(_driver: Parsing, span: Span, name: Token, *per: Token) -> tree.Word:
+    return tree.Word(span, name.text + "".join(token.text for token in per))
+
+
+def _unit_text(driver: Parsing, span: Span, text: Token) -> tree.Word:
+    return tree.Word(span, plain_text(driver, text))
+
+
+def _action(driver: Parsing, span: Span, name: Token, *rest: Any) -> tree.ActionDef:
     return tree.ActionDef(span, _word(driver, name), tuple(_word(driver, word) for word in rest[:-1]), rest[-1])
 
 
-def _sh(driver: Driver, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
+def _sh(driver: Parsing, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
     return tree.Sh(span, text_of(driver, text), None, attributes)
 
 
-def _sh_is(driver: Driver, span: Span, text: Token, expect: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
+def _sh_is(driver: Parsing, span: Span, text: Token, expect: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
     return tree.Sh(span, text_of(driver, text), text_of(driver, expect), attributes)
 
 
-def _ask(driver: Driver, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
+def _ask(driver: Parsing, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
     return tree.Sh(span, text_of(driver, text), None, attributes, is_asked=True)
 
 
 def _reads(
-    driver: Driver, span: Span, reader: Token, artefact: Token, arguments: tuple[tree.Item, ...] = ()
+    driver: Parsing, span: Span, reader: Token, artefact: Token, arguments: tuple[tree.Item, ...] = ()
 ) -> tree.Reads:
     return tree.Reads(span, _word(driver, reader), text_of(driver, artefact), arguments)
 
 
-def _field(driver: Driver, span: Span, name: Token, value: tree.Expr) -> tree.Field:
+def _field(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Field:
     return tree.Field(span, _word(driver, name), value)
 
 
-def _zip(_driver: Driver, span: Span, _open: Token, names: tuple[tree.Word, ...], value: tree.Expr) -> tree.Zip:
+def _zip(_driver: Parsing, span: Span, _open: Token, names: tuple[tree.Word, ...], value: tree.Expr) -> tree.Zip:
     return tree.Zip(span, names, value)
 
 
-def _where(_driver: Driver, span: Span, condition: tree.Expr) -> tree.Where:
+def _where(_driver: Parsing, span: Span, condition: tree.Expr) -> tree.Where:
     return tree.Where(span, condition)
 
 
-def _expect(driver: Driver, span: Span, *parts: Any) -> tree.Expect:
+def _expect(driver: Parsing, span: Span, *parts: Any) -> tree.Expect:
     *title, condition = parts
     return tree.Expect(span, plain_text(driver, title[0]) if title else "", condition)
 
 
-def _table(_driver: Driver, span: Span, measures: tuple[tree.Expr, ...], by: tuple[tree.Name, ...] = ()) -> tree.Table:
-    return tree.Table(span, measures, by)
+def _table(
+    _driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], by: tuple[tree.Name, ...] = ()
+) -> tree.TableClause:
+    return tree.TableClause(span, measures, by)
 
 
-def _until(driver: Driver, span: Span, name: Token, value: tree.Expr, condition: tree.Expr) -> tree.Until:
-    return tree.Until(span, _word(driver, name), value, condition)
+def _until(driver: Parsing, span: Span, name: Token, value: tree.Expr, condition: tree.Expr) -> tree.UntilClause:
+    return tree.UntilClause(span, _word(driver, name), value, condition)
 
 
 def _find(
-    driver: Driver,
+    driver: Parsing,
     span: Span,
     name: tree.Name,
     values: tree.Expr,
@@ -239,120 +264,122 @@ def _find(
     sense: Token,
     objective: tree.Expr,
 ) -> tree.Find:
-    return tree.Find(span, name, values, condition, _word(driver, sense), objective)
+    return tree.Find(
+        span=span, name=name, values=values, condition=condition, sense=_word(driver, sense), objective=objective
+    )
 
 
 def _plot(
-    _driver: Driver, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, by: tuple[tree.Name, ...] = ()
-) -> tree.Plot:
-    return tree.Plot(span, measures, over, by, None)
+    _driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, by: tuple[tree.Name, ...] = ()
+) -> tree.PlotClause:
+    return tree.PlotClause(span, measures, over, by, None)
 
 
 def _plot_facet(
-    _driver: Driver, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, facet: tree.Name
-) -> tree.Plot:
-    return tree.Plot(span, measures, over, (), facet)
+    _driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, facet: tree.Name
+) -> tree.PlotClause:
+    return tree.PlotClause(span, measures, over, (), facet)
 
 
 def _plot_by_facet(
-    _driver: Driver,
+    _driver: Parsing,
     span: Span,
     measures: tuple[tree.Expr, ...],
     over: tree.Name,
     by: tuple[tree.Name, ...],
     facet: tree.Name,
-) -> tree.Plot:
-    return tree.Plot(span, measures, over, by, facet)
+) -> tree.PlotClause:
+    return tree.PlotClause(span, measures, over, by, facet)
 
 
-def _choice(_driver: Driver, span: Span, options: tuple[tree.Expr, ...]) -> tree.Choice:
+def _choice(_driver: Parsing, span: Span, options: tuple[tree.Expr, ...]) -> tree.Choice:
     return tree.Choice(span, options)
 
 
-def _conditional(_driver: Driver, span: Span, condition: tree.Expr, then: tree.Expr, otherwise: tree.Expr) -> tree.If:
+def _conditional(_driver: Parsing, span: Span, condition: tree.Expr, then: tree.Expr, otherwise: tree.Expr) -> tree.If:
     return tree.If(span, condition, then, otherwise)
 
 
-def _binary(_driver: Driver, span: Span, left: tree.Expr, operator: Token, right: tree.Expr) -> tree.Binary:
+def _binary(_driver: Parsing, span: Span, left: tree.Expr, operator: Token, right: tree.Expr) -> tree.Binary:
     return tree.Binary(span, operator.text, left, right)
 
 
-def _either(_driver: Driver, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
+def _either(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
     return tree.Binary(span, "or", left, right)
 
 
-def _both(_driver: Driver, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
+def _both(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
     return tree.Binary(span, "and", left, right)
 
 
-def _contains(_driver: Driver, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
+def _contains(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
     return tree.Binary(span, "in", left, right)
 
 
-def _negation(_driver: Driver, span: Span, operand: tree.Expr) -> tree.Not:
+def _negation(_driver: Parsing, span: Span, operand: tree.Expr) -> tree.Not:
     return tree.Not(span, operand)
 
 
-def _is_a(_driver: Driver, span: Span, value: tree.Expr, what: tree.Name) -> tree.IsA:
+def _is_a(_driver: Parsing, span: Span, value: tree.Expr, what: tree.Name) -> tree.IsA:
     return tree.IsA(span, value, what)
 
 
-def _range(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr) -> tree.Range:
+def _range(_driver: Parsing, span: Span, low: tree.Expr, high: tree.Expr) -> tree.Range:
     return tree.Range(span, low, high, None, times=False)
 
 
-def _range_open(_driver: Driver, span: Span, low: tree.Expr, _end: Token) -> tree.Range:
+def _range_open(_driver: Parsing, span: Span, low: tree.Expr, _end: Token) -> tree.Range:
     return tree.Range(span, low, None, None, times=False)
 
 
-def _range_by(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
+def _range_by(_driver: Parsing, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
     return tree.Range(span, low, high, step, times=False)
 
 
-def _range_times(_driver: Driver, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
+def _range_times(_driver: Parsing, span: Span, low: tree.Expr, high: tree.Expr, step: tree.Expr) -> tree.Range:
     return tree.Range(span, low, high, step, times=True)
 
 
-def _share_of(driver: Driver, span: Span, share: Token, whole: tree.Expr) -> tree.Binary:
+def _share_of(driver: Parsing, span: Span, share: Token, whole: tree.Expr) -> tree.Binary:
     number = _number(driver, Span(driver.source, share.start, share.end), share)
     return tree.Binary(span, "of", number, whole)
 
 
-def _name(_driver: Driver, _span: Span, path: tree.Name) -> tree.Name:
+def _name(_driver: Parsing, _span: Span, path: tree.Name) -> tree.Name:
     return path
 
 
-def _make(_driver: Driver, span: Span, kind: tree.Name, items: tuple[tree.Item, ...]) -> tree.Make:
+def _make(_driver: Parsing, span: Span, kind: tree.Name, items: tuple[tree.Item, ...]) -> tree.Make:
     return tree.Make(span, kind, None, items)
 
 
 def _make_on(
-    _driver: Driver, span: Span, kind: tree.Name, parent: tree.Expr, items: tuple[tree.Item, ...]
+    _driver: Parsing, span: Span, kind: tree.Name, parent: tree.Expr, items: tuple[tree.Item, ...]
 ) -> tree.Make:
     return tree.Make(span, kind, parent, items)
 
 
-def _call(_driver: Driver, span: Span, function: tree.Name, arguments: tuple[tree.Expr, ...] = ()) -> tree.Call:
+def _call(_driver: Parsing, span: Span, function: tree.Name, arguments: tuple[tree.Expr, ...] = ()) -> tree.Call:
     return tree.Call(span, function, arguments)
 
 
-def _call_where(_driver: Driver, span: Span, function: tree.Name, argument: tree.Expr, where: tree.Expr) -> tree.Call:
+def _call_where(_driver: Parsing, span: Span, function: tree.Name, argument: tree.Expr, where: tree.Expr) -> tree.Call:
     return tree.Call(span, function, (argument,), where)
 
 
-def _path(_driver: Driver, span: Span, name: Token) -> tree.Name:
+def _path(_driver: Parsing, span: Span, name: Token) -> tree.Name:
     return tree.Name(span, (name.text,))
 
 
-def _path_on(_driver: Driver, span: Span, name: Token) -> tree.Name:
+def _path_on(_driver: Parsing, span: Span, name: Token) -> tree.Name:
     return tree.Name(span, ("on", name.text))
 
 
-def _path_more(_driver: Driver, span: Span, path: tree.Name, name: Token) -> tree.Name:
+def _path_more(_driver: Parsing, span: Span, path: tree.Name, name: Token) -> tree.Name:
     return tree.Name(span, (*path.path, name.text))
 
 
-def _number(driver: Driver, span: Span, token: Token) -> tree.Number:
+def _number(driver: Parsing, span: Span, token: Token) -> tree.Number:
     try:
         return tree.Number(span, units.parse(token.text))
     except units.UnitError as error:
@@ -364,19 +391,19 @@ UNKNOWN_QUANTITY = units.Quantity(Fraction(1), units.Dimension(size=99))
 """Stands for a number that was refused, so that nothing is said of it twice."""
 
 
-def _string(driver: Driver, _span: Span, token: Token) -> tree.Text:
+def _string(driver: Parsing, _span: Span, token: Token) -> tree.Text:
     return text_of(driver, token)
 
 
-def _word_on(_driver: Driver, span: Span) -> tree.Name:
+def _word_on(_driver: Parsing, span: Span) -> tree.Name:
     return tree.Name(span, ("on",))
 
 
-def _list_of(_driver: Driver, span: Span, items: tuple[tree.Expr, ...] = ()) -> tree.ListOf:
+def _list_of(_driver: Parsing, span: Span, items: tuple[tree.Expr, ...] = ()) -> tree.ListOf:
     return tree.ListOf(span, items)
 
 
-def _tuple_of(_driver: Driver, span: Span, first: tree.Expr, rest: tuple[tree.Expr, ...]) -> tree.Tuple:
+def _tuple_of(_driver: Parsing, span: Span, first: tree.Expr, rest: tuple[tree.Expr, ...]) -> tree.Tuple:
     return tree.Tuple(span, (first, *rest))
 
 
@@ -416,6 +443,13 @@ BUILDERS: dict[str, Builder] = {
     "trait": _trait,
     "needs": _needs,
     "requires": _requires,
+    "reader": _reader,
+    "metric": _metric,
+    "metric_found": _metric_found,
+    "distribution": _distribution,
+    "no_unit": _no_unit,
+    "unit": _unit,
+    "unit_text": _unit_text,
     "action": _action,
     "type_first": _type_first,
     "type_add": _type_add,
@@ -454,97 +488,3 @@ BUILDERS: dict[str, Builder] = {
     "list_of": _list_of,
     "tuple_of": _tuple_of,
 }
-
-
-def plain_text(driver: Driver, token: Token) -> str:
-    """A text that may hold no expressions."""
-    text = text_of(driver, token)
-    for part in text.parts:
-        if not isinstance(part, str):
-            driver.report(
-                Code.UNEXPECTED.at(part.span, expected="plain text", found="an expression", hint="write `{{` for a `{`")
-            )
-    return "".join(part for part in text.parts if isinstance(part, str))
-
-
-_LITERAL = re.compile(r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\")
-
-
-def text_of(driver: Driver, token: Token) -> tree.Text:
-    """A text literal: escapes undone, `{…}` parsed. Three quotes keep backslashes as they are."""
-    verbatim = token.text.startswith('"""')
-    quote = 3 if verbatim else 1
-    position, end = token.start + quote, max(token.start + quote, token.end - quote)
-    parts: list[str | tree.Expr] = []
-    while position < end:
-        piece = _LITERAL.match(driver.source.text, position, end)
-        assert piece is not None, "BUG: a text has a character that no piece matches"
-        text, start, position = piece.group(), position, piece.end()
-        closing = _closing(driver.source.text, start, end) if text == "{" else None
-        if text in {"{{", "}}"}:
-            parts.append(text[0])
-        elif closing is not None:
-            inner = driver.parse_inside(start + 1, closing)
-            position = closing + 1
-            if inner is not None:
-                parts.append(inner)
-        elif text in {"{", "}"}:
-            span = Span(driver.source, start, position)
-            hint = Hint(f"write `{text}{text}` for a `{text}`", text, text * 2, is_safe=False)
-            driver.report(Code.BAD_INTERPOLATION.at(span, brace=text, hint=hint))
-        elif text.startswith("\\") and not verbatim:
-            parts.append(_escape(driver, piece))
-        else:
-            parts.append(text)
-    merged = tuple(_merge(parts))
-    if verbatim:
-        merged = _dedent(merged)
-    return tree.Text(Span(driver.source, token.start, token.end), merged)
-
-
-def _closing(text: str, start: int, end: int) -> int | None:
-    """The offset of the brace that closes the one at `start`."""
-    depth = 0
-    for i in range(start, end):
-        depth += (text[i] == "{") - (text[i] == "}")
-        if depth == 0:
-            return i
-    return None
-
-
-def _escape(driver: Driver, piece: re.Match[str]) -> str:
-    letter = piece.group()[1:]
-    if letter not in _ESCAPES:
-        span = Span(driver.source, piece.start(), piece.end())
-        known = ", ".join(f"`\\{letter}`" for letter in _ESCAPES)
-        driver.report(Code.BAD_CHARACTER.at(span, character=piece.group(), hint=f"the escapes are {known}"))
-    return _ESCAPES.get(letter, letter)
-
-
-def _merge(parts: list[str | tree.Expr]) -> list[str | tree.Expr]:
-    merged: list[str | tree.Expr] = []
-    for part in parts:
-        if isinstance(part, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += part
-        else:
-            merged.append(part)
-    return merged
-
-
-_PRIVATE = 0xE000
-"""From here on are characters that mean nothing; one that a text lacks stands in it for an expression."""
-
-
-def _dedent(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tree.Expr, ...]:
-    """Take the common indentation off a text of several lines, and the line ends next to its quotes."""
-    written = "".join(part for part in parts if isinstance(part, str))
-    mark = next(chr(code) for code in count(_PRIVATE) if chr(code) not in written)
-    lines = textwrap.dedent("".join(part if isinstance(part, str) else mark for part in parts)).strip("\n").rstrip(" ")
-    plain = iter(part for part in parts if not isinstance(part, str))
-    result: list[str | tree.Expr] = []
-    for i, piece in enumerate(lines.split(mark)):
-        if i:
-            result.append(next(plain))
-        if piece:
-            result.append(piece)
-    return tuple(result)
