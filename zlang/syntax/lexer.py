@@ -18,7 +18,7 @@ from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
 
 END = "$END"
-ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind")
+ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader")
 
 
 @dataclass(slots=True)
@@ -30,6 +30,10 @@ class Token:
     start: int
     end: int
     depth: int = 0
+
+
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Bidirectional control characters (Unicode, UAX 9)."""
 
 
 class Lexed(Record):
@@ -91,6 +95,7 @@ class _Lexer:
         if self.limit == len(text):
             self._add("NEWLINE", "", self.limit)
         self._add(END, "", self.limit)
+        self._turned()
         return Lexed(self.tokens, self.comments, self.findings)
 
     def _add(self, kind: str, text: str, start: int) -> None:
@@ -148,8 +153,8 @@ class _Lexer:
             self._report(
                 Code.UNCLOSED_TEXT.at(
                     Span(self.source, begin, self.position),
-                    label="it begins here",
-                    hint='close it with `"` on the same line, or use `"""` for a text of several lines',
+                    label="the text begins here",
+                    hint='close it with `"` on the same line, or use `"""` for several lines',
                 )
             )
             self._add("STRING", '""', begin)
@@ -166,13 +171,24 @@ class _Lexer:
         self.position = begin + 1
         while self.position < self.limit and text[self.position] == text[begin]:
             self.position += 1
-        letter = "names begin with one of the letters a to z" if text[begin].isalpha() else "remove it"
-        letter = "a number is digits and one unit, such as `90s` or `1000000`" if text[begin].isdigit() else letter
+        letter = "names begin with a letter from a to z" if text[begin].isalpha() else "remove it"
+        letter = (
+            "a number has digits and at most one unit, such as `90s` or `1000000`" if text[begin].isdigit() else letter
+        )
         hint = _INSTEAD.get(text[begin], letter)
         span = Span(self.source, begin, self.position)
         if text[begin] in _WRITTEN and not text.startswith("=", self.position):
             hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
+
+    def _turned(self) -> None:
+        """Report what turns the direction of writing, also in texts and comments: a program must read as it works."""
+        for found in _TURNS.finditer(self.source.text, 0, self.limit):
+            if len(self.findings) > MOST:
+                return
+            span = Span(self.source, found.start(), found.end())
+            hint = "remove it: it changes the order in which the line is displayed"
+            self.findings.append(Code.BAD_CHARACTER.at(span, character=f"U+{ord(found.group()):04X}", hint=hint))
 
     def _report(self, finding: Diagnostic) -> None:
         """One finding for a line: after the first, what follows is a guess."""
@@ -186,12 +202,12 @@ class _Lexer:
 _SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
 _WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {
-    ";": "fields are separated by spaces or stand on lines of their own",
-    "'": 'texts are written in `"`',
+    ";": "separate fields by spaces, or put each on its own line",
+    "'": 'write texts in `"`',
     "!": "write `not`, or `!=` between two values",
     "&": "write `and`",
-    "^": "there are no powers: multiply",
+    "^": "there is no power operator; multiply instead",
     "?": "write `if … then … else …`",
-    "$": "names are written without `$`; in a text a brace itself is `{{`",
-    "`": 'texts are written in `"`',
+    "$": "write names without `$`; in a text write `{{` for a brace",
+    "`": 'write texts in `"`',
 }

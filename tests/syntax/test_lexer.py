@@ -1,0 +1,18 @@
+"""What the lexer reports wherever it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from zlang.diagnostics import Code
+from zlang.source import Source
+from zlang.syntax import parse
+
+
+@pytest.mark.parametrize("place", ['let a = "x{}y"', "# x{}y", "let a = 1  # {}"])
+@pytest.mark.parametrize("turn", ["\u202e", "\u2066", "\u200f", "\u061c"])
+def test_what_turns_the_direction_of_writing_is_an_error_wherever_it_stands(place: str, turn: str) -> None:
+    findings = parse.program(Source("program.zexp", place.format(turn) + "\n")).findings
+    assert [(one.code, one.message) for one in findings] == [
+        (Code.BAD_CHARACTER, f"unexpected character `U+{ord(turn):04X}`")
+    ]
