@@ -48,6 +48,8 @@ _BEGINS = frozenset(
         "TRAIT",
         "NEEDS",
         "REQUIRES",
+        "METRIC",
+        "DISTRIBUTION",
     }
 )
 _OPERAND_ENDS = frozenset({"NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE"})
@@ -214,7 +216,7 @@ class _Reader:
         if not self.opened:
             return False
         if kind == "FIELD":
-            return self.last not in {"OFFERS", "TRAIT"}
+            return self.last not in {"OFFERS", "TRAIT", "COLON"}
         if kind == "NAME" and self.in_kind and len(self.opened) == 1:
             # Two operands never stand side by side, but the words of an action such as `verify cold linux` do.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
@@ -259,7 +261,9 @@ class _Reader:
             return "  "
         is_glued = kind in _GLUED_BEFORE or self.last in _GLUED_AFTER or (self.last, kind) in _GLUED
         is_factor = self.last == "TIMES" and self.before == "BY"
-        return "" if is_glued or is_factor else " "
+        before = self.made.kinds[-2:] if kind == "DIVIDE" else self.made.kinds[-3:-1] if self.last == "DIVIDE" else []
+        is_unit = before == ["IN", "NAME"]
+        return "" if is_glued or is_factor or is_unit else " "
 
 
 def _first_line(text: str) -> int:

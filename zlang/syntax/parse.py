@@ -22,9 +22,9 @@ from zlang.syntax.lexer import END, Token
 LONGEST = 1 << 20
 DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
-_SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL"}
+_SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL", "READER", "METRIC", "DISTRIBUTION"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
-_LISTS = {"lines", "items", "kind_items", "commands"}
+_LISTS = {"lines", "items", "kind_items", "commands", "metrics"}
 _COLLECTING = {"append", "first", "nothing", "one", "pair"}
 _FLAT = {"type_add", "type_more", "path_more"}
 
@@ -146,7 +146,7 @@ class Driver:
                 value = BUILDERS[builder](self, span, *[tuple(v) if type(v) is list else v for v in given])
                 height += builder not in _FLAT
             if height > DEEPEST:
-                self.report(Code.TOO_DEEP.at(span, limit=DEEPEST, hint="give parts of it names with `let`"))
+                self.report(Code.TOO_DEEP.at(span, limit=DEEPEST, hint="use `let` to name parts of it"))
                 return False
         if length:
             del stack[-length:]
@@ -160,7 +160,7 @@ class Driver:
             return
         expected = self._expected(stack)
         read = tuple((part.symbol, part.value) for part in stack)
-        slip = slips.meant(slips.Stop(self.source, read, stack[-1].end, token, expected))
+        slip = slips.meant(slips.StopPlace(self.source, read, stack[-1].end, token, expected))
         unclosed = self._unclosed(stack, token) if slip is None else None
         if unclosed is not None:
             texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
@@ -169,7 +169,7 @@ class Driver:
             if not self.source.text[here.start :].strip():
                 end = len(self.source.text.rstrip())  # where people look, and not at the empty lines after it
                 here = Span(self.source, end, end)
-            self.report(unclosed.also(here, "here it should have been closed"))
+            self.report(unclosed.also(here, "it should be closed here"))
             return
         headless = self._headless(stack, token)
         if headless is not None:
@@ -279,29 +279,29 @@ class Driver:
         last = stack[-1]
         share = _SHARE_END.search(self.source.text[max(0, token.start - 40) : token.start])
         if share is not None and token.type == "NAME":
-            return f"a share of something: `{share.group(1)} of {token.text}`"
+            return f"write a share of something as `{share.group(1)} of {token.text}`"
         if last.symbol == "LET" and token.type == "NAME":
-            return f"it is written `let {token.text} = …`; what has a type is a `param`"
+            return f"write `let {token.text} = …`; only a `param` has a type"
         if token.type == "FIELD" and token.text in lexer.ENTRY_WORDS:
-            return f"`{token.text}` is a word of the language, which a name follows"
+            return f"`{token.text}` is a keyword; a name follows it"
         if token.type == "FIELD" and last.symbol in {"NAME", "path", "lines", ""}:
-            return self._misspelt_word(stack) or f"a name is bound with `let {token.text} = …`"
+            return self._misspelt_word(stack) or f"to define a name, write `let {token.text} = …`"
         if token.type == "COLON" and last.symbol == "NAME" and stack[-2].symbol == "path":
             return self._misspelt_word(stack)
         if token.type == "LBRACE" and last.symbol == "path":
-            return f"what is declared has a name: `{last.value} NAME {{ … }}`"
+            return f"add a name: `{last.value} NAME {{ … }}`"
         if expected == "a declaration":
             words = ", ".join(f"`{word}`" for word in lexer.ENTRY_WORDS)
             return did_you_mean(token.text, lexer.ENTRY_WORDS) or f"a line begins with a kind, or with {words}"
         if token.type == "COMMA" and expected.startswith("`name"):
-            return "fields are separated by spaces or stand on lines of their own"
+            return "separate fields by spaces, or put each on its own line"
         if token.text == "=" and expected != "a value":
-            return "compare with `==`; a field is `name = value`"
+            return "use `==` to compare; a field is `name = value`"
         if token.type in {"NAME", "STRING"} and last.symbol in {"path", "NAME"}:
             return self._misspelt_word(stack)
         if token.type == "NAME" and expected.startswith("`name"):
             is_alone = _STANDS_ALONE.match(self.source.text, token.end) is not None
-            return f"a field is written `{token.text} = {'on' if is_alone else '…'}`"
+            return f"write a field as `{token.text} = {'on' if is_alone else '…'}`"
         return ""
 
     def _misspelt_word(self, stack: list[_Part]) -> Hint:
@@ -318,7 +318,7 @@ class Driver:
         if not expected.startswith("`name"):
             return
         if token.type == "COMMA":
-            yield Fix("leave the comma away", (Edit(Span(self.source, token.start, token.end), ""),), is_safe=True)
+            yield Fix("remove the comma", (Edit(Span(self.source, token.start, token.end), ""),), is_safe=True)
         sign = _NO_EQUAL_SIGN.match(self.source.text, token.end) if token.type == "NAME" else None
         if sign:
             yield Fix(f"write `{token.text} = …`", (Edit(Span(self.source, *sign.span()), " = "),), is_safe=True)

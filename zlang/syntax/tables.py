@@ -73,6 +73,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
 def build(*, strict: bool = False) -> tuple[Any, ...]:
     """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
     from lark import Lark
+    from lark.grammar import Rule
+    from lark.lexer import TerminalDef
 
     starts = ["file", "expr", "item"]
     lark: Any = Lark(GRAMMAR.read_text("utf-8"), parser="lalr", start=starts, lexer="basic", strict=strict)
@@ -93,40 +95,48 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
     marks = f"(?P<MARK>{'|'.join(re.escape(mark) for mark in longest_first)})"
     pattern = "|".join([*named, compare, marks, r"(?P<COMMENT>#[^\n]*)", r"(?P<BLANK>(?:[ \t\r]|\\\n)+)"])
 
-    table = lark.parser.parser._parse_table  # noqa: SLF001 - lark has no public way to the table
+    known, memo = lark.memo_serialize([TerminalDef, Rule])  # what lark's own standalone parsers are made of
+    table = known["parser"]["parser"]
     order = _in_order(table)
     new = {state: number for number, state in enumerate(order)}
-    numbers: dict[Any, int] = {}
+    numbers: dict[int, int] = {}
     rules: list[tuple[str, int, tuple[int, ...], str]] = []
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
     for state in order:
         acts: dict[str, int] = {}
         goes: dict[str, int] = {}
-        for symbol, (kind, argument) in sorted(table.states[state].items(), key=lambda item: str(item[0])):
-            if kind.name == "Reduce":
-                if argument not in numbers:
-                    numbers[argument] = len(rules)
-                    rules.append(_rule(argument))
-                acts[symbol] = -1 - numbers[argument]
+        for symbol, is_reduced, argument in _entries(table, state):
+            if is_reduced:
+                rule = argument["@"]
+                if rule not in numbers:
+                    numbers[rule] = len(rules)
+                    rules.append(_rule(memo[rule]))
+                acts[symbol] = -1 - numbers[rule]
             elif _is_terminal(symbol):
                 acts[symbol] = new[argument]
             else:
                 goes[symbol] = new[argument]
         actions.append(acts)
         gotos.append(goes)
-    begins = {start: new[state] for start, state in sorted(table.start_states.items())}
-    ends = {start: new[state] for start, state in sorted(table.end_states.items())}
+    begins = {start: new[state] for start, state in sorted(table["start_states"].items())}
+    ends = {start: new[state] for start, state in sorted(table["end_states"].items())}
     return pattern, keywords, literals, actions, gotos, rules, begins, ends
 
 
-def _in_order(table: Any) -> list[Any]:
+def _entries(table: Any, state: int) -> list[tuple[str, int, Any]]:
+    """What a state does at each symbol: reduce by a rule of the memo, or go to a state."""
+    entries = ((table["tokens"][token], *entry) for token, entry in table["states"][state].items())
+    return sorted(entries, key=lambda entry: entry[0])
+
+
+def _in_order(table: Any) -> list[int]:
     """The states as they are reached: lark numbers them in the order of a set, which is another in each process."""
-    found = [state for _, state in sorted(table.start_states.items())]
+    found: list[int] = [state for _, state in sorted(table["start_states"].items())]
     known = set(found)
     for state in found:
-        for _, (kind, argument) in sorted(table.states[state].items(), key=lambda item: str(item[0])):
-            if kind.name != "Reduce" and argument not in known:
+        for _, is_reduced, argument in _entries(table, state):
+            if not is_reduced and argument not in known:
                 known.add(argument)
                 found.append(argument)
     return found
@@ -137,5 +147,5 @@ def _is_terminal(symbol: str) -> bool:
 
 
 def _rule(rule: Any) -> tuple[str, int, tuple[int, ...], str]:
-    kept = tuple(i for i, symbol in enumerate(rule.expansion) if not getattr(symbol, "filter_out", False))
-    return str(rule.origin.name), len(rule.expansion), kept, str(rule.alias or "")
+    kept = tuple(i for i, symbol in enumerate(rule["expansion"]) if not symbol.get("filter_out", False))
+    return rule["origin"]["name"], len(rule["expansion"]), kept, rule["alias"] or ""

@@ -172,7 +172,7 @@ class Expect(Record):
     condition: Expr
 
 
-class Table(Record):
+class TableClause(Record):
     """`table measure, … by factor, …`."""
 
     span: Span
@@ -180,7 +180,7 @@ class Table(Record):
     by: tuple[Name, ...]
 
 
-class Plot(Record):
+class PlotClause(Record):
     """`plot measure, … over factor by factor, …, facet factor`."""
 
     span: Span
@@ -190,7 +190,7 @@ class Plot(Record):
     facet: Name | None
 
 
-class Until(Record):
+class UntilClause(Record):
     """`repeat = 3..20 until condition`."""
 
     span: Span
@@ -210,13 +210,13 @@ class Find(Record):
     objective: Expr
 
 
-Clause = Expect | Table | Plot
-Item = Field | Zip | Where | Until | Find | Clause
+Clause = Expect | TableClause | PlotClause
+Item = Field | Zip | Where | UntilClause | Find | Clause
 
 
 def words(item: Item) -> tuple[Word, ...]:
     """The names to which an item gives values."""
-    return item.names if isinstance(item, Zip) else (item.name,) if isinstance(item, Field | Until) else ()
+    return item.names if isinstance(item, Zip) else (item.name,) if isinstance(item, Field | UntilClause) else ()
 
 
 class Let(Record):
@@ -264,7 +264,7 @@ class Declaration(Record):
     given: bool
 
 
-class Experiment(Record):
+class ExperimentDef(Record):
     """`experiment name "title" { … }`."""
 
     span: Span
@@ -359,7 +359,31 @@ class ActionDef(Record):
     commands: tuple[Sh | Reads, ...]
 
 
-KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef
+class Metric(Record):
+    """`metric name: type = how "where" in unit { attributes }`, or `distribution name: type { attributes }`.
+
+    `how` it is found in the output, and `where`, say only the metrics of a kind; a reader finds its own.
+    """
+
+    span: Span
+    name: Word
+    type: Word
+    how: Word | None
+    where: Text | None
+    unit: Word | None
+    attributes: tuple[Item, ...]
+    is_distribution: bool = False
+
+
+class ReaderDecl(Record):
+    """`reader name { metric … }`: what a reader can measure."""
+
+    span: Span
+    name: Word
+    metrics: tuple[Metric, ...]
+
+
+KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | Metric
 
 
 class KindDef(Record):
@@ -372,7 +396,7 @@ class KindDef(Record):
     items: tuple[KindItem, ...]
 
 
-Entry = Let | Param | Profile | Import | Declaration | Experiment | KindDef
+Entry = Let | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl
 
 
 class Comment(Record):
