@@ -20,7 +20,7 @@ from zlang.units import UNITS
 Meant = tuple[str, Fix | None]
 
 
-class Stop(Record):
+class StopPlace(Record):
     """Where the parser stopped: the symbols and values that it had read, innermost last, the token, what was expected.
 
     `end` is where that ends which it read last.
@@ -58,33 +58,33 @@ class Stop(Record):
 
     def fix(self, start: int, end: int, text: str, *, is_safe: bool = True) -> Fix:
         """What puts a text in the place of another."""
-        title = f"write `{text.strip()}`" if text.strip() else f"leave `{self.text[start:end].strip()}` away"
+        title = f"write `{text.strip()}`" if text.strip() else f"remove `{self.text[start:end].strip()}`"
         return Fix(title, (Edit(Span(self.source, start, end), text),), is_safe)
 
 
-def meant(stop: Stop) -> Meant | None:
+def meant(stop: StopPlace) -> Meant | None:
     """What was probably meant."""
     return next((found for slip in SLIPS if (found := slip(stop)) is not None), None)
 
 
-def comparison(stop: Stop) -> Meant | None:
+def comparison(stop: StopPlace) -> Meant | None:
     """One `=`, or another sign of another language, between what is compared."""
     text, token = stop.text, stop.token
     if token.type == "FIELD" and _begins_operand(stop):
         sign = text.index("=", token.end)
         written = _TURNED.get(text[sign : sign + 2], "==")
-        return f"compare with `{written}`", stop.fix(sign, sign + 1 + (written != "=="), written)
+        return f"use `{written}` to compare", stop.fix(sign, sign + 1 + (written != "=="), written)
     if token.text == "=" and (stop.follows("==") or stop.follows("!=")):
-        return "compare with `==` or `!=`", stop.fix(token.start, token.end, "")
+        return "use `==` or `!=` to compare", stop.fix(token.start, token.end, "")
     if token.text == "=" and stop.is_condition and stop.expected != "a value":
         written = _TURNED.get(text[token.start : token.start + 2], "==")
-        return f"compare with `{written}`", stop.fix(token.start, token.end + (written != "=="), written)
+        return f"use `{written}` to compare", stop.fix(token.start, token.end + (written != "=="), written)
     if token.text == ">" and stop.follows("<"):
-        return "what is not equal is written `!=`", stop.fix(token.start - 1, token.end, "!=")
+        return 'write "not equal" as `!=`', stop.fix(token.start - 1, token.end, "!=")
     return None
 
 
-def _begins_operand(stop: Stop) -> bool:
+def _begins_operand(stop: StopPlace) -> bool:
     """Whether a name stands where something is compared, and not where a field begins."""
     if stop.last == "LPAR":
         return "\n" not in stop.text[stop.end : stop.token.start]
@@ -92,116 +92,119 @@ def _begins_operand(stop: Stop) -> bool:
     return is_titled or stop.last in {"WHERE", "EXPECT", "IF", "AND", "OR", "NOT"} or stop.text[stop.end - 1] == "."
 
 
-def choice(stop: Stop) -> Meant | None:
+def choice(stop: StopPlace) -> Meant | None:
     """A `|` too many, or something else between the values of a choice."""
     text, token = stop.text, stop.token
     if token.type == "VBAR" and stop.follows("|"):
         if stop.is_condition:
             return "write `or`", stop.fix(token.start - 1, token.end, "or")
-        return "one of several is written with one `|`", stop.fix(token.start, token.end, "")
+        return "write a choice with one `|`", stop.fix(token.start, token.end, "")
     if token.type == "VBAR" and stop.last == "VBAR":
-        return "write a value between the two, or leave one away", stop.fix(token.start, token.end, "", is_safe=False)
+        return "add a value between the two, or remove one", stop.fix(token.start, token.end, "", is_safe=False)
     if token.type == "VBAR" and stop.last == "EQUAL":
-        return "the first of several has no `|` before it", stop.fix(token.start, token.end, "")
+        return "a choice does not begin with `|`", stop.fix(token.start, token.end, "")
     if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
-        hint = "write another value behind the `|`, or leave it away"
+        hint = "add a value after the `|`, or remove it"
         return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
     if token.type == "LBRACE" and stop.expected == "a value":
-        return "one of several is written `4KiB | 8KiB`, a list `[4KiB, 8KiB]`", None
+        return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
     if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
         listed = _LISTED.match(text, len(text[: token.start].rstrip()))
         if listed is not None:
             fix = stop.fix(*listed.span(), re.sub(r"\s*,", " |", listed[0]), is_safe=False)
-            return "one of several is written with `|`", fix
+            return "write a choice with `|`", fix
     return None
 
 
-def number(stop: Stop) -> Meant | None:
+def number(stop: StopPlace) -> Meant | None:
     """A number, a range or a path that is written as elsewhere."""
     text, token = stop.text, stop.token
     if token.type == "NAME" and (before := _NUMBER_BEFORE.search(text, 0, token.start)) and token.text in UNITS:
         written = before[1] + token.text
-        return f"a number and its unit are one word: `{written}`", stop.fix(before.start(), token.end, written)
+        return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
     if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
-        return "a range is written `4KiB..64KiB`, and has both its ends", stop.fix(token.start, token.end, "")
+        return "a range has both ends: `4KiB..64KiB`", stop.fix(token.start, token.end, "")
     if token.text == "/" and stop.expected == "a value":
         found = _PATH.match(text, token.start)
         assert found is not None
-        return f'a path is a text: `"{found[0]}"`', stop.fix(*found.span(), f'"{found[0]}"', is_safe=False)
+        return f'write a path as a text: `"{found[0]}"`', stop.fix(*found.span(), f'"{found[0]}"', is_safe=False)
     return None
 
 
-def made(stop: Stop) -> Meant | None:
+def made(stop: StopPlace) -> Meant | None:
     """A thing without braces, with a name as paths have them, or with a value behind a colon."""
     text, token = stop.text, stop.token
     if stop.expected == "`{`" and token.text == "/":
-        return "a name has no `/`: `KIND NAME on PARENT { … }`, and what stands on that says `on NAME`", None
+        return "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`", None
     if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
         symbols = [symbol for symbol, _ in stop.read]
         if "GIVEN" in symbols:
-            return "braces say which one is given: `given pool NAME { called = … }`", None
+            return "add braces that say which one is given: `given pool NAME { called = … }`", None
         if "ON" in symbols and "EQUAL" in symbols:
-            return "what is made within an expression has braces", stop.fix(stop.end, stop.end, " {}")
+            return "an anonymous declaration needs braces", stop.fix(stop.end, stop.end, " {}")
     argument = _ARGUMENT.match(text, token.start) if token.type == "COLON" and stop.end == token.start else None
     if argument is not None and stop.expected.startswith("`name"):
         before = _WORD_BEFORE.search(text, 0, token.start)
         word = before[0] if before else ""
-        return f'a word is written `{word}({argument[1]})`, a text `"{word}:{argument[1]}"`', None
+        return f'write a word with a value as `{word}({argument[1]})`, and a text as `"{word}:{argument[1]}"`', None
     return None
 
 
-def clause(stop: Stop) -> Meant | None:
+def clause(stop: StopPlace) -> Meant | None:
     """What a `plot` is drawn over, and percentiles."""
     token = stop.token
     if token.text == "by" and stop.expected.startswith("`over`"):
-        hint = "what it is drawn over is said first: `plot read_iops over bs by rw`"
+        hint = "`over` comes before `by`: `plot read_iops over bs by rw`"
         return hint, stop.fix(token.start, token.end, "over", is_safe=False)
     if token.text == "by" and stop.last == "COMMA":
-        return "there is no comma before `by`", stop.fix(stop.end - 1, stop.end, "")
+        return "remove the comma before `by`", stop.fix(stop.end - 1, stop.end, "")
     percentile = _PERCENTILE_BEFORE.search(stop.text, 0, token.start) if token.type == "NUMBER" else None
     if percentile is not None and token.text.isdecimal():
-        hint = f"any percentile is worked out from the histogram: `p{percentile[2]}{token.text}({percentile[1]})`"
+        hint = f"any percentile is computed from the histogram: `p{percentile[2]}{token.text}({percentile[1]})`"
         return hint, stop.fix(percentile.start(), token.end, f"p{percentile[2]}{token.text}({percentile[1]})")
     return None
 
 
-def word(stop: Stop) -> Meant | None:
+def word(stop: StopPlace) -> Meant | None:
     """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
     token, expected = stop.token, stop.expected
     is_clause = expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
     if is_clause and token.text in _FIELDS and _VALUE.match(stop.text, token.end):
-        return f"a field is written `{token.text} = …`", stop.fix(token.end, token.end, " =")
+        return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
     if is_clause and token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
     if is_clause and token.text == "if":
-        return "points are chosen with `where`", stop.fix(token.start, token.end, "where")
+        return "use `where` to choose points", stop.fix(token.start, token.end, "where")
     if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
-        return "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each level of all others", None
+        return (
+            "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
+            None,
+        )
     if token.text in {"elif", "elsif", "elseif"} and expected == "`else`":
         return "write `else if`", stop.fix(token.start, token.end, "else if")
     if expected == "a declaration" and token.text in {"/", "-", "*"}:
-        return "a comment begins with `#`", None
+        return "begin a comment with `#`", None
     if token.type == "STRING" and stop.last == "EXPERIMENT":
-        return 'a name comes first: `experiment NAME "title" { … }`', None
+        return 'the name comes first: `experiment NAME "title" { … }`', None
     if token.text == "on" and expected == "the end of the line":
-        return "what it stands on comes before the braces: `KIND NAME on PARENT { … }`", None
+        return "`on` comes before the braces: `KIND NAME on PARENT { … }`", None
     if token.text == "on" and expected == "`{`":
-        return "say it inside the braces: `{ on = … }`", None
+        return "write it inside the braces: `{ on = … }`", None
     if token.type == "STRING" and stop.last == "ON":
         return "declare it, `dir here { path = … }`, and write `on here`", None
     return None
 
 
-def search(stop: Stop) -> Meant | None:
+def search(stop: StopPlace) -> Meant | None:
     """A `find` without one of its parts."""
     within = [symbol for symbol, _ in stop.read]
     within = within[max((i for i, symbol in enumerate(within) if symbol == "items"), default=0) :]
     if "FIND" not in within:
         return None
     if "WHERE" in within and stop.expected == "a name":
-        return "the best of the levels comes last: `maximising read_iops`, or `minimising …`", None
+        return "add the goal at the end: `maximising read_iops`, or `minimising …`", None
     if "WHERE" not in within and "IN" in within:
-        return "what has to hold comes behind the levels: `where p99(read_clat) < 5ms maximising read_iops`", None
+        return "add the condition after the levels: `where p99(read_clat) < 5ms maximising read_iops`", None
     return None
 
 
