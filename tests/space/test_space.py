@@ -116,19 +116,19 @@ def test_a_covering_design_has_every_combination_that_the_space_has(
 @given(axes(), conditions(), st.sets(st.sampled_from([f"f{i}" for i in range(5)])), st.integers(1, 9))
 @settings(deadline=None)
 def test_whole_plots_of_a_part_are_those_of_the_space(
-    some: tuple[Axis, ...], rules: tuple[Condition, ...], dear: set[str], size: int
+    some: tuple[Axis, ...], rules: tuple[Condition, ...], hard_to_change: set[str], size: int
 ) -> None:
     built = space.build(some, rules)
     if not built.count:
         return
     chosen = built.sample(size, seed=1)
-    plots = designs.partial(dear, chosen)
-    whole = designs.full(built, dear)
+    plots = designs.partial(hard_to_change, chosen)
+    whole = designs.full(built, hard_to_change)
     for made, points in ((plots, chosen), (whole, list(built))):
         found = [[made.at(plot, i) for i in range(made.size(plot))] for plot in range(made.count)]
         assert made.points == sum(map(len, found)) == len(points)
         assert {key(p) for plot in found for p in plot} == set(map(key, points))
-        states = [{tuple((path, p.get(path)) for path in sorted(dear)) for p in plot} for plot in found]
+        states = [{tuple((path, p.get(path)) for path in sorted(hard_to_change)) for p in plot} for plot in found]
         assert all(len(state) == 1 for state in states)
         assert len(set(map(frozenset, states))) == len(states)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from zlang.check.program import Axis
+from zlang.check.program import Axis, every_axis, merge_axes
 from zlang.diagnostics import ProgramError
 from zlang.record import Record
 from zlang.space.space import Condition, Space
@@ -37,16 +37,16 @@ class Plots(Record):
     at: Callable[[int, int], dict[str, int]]
 
 
-def full(space: Space, dear: Iterable[str]) -> Plots:
-    """All points; the factors of `dear` are the same in a whole plot.
+def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
+    """All points; the factors of `hard_to_change` are the same in a whole plot.
 
     Where others are tied to them, each combination is a plot of its own if there are too many to be looked at.
     """
-    dear = frozenset(dear)
-    plots, points = space.split(dear)
+    hard_to_change = frozenset(hard_to_change)
+    plots, points = space.split(hard_to_change)
     groups: Sequence[Sequence[int]] | None = None
-    if any(part.paths - dear for part in plots.parts) and plots.count <= MOST_LOOKED_AT:
-        groups = _alike(plots, dear)
+    if any(part.paths - hard_to_change for part in plots.parts) and plots.count <= MOST_LOOKED_AT:
+        groups = _alike(plots, hard_to_change)
     last: tuple[int, dict[str, int]] = (-1, {})
 
     def at(plot: int, point: int) -> dict[str, int]:
@@ -63,16 +63,16 @@ def full(space: Space, dear: Iterable[str]) -> Plots:
     return Plots(len(groups), space.count, lambda plot: len(groups[plot]) * points.count, at)
 
 
-def partial(dear: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
-    """Some points of a space; the factors of `dear` are the same in a whole plot."""
-    plots = [[chosen[i] for i in group] for group in _alike(chosen, frozenset(dear))]
+def partial(hard_to_change: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
+    """Some points of a space; the factors of `hard_to_change` are the same in a whole plot."""
+    plots = [[chosen[i] for i in group] for group in _alike(chosen, frozenset(hard_to_change))]
     return Plots(len(plots), len(chosen), lambda plot: len(plots[plot]), lambda plot, point: plots[plot][point])
 
 
-def _alike(points: Iterable[dict[str, int]], dear: frozenset[str]) -> list[list[int]]:
-    """The numbers of points, those together that have the same levels of `dear`."""
+def _alike(points: Iterable[dict[str, int]], hard_to_change: frozenset[str]) -> list[list[int]]:
+    """The numbers of points, those together that have the same levels of `hard_to_change`."""
     groups: dict[tuple[int | None, ...], list[int]] = {}
-    paths = sorted(dear)
+    paths = sorted(hard_to_change)
     for number, point in enumerate(points):
         groups.setdefault(tuple(map(point.get, paths)), []).append(number)
     return list(groups.values())
@@ -107,24 +107,41 @@ def _combinations(sizes: Iterable[int], strength: int) -> int:
     return ways[strength]
 
 
+_Way = tuple[tuple[str, int], ...]
+"""Levels of factors under which another factor exists."""
+
+
 class _Model:
     """A space as a table: a column for each factor, in which it may be absent, and rules that tie columns together."""
 
     def __init__(self, axes: tuple[Axis, ...]) -> None:
-        top = {axis.path: axis for axis in axes}
-        found, pending = dict(top), list(top.values())
-        ways: dict[str, list[tuple[str, int]]] = {}
+        axes = merge_axes(axes)
+        top = {axis.path for axis in axes}
+        found: dict[str, Axis] = {}
+        shapes: dict[str, list[object]] = {}
+        for axis in every_axis(axes):
+            found.setdefault(axis.path, axis)
+            known = shapes.setdefault(axis.path, [])
+            if axis.branches not in known:
+                known.append(axis.branches)
+        ways: dict[str, dict[_Way, None]] = {}
+        pending: list[tuple[Axis, _Way]] = [(axis, ()) for axis in axes]
+        seen: set[tuple[int, _Way]] = set()
         while pending:
-            axis = pending.pop()
+            axis, above = pending.pop()
+            if (id(axis), above) in seen:
+                continue
+            seen.add((id(axis), above))
+            # What exists under a level may depend on the place only where the factor has several forms.
+            before = above if len(shapes[axis.path]) > 1 else ()
             for level, branch in enumerate(axis.branches or ()):
+                way = (*before, (axis.path, level))
                 for inner in branch:
-                    ways.setdefault(inner.path, []).append((axis.path, level))
-                    if inner.path not in found:
-                        found[inner.path] = inner
-                        pending.append(inner)
+                    ways.setdefault(inner.path, {})[way] = None
+                    pending.append((inner, way))
         self.paths = list(found)
         self.column = {path: i for i, path in enumerate(self.paths)}
-        self.ways = {path: reached for path, reached in ways.items() if path not in top}
+        self.ways = {path: tuple(reached) for path, reached in ways.items() if path not in top}
         self.levels = [[*range(axis.size), *([_ABSENT] if path in self.ways else [])] for path, axis in found.items()]
 
     def point(self, row: Sequence[int]) -> dict[str, int]:
@@ -134,12 +151,13 @@ class _Model:
     def existence(self) -> Iterable[dict[str, Any]]:
         """A factor exists exactly where one of its ways leads to it."""
         for path, reached in self.ways.items():
-            column, ways = self.column[path], [(self.column[axis], level) for axis, level in reached]
+            column, ways = self.column[path], [[(self.column[axis], level) for axis, level in way] for way in reached]
 
-            def holds(row: Mapping[int, int], column: int = column, ways: list[tuple[int, int]] = ways) -> bool:
-                return (row[column] != _ABSENT) == any(row[axis] == level for axis, level in ways)
+            def holds(row: Mapping[int, int], column: int = column, ways: list[list[tuple[int, int]]] = ways) -> bool:
+                return (row[column] != _ABSENT) == any(all(row[axis] == level for axis, level in way) for way in ways)
 
-            yield {"operator": "fn", "requires": sorted({column, *(axis for axis, _ in ways)}), "evaluate": holds}
+            requires = {column, *(axis for way in ways for axis, _ in way)}
+            yield {"operator": "fn", "requires": sorted(requires), "evaluate": holds}
 
     def rule(self, condition: Condition) -> dict[str, Any]:
         """A condition on the columns that it reads."""

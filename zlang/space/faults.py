@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 
-from zlang.check import hosts
-from zlang.check.instances import ground
-from zlang.check.program import Axis, Experiment, Expr, FactorDef, Instance, Point, Probe, Symbol
+from zlang.check import hosts, naming
+from zlang.check.instances import treatment_site
+from zlang.check.program import Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import bisection, points, space
@@ -57,6 +57,8 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
             continue
         asked = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
         untried = answer(experiment, built, asked, found)
+        for finding in naming.found_at(experiment):
+            found.setdefault(_place(finding), finding)
         some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
         trials = f"{measured * experiment.repeat:,} trials"
         if experiment.search is not None:
@@ -96,9 +98,9 @@ def answer(
     return untried
 
 
-def unjoined(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
+def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
     """What is wrong where a workload, or a collector, needs something that its target does not offer."""
-    needs, at = workload.kind.needs, ground(workload, on)
+    needs, at = workload.kind.needs, treatment_site(workload, on)
     if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
     wanted = " or ".join(f"a {need}" for need in needs[0])
@@ -124,15 +126,15 @@ def _largest(risks: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 def _above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
     """The choices under which some of these factors exist."""
     found: set[str] = set()
-    known: dict[str, bool] = {}
+    known: dict[int, bool] = {}
 
     def walk(axis: Axis) -> bool:
-        if axis.path not in known:
+        if id(axis) not in known:
             below = [walk(inner) for branch in axis.branches or () for inner in branch]
             if any(below):
                 found.add(axis.path)
-            known[axis.path] = any(below) or axis.path in risk
-        return known[axis.path]
+            known[id(axis)] = any(below) or axis.path in risk
+        return known[id(axis)]
 
     for axis in axes:
         walk(axis)
@@ -173,23 +175,23 @@ def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
     return (*made_of, experiment.run, experiment.cache, experiment.collect)
 
 
-def _faults(experiment: Experiment, point: Point) -> tuple[Diagnostic, ...]:
+def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     """All that is wrong at a point."""
-    probe = Probe(point)
+    point = FaultPoint(levels)
     reached = {}
     for expr in _read(experiment):
         try:
-            reached[expr] = expr.value(probe) if expr is not None else None
+            reached[expr] = expr.value(point) if expr is not None else None
         except ProgramError as error:
-            probe.faults.append(error.diagnostic)
-    probe.faults += hosts.set_twice(experiment, hosts.things_of(reached.get(experiment.with_)))
+            point.faults.append(error.diagnostic)
+    point.faults += hosts.set_twice(experiment, hosts.things_of(reached.get(experiment.with_)))
     on, run = reached.get(experiment.on), reached.get(experiment.run)
     collect = reached.get(experiment.collect)
     for thing in (run, *(collect if isinstance(collect, tuple) else ())):
         if isinstance(thing, Instance):
-            lacking = unjoined(experiment, thing, on if isinstance(on, Instance) else None)
-            probe.faults += [lacking] if lacking is not None else []
-    return tuple(probe.faults)
+            lacking = unmet_need(experiment, thing, on if isinstance(on, Instance) else None)
+            point.faults += [lacking] if lacking is not None else []
+    return tuple(point.faults)
 
 
 # -- what is said about them

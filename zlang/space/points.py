@@ -40,8 +40,8 @@ def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
         raise ProgramError(Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)) from None
     if built.count == 0:
         span = experiment.wheres[-1].span if experiment.wheres else experiment.span
-        hint = "turn conditions into comments with `#` to see which drops them" if experiment.wheres else ""
-        raise ProgramError(Code.NO_POINTS.at(span, label="this leaves none", hint=hint))
+        hint = "comment out conditions with `#` to see which one removes them" if experiment.wheres else ""
+        raise ProgramError(Code.NO_POINTS.at(span, label="this removes the last ones", hint=hint))
     return built
 
 
@@ -72,7 +72,7 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
         try:
             return designs.covering(_axes(experiment), conditions(experiment), _STRENGTHS[design.name], seed)
         except TooManyCombinations as error:
-            hint = "give factors fewer levels; `design = sample(100)` takes 100 points of any space"
+            hint = "reduce the levels, or use `design = sample(100)`, which works for any space"
             what, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
             raise _too_large(experiment, error.combinations, what, limit, hint) from None
     if isinstance(design.argument, Quantity) and design.argument.amount < built.count:
@@ -83,9 +83,9 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
     return None
 
 
-def plots(built: Space, taken: list[dict[str, int]] | None, dear: Iterable[str]) -> Plots:
+def plots(built: Space, taken: list[dict[str, int]] | None, hard_to_change: Iterable[str]) -> Plots:
     """The points that a design takes, by whole plots."""
-    return designs.full(built, dear) if taken is None else designs.partial(dear, taken)
+    return designs.full(built, hard_to_change) if taken is None else designs.partial(hard_to_change, taken)
 
 
 def _too_large(experiment: Experiment, count: int, what: str, limit: int, hint: str) -> ProgramError:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import accumulate
 from math import prod
 
-from zlang.check.program import Axis, Point
+from zlang.check.program import Axis, Point, every_axis, merge_axes
 from zlang.record import Record
 
 LIMIT = 1_000_000
@@ -170,35 +169,32 @@ def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...], known: _Kn
 
 
 def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Each axis once; one that stands at the top is left out of the branches of the others."""
-    top = {axis.path: axis for axis in axes}
-    if len(top) == 1:
-        return tuple(top.values())
-    return tuple(_without(axis, top.keys() - {axis.path}, {}) for axis in top.values())
+    """Each axis once; one at the top is left out of the branches of the others, unless it adds something there."""
+    merged = merge_axes(axes)
+    if len(merged) == 1:
+        return merged
+    top = {axis.path: axis for axis in merged}
+    return tuple(_without(axis, {path: one for path, one in top.items() if path != axis.path}, {}) for axis in merged)
 
 
-def _without(axis: Axis, gone: AbstractSet[str], known: dict[int, Axis]) -> Axis:
-    if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & gone:
+def _without(axis: Axis, top: Mapping[str, Axis], known: dict[int, Axis]) -> Axis:
+    if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & top.keys():
         return axis
     if id(axis) not in known:
         branches = tuple(
-            tuple(_without(inner, gone, known) for inner in b if inner.path not in gone) for b in axis.branches
+            tuple(_without(inner, top, known) for inner in b if not _adds_nothing(inner, top)) for b in axis.branches
         )
         known[id(axis)] = Axis(axis.path, axis.size, branches if any(branches) else None)
     return known[id(axis)]
 
 
+def _adds_nothing(axis: Axis, top: Mapping[str, Axis]) -> bool:
+    """Whether an axis is at the top already, with the same under its levels."""
+    return axis.path in top and (axis.branches is None or axis.branches == top[axis.path].branches)
+
+
 def _paths(axes: Iterable[Axis]) -> frozenset[str]:
-    found: set[str] = set()
-    stack = list(axes)
-    while stack:
-        axis = stack.pop()
-        if axis.path in found:
-            continue
-        found.add(axis.path)
-        for branch in axis.branches or ():
-            stack.extend(branch)
-    return frozenset(found)
+    return frozenset(axis.path for axis in every_axis(axes))
 
 
 def _connected(axes: tuple[Axis, ...], conditions: tuple[Condition, ...]) -> list[tuple[Axis, ...]]:
@@ -244,16 +240,17 @@ def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
         for path in _paths((axis,)):
             times[path] = times.get(path, 0) + 1
     shared = {path for path, count in times.items() if count > 1}
-    found: set[str] = set()
-    walked: dict[str, bool] = {}
+    shapes: dict[str, Axis] = {}
+    found = {axis.path for axis in every_axis(group) if axis.branches != shapes.setdefault(axis.path, axis).branches}
+    walked: dict[int, bool] = {}
 
     def walk(axis: Axis) -> bool:
-        if axis.path not in walked:
+        if id(axis) not in walked:
             below = [walk(inner) for branch in axis.branches or () for inner in branch]
             if any(below):
                 found.add(axis.path)
-            walked[axis.path] = any(below) or axis.path in shared
-        return walked[axis.path]
+            walked[id(axis)] = any(below) or axis.path in shared
+        return walked[id(axis)]
 
     for axis in group:
         walk(axis)
@@ -272,7 +269,18 @@ def _expand(
         for level in range(axis.size):
             chosen = {**known, axis.path: level}
             branch = axis.branches[level] if axis.branches else ()
-            inner = tuple(a for a in branch if a.path not in chosen)
+            inner = _open(branch, chosen)
             yield from _expand(axes[:i] + inner + others[i:], needed, chosen)
         return
     yield dict(known), axes
+
+
+def _open(axes: tuple[Axis, ...], chosen: Mapping[str, int]) -> tuple[Axis, ...]:
+    """These axes, and in place of those that are chosen what exists under their levels."""
+    found: list[Axis] = []
+    for axis in axes:
+        if axis.path not in chosen:
+            found.append(axis)
+        elif axis.branches is not None:
+            found += _open(axis.branches[chosen[axis.path]], chosen)
+    return tuple(found)
