@@ -9,7 +9,7 @@ from fractions import Fraction
 from zlang import units
 from zlang.check import types
 from zlang.check.program import ABSENT, Absent, Joined, Value, Variable
-from zlang.check.texts import check_length, joined
+from zlang.check.rendering import check_length, joined
 from zlang.check.types import COUNT, STRING, Type
 from zlang.check.values import ValueProblem, plain, quote, show
 from zlang.record import Record
@@ -66,7 +66,7 @@ ANYTHING = Taken("one value", lambda _: True)
 def _quantities(values: tuple[Value, ...]) -> list[Quantity]:
     for value in values:
         if not isinstance(value, Quantity):
-            raise ValueProblem(f"{show(value)} is no number")
+            raise ValueProblem(f"{show(value)} is not a number")
     return [value for value in values if isinstance(value, Quantity)]
 
 
@@ -112,7 +112,7 @@ def _len(values: tuple[Value, ...]) -> Value:
 
 def _text(value: Value) -> str:
     if not isinstance(value, str):
-        raise ValueProblem(f"{show(value)} is only known when it runs")
+        raise ValueProblem(f"{show(value)} is known only at run time")
     return value
 
 
@@ -185,7 +185,9 @@ def _quoted_word(word: Value) -> Iterator[Value]:
         elif part.name == "RUN":
             yield part
         else:
-            raise ValueProblem("`out` is a directory of this machine, known when it runs, and cannot be quoted twice")
+            raise ValueProblem(
+                "`out` is a directory of this machine that is known only at run time; it cannot be quoted twice"
+            )
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -199,7 +201,7 @@ FUNCTIONS: dict[str, Function] = {
     "len": Function((TEXT_OR_LIST,), lambda _: COUNT, _len),
     "first": Function((LIST,), _same, _end(0, "first")),
     "last": Function((LIST,), _same, _end(-1, "last")),
-    "join": Function((LIST, Taken("a text that goes between", _is_text)), _string, _join),
+    "join": Function((LIST, Taken("a text to put between them", _is_text)), _string, _join),
     "upper": Function((TEXT,), _string, _of_texts(str.upper)),
     "lower": Function((TEXT,), _string, _of_texts(str.lower)),
     "replace": Function(
@@ -212,9 +214,6 @@ FUNCTIONS: dict[str, Function] = {
     "text": Function((ANYTHING,), _string, lambda values: _written(values[0])),
     "quoted": Function((Taken("values or lists of them", lambda _: True),), _command, _quoted, many=True),
 }
-
-AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
-"""Of several trials, in the clauses of an experiment; percentiles such as `p99` are too."""
 
 
 def _written(value: Value) -> Value:

@@ -5,7 +5,7 @@ Rule: an `Expr` is total at every point that its `axes` reach; a name that a poi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,35 +13,47 @@ from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
 from zlang.diagnostics import Diagnostic
+from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
-    from zlang.check.answers import Clause, Search, Until
+    from zlang.check.questions import Clause, Search, Until
     from zlang.syntax import tree
 
 Point = Mapping[str, int]
 """Which level each factor has: the factor's path to the level's index."""
 
 
-class Probe(dict[str, int]):
+class FaultPoint(dict[str, int]):
     """A point at which what cannot be worked out is noted in `faults` and absent, so that all of it is found."""
 
     def __init__(self, point: Point | Iterable[tuple[str, int]] = ()) -> None:
         super().__init__(point)
         self.faults: list[Diagnostic] = []
+        self.named: list[tuple[Instance, Span]] = []
+
+
+class Reached:
+    """A point of the space that notes in `named` which declared things are named on the way to a value."""
+
+    __slots__ = ("get", "named")
+
+    def __init__(self, point: Point) -> None:
+        self.get = point.get
+        self.named: list[tuple[Instance, Span]] = []
 
 
 class Undecided(Exception):
-    """A factor was asked for that a sketch of a point does not decide."""
+    """A factor was asked for that a partial point does not decide."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.path = path
 
 
-class Sketch(Probe):
+class PartialPoint(FaultPoint):
     """A point of which only some factors are decided; things at it are worked out as far as they are asked for.
 
     Of the factors that are `decided` those without a level do not exist at it; any other raises `Undecided`.
@@ -104,6 +116,9 @@ class Instance:
 
     `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
     replicate what it did in the first. `origin` is the machine from which a workload comes, where the program says.
+    `named` are the things whose places its values hold, and where these are named.
+    `said` are the values that decide what is measured, each with its name as text. `alias` stands for the key in
+    commands that identities are hashes of.
     """
 
     kind: Kind
@@ -117,6 +132,14 @@ class Instance:
     places: Mapping[str, Span] = field(default_factory=dict)
     replays: bool = False
     origin: Instance | None = None
+    named: tuple[tuple[Instance, Span], ...] = ()
+    said: tuple[str, ...] = ()
+    alias: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in commands."""
+        return self.alias or self.key
 
 
 Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
@@ -142,11 +165,52 @@ def axis_of(path: str, branches: tuple[tuple[Axis, ...], ...]) -> Axis:
     return Axis(path, len(branches), branches, 1 + max(axis.depth for branch in branches for axis in branch))
 
 
+def every_axis(axes: Iterable[Axis]) -> Iterator[Axis]:
+    """All axes, also those in branches; the same factor may have others under its levels at another place."""
+    seen: set[int] = set()
+    stack = list(axes)
+    while stack:
+        axis = stack.pop()
+        if id(axis) not in seen:
+            seen.add(id(axis))
+            yield axis
+            stack.extend(inner for branch in axis.branches or () for inner in branch)
+
+
+def merge_axes(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """Each factor once, with all that exists under each of its levels."""
+    known: dict[str, Axis] = {}
+    for axis in axes:
+        first = known.setdefault(axis.path, axis)
+        if first is axis or axis.branches is None or axis.branches == first.branches:
+            continue
+        if first.branches is None:
+            known[axis.path] = axis
+        else:
+            both = zip(first.branches, axis.branches, strict=True)
+            known[axis.path] = axis_of(axis.path, tuple(merge_axes((*one, *other)) for one, other in both))
+    return tuple(known.values())
+
+
+def reached_axes(axes: Iterable[Axis], levels: Mapping[str, int]) -> tuple[Axis, ...]:
+    """The axes that are still open where some factors have these levels."""
+    found: list[Axis] = []
+    for axis in axes:
+        if axis.path in levels:
+            found += reached_axes(axis.branches[levels[axis.path]] if axis.branches else (), levels)
+        elif axis.branches is None:
+            found.append(axis)
+        else:
+            found.append(axis_of(axis.path, tuple(reached_axes(branch, levels) for branch in axis.branches)))
+    return merge_axes(found)
+
+
 class Expr(Record):
     """A resolved expression: where it stands, what it may be, its choices, what it is at a point.
 
     `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.
-    `member` gives a property of a declared thing without evaluating the rest of it. `leaves` are the alternatives.
+    `member` gives a property of a declared thing without evaluating the rest of it. The `alternatives` of a choice are
+    its options.
     `depth` and `work` bound what evaluating it takes.
     """
 
@@ -156,7 +220,7 @@ class Expr(Record):
     axes: tuple[Axis, ...] = ()
     reads: frozenset[str] = frozenset()
     member: Callable[[str, Span], Expr | None] | None = None
-    leaves: tuple[Expr, ...] = ()
+    alternatives: tuple[Expr, ...] = ()
     is_constant: bool = False
     depth: int = 0
     work: int = 1
@@ -171,9 +235,9 @@ class PropertyDef(Record):
     """A property of a kind, as its declaration says.
 
     `since` is the fact of a host that says whether it has the property, and the version from which on. `probe` is the
-    command that prints the value, where the property is a fact of a machine; `ask` what a person
-    has to do, where it is `manual`. `lists` is what it adds to its kind's
-    lists where it is given, and `said` the text of that.
+    command that prints the value, where the property is a fact of a machine; `ask` is what a person has to do, where it
+    is `manual`. `lists` is what it adds to its kind's lists where it is given.
+    A text that `is_line` is one line and not empty.
     """
 
     name: str
@@ -188,9 +252,9 @@ class PropertyDef(Record):
     doc: str = ""
     only: str = ""
     lists: tuple[tuple[str, Expr], ...] = ()
-    said: str = ""
     probe: tuple[str | Expr, ...] | None = None
     ask: tuple[str | Expr, ...] | None = None
+    is_line: bool = False
 
 
 class Command(Record):
@@ -208,14 +272,15 @@ class Command(Record):
 
 
 class ReaderDef(Record):
-    """Which reader reads which artefact of an action."""
+    """The reader of an action's artefact, and what it can measure; without an artefact it reads the step's output."""
 
     reader: str
     artefact: tuple[str | Expr, ...]
     arguments: tuple[tuple[str, Expr], ...]
+    metrics: tuple[Metric, ...] = ()
 
 
-class ActionDef(Record):
+class KindAction(Record):
     """What a kind does under a name (`create`, `flush`, `run` …), for a state and on a platform, if it says so."""
 
     name: str
@@ -229,11 +294,11 @@ class ActionDef(Record):
 class Kind:
     """A kind: role, properties, what it offers and needs, and what it does.
 
-    `said` is the text of all but its properties. One that `is_ambient` stands only for the trials that need it.
-    One that `carries_one` is made anew for each state of what stands
-    on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that `draws` by a
-    seed has the property `seed` from the language. `traits` are what it says of its nature.
-    A resource with what has to be `armed` is not the run's own: it is written to only after its `guard`.
+    `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that
+    need it. One that `carries_one` is made anew for each state of what stands on it. `phases` are what a protocol does:
+    actions of the target's kinds, or its own. A workload that `draws` by a seed has the property `seed` from the
+    language. `traits` are those that it declares. A resource with what has to be `armed` is not the run's own: it is
+    written to only after its `guard`.
     """
 
     name: str
@@ -244,12 +309,12 @@ class Kind:
     offers: Mapping[str, Expr]
     needs: tuple[tuple[str, ...], str] | None
     requires: tuple[tuple[str, str], ...]
-    actions: Mapping[tuple[str, str, str], ActionDef]
+    actions: Mapping[tuple[str, str, str], KindAction]
     forms: Mapping[str, tuple[str | Expr, ...]]
     writes: Expr | None
     doc: str
     module: str
-    said: str
+    template_source: str
     carries_one: bool = False
     is_ambient: bool = False
     phases: tuple[str, ...] = ()
@@ -257,7 +322,7 @@ class Kind:
     traits: Mapping[str, Expr] = field(default_factory=dict)
     armed: Expr | None = None
 
-    def action(self, name: str, platform: str, state: str = "") -> ActionDef | None:
+    def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""
         return self.actions.get((name, state, platform)) or self.actions.get((name, state, ""))
 
@@ -269,7 +334,7 @@ class Kind:
 class FactorDef(Record):
     """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them.
 
-    `cost` is that of the dearest property of a resource that it is given to: what it takes to go to another level.
+    `cost` is what it takes to go to another level: that of the most expensive property that it is given to.
     `places` are those of its levels, where each has one.
     """
 
@@ -297,7 +362,8 @@ class Experiment(Record):
     of its caches: one that was declared, or one of `protocols` by its name. `clauses` are what it asks of its
     results; `design` says which of the points are measured, `repeat` how often at most, `until` when it is enough,
     `search` which factor is not measured at all its levels. `risks` are the factors that decide together whether
-    something can be worked out at a point.
+    something can be worked out at a point. `armed` are the declared things that are
+    written to only if they are armed, `metrics` what its readers declare.
     """
 
     name: str
@@ -320,6 +386,8 @@ class Experiment(Record):
     places: Mapping[str, Span] = MappingProxyType({})
     until: Until | None = None
     search: Search | None = None
+    armed: tuple[Expr, ...] = ()
+    metrics: tuple[Metric, ...] = ()
 
 
 class Program(Record):

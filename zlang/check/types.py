@@ -5,45 +5,56 @@ from __future__ import annotations
 from zlang import units
 from zlang.record import Record
 
-SCALARS = (
-    "size",
-    "duration",
-    "rate",
-    "iops",
-    "share",
-    "count",
-    "number",
-    "bool",
-    "string",
-    "path",
-    "version",
-    "command",
-)
-_OF_DIMENSION = {
-    units.SIZE: "size",
-    units.DURATION: "duration",
-    units.RATE: "rate",
-    units.FREQUENCY: "iops",
-    units.SHARE: "share",
-    units.NUMBER: "number",
+AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
+"""Of several trials, in the clauses of an experiment; percentiles such as `p99` are too."""
+
+
+class ScalarType(Record):
+    """A type of one value: how it is spoken of, an example, its dimension, and how results keep it.
+
+    Results keep it as `sql`, in `unit`; `parts` of that unit are one of the language's base unit. People see it in the
+    largest unit of `ladder` that leaves a number above one.
+    """
+
+    spoken: str
+    example: str
+    sql: str = "VARCHAR"
+    dimension: units.Dimension | None = None
+    unit: str = ""
+    parts: int = 1
+    ladder: tuple[str, ...] = ()
+
+
+_SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
+_TIMES = ("s", "ms", "us", "ns")
+SCALARS = {
+    "size": ScalarType("a size", "4KiB", "BIGINT", units.SIZE, "bytes", 1, _SIZES),
+    "duration": ScalarType("a duration", "60s", "DOUBLE", units.DURATION, "s", 1, _TIMES),
+    "rate": ScalarType("a rate", "200MiB/s", "DOUBLE", units.RATE, "bytes/s", 1, tuple([f"{u}/s" for u in _SIZES])),
+    "iops": ScalarType("a number per second", "5000/s", "DOUBLE", units.FREQUENCY, "1/s"),
+    "share": ScalarType("a share", "70%", "DOUBLE", units.SHARE, "%", 100),
+    "count": ScalarType("a whole number", "4", "BIGINT", units.NUMBER),
+    "number": ScalarType("a number", "1.5", "DOUBLE", units.NUMBER),
+    "bool": ScalarType("`on` or `off`", "on", "BOOLEAN"),
+    "string": ScalarType("a text", '"data"'),
+    "path": ScalarType("a path", '"/data"'),
+    "version": ScalarType("a version", '"2.1.11"'),
+    "command": ScalarType("a command", '"make -j4"'),
 }
-_SPOKEN = {
-    "size": "a size such as `4KiB`",
-    "duration": "a duration such as `60s`",
-    "rate": "a rate such as `200MiB/s`",
-    "iops": "a number per second such as `5000/s`",
-    "share": "a share such as `70%`",
-    "count": "a whole number",
-    "number": "a number",
-    "bool": "`on` or `off`",
-    "string": 'a text such as `"data"`',
-    "path": 'a path such as `"/data"`',
-    "version": 'a version such as `"2.1.11"`',
-    "command": 'a command such as `"make -j4"`',
+"""The one table of types: all that any stage knows of one."""
+NANOSECONDS = "ns"
+STORED = {
+    **{known.unit: (name, known.parts) for name, known in SCALARS.items() if known.unit},
+    NANOSECONDS: ("duration", 10**9),
 }
+"""The units in which results are kept: the type that each is of, and how many are one of the language's base unit."""
+_OF_DIMENSION = {known.dimension: name for name, known in SCALARS.items() if known.dimension and name != "count"}
 _SHOWN = 12
 BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
-NUMERIC = frozenset({"size", "duration", "rate", "iops", "share", "count", "number"})
+DIMENSION_OF = {name: known.dimension for name, known in SCALARS.items() if known.dimension is not None}
+NUMERIC = frozenset(DIMENSION_OF)
+_SPOKEN_ALONE = frozenset({"count", "number", "bool"})
+"""Those of which nobody needs an example."""
 
 
 class Variant(Record):
@@ -113,7 +124,7 @@ class Type(Record):
         return other.element is None or (self.element is not None and self.element.accepts(other.element))
 
     def __str__(self) -> str:
-        spoken = [_SPOKEN[s] for s in SCALARS if s in self.scalars]
+        spoken = [_spoken(s) for s in SCALARS if s in self.scalars]
         if self.words:
             shown = [f"`{w.name}({w.field[1]})`" if w.field else f"`{w.name}`" for w in self.words]
             if len(shown) > _SHOWN:
@@ -123,6 +134,11 @@ class Type(Record):
         if self.element is not None:
             spoken.append(f"a list of {self.element}" if self.element != NOTHING else "a list")
         return " or ".join(spoken) or "nothing"
+
+
+def _spoken(scalar: str) -> str:
+    known = SCALARS[scalar]
+    return known.spoken if scalar in _SPOKEN_ALONE else f"{known.spoken} such as `{known.example}`"
 
 
 NOTHING = Type()
@@ -146,18 +162,28 @@ def of_quantity(quantity: units.Quantity) -> Type:
     return COUNT if name == "number" and quantity.is_whole else Type(frozenset({name}))
 
 
-DIMENSION_OF = {
-    "size": units.SIZE,
-    "duration": units.DURATION,
-    "rate": units.RATE,
-    "iops": units.FREQUENCY,
-    "share": units.SHARE,
-    "count": units.NUMBER,
-    "number": units.NUMBER,
-}
-
-
 def of_dimension(dimension: units.Dimension) -> Type:
     """The type of a computed number."""
     name = _OF_DIMENSION.get(dimension)
     return Type(frozenset({name})) if name else UNKNOWN
+
+
+def scalar_of(unit: str) -> str:
+    """The type of a number that results keep in this unit."""
+    return STORED[unit][0] if unit in STORED else "number"
+
+
+def parts_of(unit: str) -> int:
+    """How many of a unit of the results are one of the language's base unit."""
+    return STORED[unit][1] if unit in STORED else 1
+
+
+def scalar_name(type_: Type) -> str:
+    """Name the scalar of a number's type."""
+    return next(iter(type_.scalars)) if len(type_.scalars) == 1 else "number"
+
+
+def is_text(type_: Type) -> bool:
+    """Whether something may be a text, or a list with one."""
+    scalars = type_.scalars | (type_.element.scalars if type_.element else frozenset())
+    return bool(scalars & {"string", "path", "command"})
