@@ -1,0 +1,89 @@
+"""Arithmetic and comparisons of values, within the limits of numbers and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from zlang import units
+from zlang.check.program import ABSENT, Absent, Instance, Value
+from zlang.check.values import ValueProblem, show
+from zlang.units import Quantity
+
+LONGEST_LIST = 10_000
+
+
+def equal(left: Value, right: Value) -> bool | None:
+    """Whether two values are the same; unknown where one is absent."""
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return None
+    if isinstance(left, Instance) and isinstance(right, Instance):
+        return left.key == right.key
+    return left == right
+
+
+def compare(operator: str, left: Value, right: Value) -> bool | None:
+    """Any comparison; unknown where a side is absent."""
+    if operator in {"==", "!="}:
+        same = equal(left, right)
+        return same if same is None or operator == "==" else not same
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return None
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return _ORDER[operator](left.amount, right.amount)
+    raise ValueProblem(f"{show(left)} and {show(right)} cannot be ordered")
+
+
+_ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def arithmetic(operator: str, left: Value, right: Value) -> Value:
+    """`+ - * / of` on quantities, `+` on lists; absent where a side is. Raises ValueProblem, ZeroDivisionError."""
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return ABSENT
+    if isinstance(left, tuple) and isinstance(right, tuple) and operator == "+":
+        return bounded_list(left + right)
+    if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
+        raise ValueProblem(f"`{operator}` is for numbers")
+    one, other = left.dimension, right.dimension
+    # A property that has a unit is a bare number in templates.
+    if operator in {"+", "-"} and one != other and units.NUMBER not in {one, other}:
+        raise ValueProblem(
+            f"`{operator}` needs two values of the same type, not {units.name_of(one)} and {units.name_of(other)}"
+        )
+    if operator in {"+", "-"}:
+        amount = left.amount + right.amount if operator == "+" else left.amount - right.amount
+        return Quantity(_bounded(amount), left.dimension)
+    dimension = result_dimension(operator, left.dimension, right.dimension)
+    if operator == "/":
+        if right.amount == 0:
+            raise ZeroDivisionError
+        return Quantity(_bounded(left.amount / right.amount), dimension)
+    return Quantity(_bounded(left.amount * right.amount), dimension)
+
+
+def bounded_list(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """A list that is not too long. Raises ValueProblem."""
+    if len(items) > LONGEST_LIST:
+        raise ValueProblem(f"the list has {len(items):,} values; the limit is {LONGEST_LIST:,}")
+    return items
+
+
+def _bounded(amount: Fraction) -> Fraction:
+    if units.is_large(amount):
+        raise ValueProblem(f"this number exceeds {units.MOST_BITS} bits")
+    return amount
+
+
+def result_dimension(operator: str, left: units.Dimension, right: units.Dimension) -> units.Dimension:
+    """The dimension of a product, a quotient, or a share of something."""
+    sign = -1 if operator == "/" else 1
+    share = (left.share and right == units.NUMBER and operator in {"*", "/"}) or (
+        right.share and left == units.NUMBER and operator == "*"
+    )
+    return units.Dimension(left.size + sign * right.size, left.time + sign * right.time, share)

@@ -1,0 +1,92 @@
+"""Calls: of a function, of a word that carries a value, and `has(property)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zlang import units
+from zlang.check import types
+from zlang.check.expressions import Context, combine, dimension_of, guarded, note_risk, resolve, same_unit, unknown
+from zlang.check.functions import FUNCTIONS
+from zlang.check.functions import call as call_function
+from zlang.check.program import Expr, Symbol, Value
+from zlang.check.types import Type, Variant
+from zlang.diagnostics import Code
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+
+def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Expr:
+    """Resolve a call."""
+    name = str(node.function)
+    variant = expected.variant(name) if expected and not expected.unknown else None
+    if variant is not None and variant.field is not None:
+        return _resolve_variant(context, node, variant)
+    if name == "has" and len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
+        given = context.scope.is_given(str(node.arguments[0]))
+        if given is not None:
+            return Expr(node.span, types.BOOL, given)
+    is_known = name in FUNCTIONS or name in types.AGGREGATES
+    if is_known and (node.where is not None or name not in FUNCTIONS):
+        hint = "`expect`, `table` and `plot` are of several"
+        context.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
+        return unknown(node.span)
+    function = FUNCTIONS.get(name)
+    if function is None:
+        known = [
+            *FUNCTIONS,
+            *types.AGGREGATES,
+            *(word.name for word in (expected.words if expected else ()) if word.field),
+        ]
+        hint = did_you_mean(name, known) or (
+            f"expected {expected}" if expected and expected.scalars | set(expected.words) else ""
+        )
+        context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
+        return unknown(node.span)
+    arguments = [resolve(context, argument) for argument in node.arguments]
+    least = len(function.takes)
+    if len(arguments) != least and not (function.many and arguments):
+        found = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+        found = found if arguments else "nothing"
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.said, found=found))
+        return unknown(node.span)
+    wrong = False
+    for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):
+        if not argument.type.unknown and not taken.accepts(argument.type):
+            wrong = True
+            expected_here = f"used with {taken.spoken}"
+            context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=expected_here, found=argument.type))
+    if wrong:
+        return unknown(node.span)
+    dimensions = {dimension_of(a) for a in arguments if a.type.scalars} - {None}
+    if name in {"min", "max", "sum"} and len(dimensions) > 1:
+        left, right, *_ = (units.name_of(d) for d in sorted(dimensions, key=str) if d)
+        verb = "add" if name == "sum" else "compare"
+        hint = same_unit(arguments)
+        context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right, hint=hint))
+        return unknown(node.span)
+
+    def value(at: Any) -> Value:
+        known = tuple(a.value(at) for a in arguments)
+        return guarded(node.span, at, lambda: call_function(function, known), arguments)
+
+    return note_risk(
+        context, combine(context, node.span, function.returns([a.type for a in arguments]), value, arguments)
+    )
+
+
+def _resolve_variant(context: Context, node: tree.Call, variant: Variant) -> Expr:
+    assert variant.field is not None
+    if len(node.arguments) != 1:
+        found = f"{len(node.arguments)} values"
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variant.name, expected="one value", found=found))
+        return unknown(node.span)
+    argument = resolve(context, node.arguments[0])
+    wanted = Type(frozenset({variant.field[1]}))
+    if not wanted.accepts(argument.type):
+        name = f"{variant.name}({variant.field[0]})"
+        context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type))
+        return unknown(node.span)
+    return combine(
+        context, node.span, Type(words=(variant,)), lambda at: Symbol(variant.name, argument.value(at)), [argument]
+    )

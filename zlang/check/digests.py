@@ -1,0 +1,65 @@
+"""Digests of values: the same exactly where the values are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Generic, TypeVar
+
+from zlang.check.program import Instance, Joined, Kind, Symbol, Value
+from zlang.units import Quantity
+
+T = TypeVar("T")
+
+
+def canonical(value: Value) -> str:
+    """A text that is the same exactly where the value is."""
+    if isinstance(value, Quantity):
+        kind = value.dimension
+        return f"q{value.amount}:{kind.size}:{kind.time}:{int(kind.share)}"
+    if isinstance(value, str):
+        return f"s{len(value)}:{value}"
+    if isinstance(value, Symbol):
+        return f"w{value.name}({canonical(value.argument)})"
+    if isinstance(value, Instance):
+        return f"i{value.digest}"
+    if isinstance(value, tuple | Joined):
+        parts = value if isinstance(value, tuple) else value.parts
+        return f"l{len(parts)}:" + "".join(canonical(part) for part in parts)
+    return f"v{value!r}"
+
+
+class Memory(Generic[T]):
+    """What was made of a value under a name, found again by the value itself: most values are shared by many trials."""
+
+    __slots__ = ("_known", "_make")
+
+    def __init__(self, make: Callable[[str, Value], T]) -> None:
+        self._make = make
+        self._known: dict[tuple[str, int], tuple[Value, T]] = {}
+
+    def __call__(self, name: str, value: Value) -> T:
+        """What was made of the value."""
+        key = (name, id(value))
+        known = self._known.get(key)
+        if known is None or known[0] is not value:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = (value, self._make(name, value))
+        return known[1]
+
+
+_REMEMBERED = 4096
+
+
+@cache
+def template_digest(kind: Kind) -> str:
+    """The hash that tells what a kind does from what others of its program do."""
+    return digest(kind.name, kind.template_source)
+
+
+def digest(*parts: str) -> str:
+    """Sixteen hexadecimal digits that are the same exactly where the parts are."""
+    import hashlib
+
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

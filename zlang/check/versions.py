@@ -1,0 +1,41 @@
+"""Versions: numbers with dots, compared number by number."""
+
+from __future__ import annotations
+
+import re
+
+from zlang.check.program import Absent, Value
+from zlang.check.values import ValueProblem, show
+
+_VERSION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})*)(?:[-+~_a-zA-Z][-+~_.a-zA-Z0-9]*)?\Z", re.ASCII)
+
+
+def is_version(text: str) -> bool:
+    """Whether a text is a version: numbers with dots, and what a release adds after a sign or a letter."""
+    return _VERSION.match(text) is not None
+
+
+def _version(value: Value) -> tuple[int, ...]:
+    """The numbers of a version; 2.2 and 2.2.0 are one."""
+    found = _VERSION.match(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueProblem(f"{show(value)} is not a version")
+    numbers = [int(number) for number in found.group(1).split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def compare_versions(operator: str, left: Value, right: Value) -> bool | None:
+    """Any comparison of versions, number by number; unknown where a side is absent."""
+    if isinstance(left, Absent) or isinstance(right, Absent):
+        return None
+    one, other = _version(left), _version(right)
+    return {
+        "==": one == other,
+        "!=": one != other,
+        "<": one < other,
+        "<=": one <= other,
+        ">": one > other,
+        ">=": one >= other,
+    }[operator]
