@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
-from zlang.check.expressions import Expressions, constant, same_unit
+from zlang.check.expressions import Context, constant, resolve, same_unit
 from zlang.check.program import Expr, Value
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code
@@ -26,129 +26,137 @@ _LONGEST_NUMBER = 18
 _NUMBERS = re.compile(r"([0-9]+)")
 
 
-class Ranges(Expressions):
-    """What a range stands for."""
+def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
+    """Resolve a range among other options: each of its levels."""
+    levels = resolve_levels(context, node)
+    if levels is None:
+        return []
+    count, at, type_ = levels
+    if count > LONGEST_AMONG_OPTIONS:
+        hint = "a range that stands alone may be longer"
+        limit = f"{LONGEST_AMONG_OPTIONS:,}"
+        context.report(Code.RANGE_TOO_LONG.at(node.span, limit=limit, count=f"{count:,}", hint=hint))
+        return []
+    return [constant(node.span, type_, at(i)) for i in range(count)]
 
-    def _range_levels(self, node: tree.Range) -> list[Expr]:
-        levels = self._levels(node)
-        if levels is None:
-            return []
-        count, at, type_ = levels
-        if count > LONGEST_AMONG_OPTIONS:
-            hint = "a range on its own may be longer"
-            limit = f"{LONGEST_AMONG_OPTIONS:,}"
-            self.report(Code.RANGE_TOO_LONG.at(node.span, limit=limit, count=f"{count:,}", hint=hint))
-            return []
-        return [constant(node.span, type_, at(i)) for i in range(count)]
 
-    def _levels(self, node: tree.Range) -> Levels | None:
-        """What a range has; None and a finding where it has no values."""
-        if node.high is None:
-            self.report(Code.UNEXPECTED.at(node.span, expected="the end of the range", found="nothing after `..`"))
+def resolve_levels(context: Context, node: tree.Range) -> Levels | None:
+    """What a range has; None and a finding where it has no values."""
+    if node.high is None:
+        context.report(Code.UNEXPECTED.at(node.span, expected="the end of the range", found="nothing after `..`"))
+        return None
+    ends = [resolve(context, end) for end in (node.low, node.high) + ((node.step,) if node.step else ())]
+    if any(end.type.unknown for end in ends):
+        return None
+    for end in ends:
+        if not end.is_constant:
+            hint = "write the longest range, and remove points with `where`"
+            context.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range", hint=hint))
             return None
-        ends = [self.single(end) for end in (node.low, node.high) + ((node.step,) if node.step else ())]
-        if any(end.type.unknown for end in ends):
-            return None
-        for end in ends:
-            if not end.is_constant:
-                hint = "write the longest one, and drop points of it with `where`"
-                self.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range", hint=hint))
-                return None
-        if ends[0].type == ends[1].type == STRING and not node.times:
-            return self._texts(node, *ends)
-        return self._numbers(node, ends)
+    if ends[0].type == ends[1].type == STRING and not node.times:
+        return _levels_of_texts(context, node, *ends)
+    return _levels_of_numbers(context, node, ends)
 
-    def _numbers(self, node: tree.Range, ends: list[Expr]) -> Levels | None:
-        for end in ends:
-            if not end.type.scalars <= types.NUMERIC or not end.type.scalars:
-                self.report(Code.WRONG_TYPE.at(end.span, name="..", expected="for numbers", found=end.type))
-                return None
-        low, high, *steps = (end.value({}) for end in ends)
-        assert isinstance(low, Quantity)
-        assert isinstance(high, Quantity)
-        step = steps[0] if steps else Quantity(Fraction(1, 100) if low.dimension.share else Fraction(1), low.dimension)
-        assert isinstance(step, Quantity)
-        if low.dimension != high.dimension or (not node.times and step.dimension != low.dimension):
-            other = ends[1] if low.dimension != high.dimension else ends[2]
-            found = units.name_of(low.dimension)
-            shown = {"left": found, "right": str(other.type)}
-            hint = same_unit([ends[0], other])
-            self.report(Code.MIXED_UNITS.at(other.span, verb="make a range of", hint=hint, **shown))
-            return None
-        if not steps and low.dimension not in (units.NUMBER, units.SHARE):
-            hint = f"say the step: `{units.show(low)}..{units.show(high)} by *2`"
-            found_type = ends[0].type
-            self.report(Code.WRONG_TYPE.at(node.span, name="..", expected="for counts", found=found_type, hint=hint))
-            return None
-        if node.times:
-            return self._geometric(node, low, high, step)
-        count = 0 if step.amount <= 0 else int((high.amount - low.amount) // step.amount) + 1
-        if count < 1:
-            hint = f"it goes from {units.show(low)} to {units.show(high)} by {units.show(step)}"
-            self.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
-            return None
-        if count > LONGEST_RANGE:
-            self.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=f"{count:,}"))
-            return None
-        base, width, dimension = low.amount, step.amount, low.dimension
-        known: dict[int, Quantity] = {}
 
-        def at(i: int) -> Quantity:
-            if i not in known:
-                if len(known) >= 4096:  # noqa: PLR2004 - long ranges are not kept whole
-                    known.clear()
-                known[i] = Quantity(base + i * width, dimension)
-            return known[i]
+def _levels_of_numbers(context: Context, node: tree.Range, ends: list[Expr]) -> Levels | None:
+    for end in ends:
+        if not end.type.scalars <= types.NUMERIC or not end.type.scalars:
+            context.report(Code.WRONG_TYPE.at(end.span, name="..", expected="used with numbers", found=end.type))
+            return None
+    low, high, *steps = (end.value({}) for end in ends)
+    assert isinstance(low, Quantity)
+    assert isinstance(high, Quantity)
+    step = steps[0] if steps else Quantity(Fraction(1, 100) if low.dimension.share else Fraction(1), low.dimension)
+    assert isinstance(step, Quantity)
+    if low.dimension != high.dimension or (not node.times and step.dimension != low.dimension):
+        other = ends[1] if low.dimension != high.dimension else ends[2]
+        found = units.name_of(low.dimension)
+        shown = {"left": found, "right": str(other.type)}
+        hint = same_unit([ends[0], other])
+        context.report(Code.MIXED_UNITS.at(other.span, verb="make a range of", hint=hint, **shown))
+        return None
+    if not steps and low.dimension not in (units.NUMBER, units.SHARE):
+        hint = f"add a step: `{units.show(low)}..{units.show(high)} by *2`"
+        found_type = ends[0].type
+        context.report(
+            Code.WRONG_TYPE.at(node.span, name="..", expected="used with counts", found=found_type, hint=hint)
+        )
+        return None
+    if node.times:
+        return _levels_of_powers(context, node, low, high, step)
+    count = 0 if step.amount <= 0 else int((high.amount - low.amount) // step.amount) + 1
+    if count < 1:
+        hint = f"it goes from {units.show(low)} to {units.show(high)} by {units.show(step)}"
+        context.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
+        return None
+    if count > LONGEST_RANGE:
+        context.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=f"{count:,}"))
+        return None
+    base, width, dimension = low.amount, step.amount, low.dimension
+    known: dict[int, Quantity] = {}
 
-        whole = all(q.is_whole for q in (low, step))
-        type_ = ends[0].type if whole or dimension != units.NUMBER else types.of_dimension(dimension)
-        return count, at, type_
+    def at(i: int) -> Quantity:
+        if i not in known:
+            if len(known) >= 4096:  # noqa: PLR2004 - long ranges are not kept whole
+                known.clear()
+            known[i] = Quantity(base + i * width, dimension)
+        return known[i]
 
-    def _texts(self, node: tree.Range, low: Expr, high: Expr, step: Expr | None = None) -> Levels | None:
-        first, last = low.value({}), high.value({})
-        assert isinstance(first, str)
-        assert isinstance(last, str)
-        width = step.value({}) if step else Quantity(Fraction(1))
-        if step is not None and step.type != types.COUNT:
-            self.report(Code.WRONG_TYPE.at(step.span, name="by", expected="a whole number here", found=step.type))
-            return None
-        assert isinstance(width, Quantity)
-        between = text_range(first, last)
-        if between is None:
-            hint = 'such as `"sdb".."sdf"` or `"disk1".."disk12"`'
-            expected = "for texts that differ in one letter or one number"
-            self.report(Code.WRONG_TYPE.at(node.span, name="..", expected=expected, found="other texts", hint=hint))
-            return None
-        start, stop, made = between
-        numbers = range(start, stop + 1, int(width.amount)) if width.amount >= 1 else range(0)
-        if not numbers:
-            self.report(Code.EMPTY_RANGE.at(node.span, hint=f'it goes from "{first}" to "{last}"'))
-            return None
-        if stop - start >= LONGEST_RANGE:
-            count = f"{len(numbers):,}"
-            self.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=count))
-            return None
-        return len(numbers), lambda i: made(numbers[i]), STRING
+    whole = all(q.is_whole for q in (low, step))
+    type_ = ends[0].type if whole or dimension != units.NUMBER else types.of_dimension(dimension)
+    return count, at, type_
 
-    def _geometric(self, node: tree.Range, low: Quantity, high: Quantity, step: Quantity) -> Levels | None:
-        amounts: list[Fraction] = []
-        amount = low.amount
-        if amount > 0 and step.amount > 1:
-            while amount <= high.amount and not units.is_large(amount):
-                amounts.append(amount)
-                amount *= step.amount
-        if amounts and amount <= high.amount:
-            message = f"the values of this range get more than {units.MOST_BITS} bits long"
-            self.report(Code.BAD_NUMBER.at(node.span, message=message))
-            return None
-        if not amounts:
-            hint = f"it goes from {units.show(low)} to {units.show(high)} by *{units.show(step)}"
-            self.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
-            return None
-        whole = all(a.denominator == 1 for a in amounts)
-        type_ = types.of_quantity(low) if whole else types.of_dimension(low.dimension)
-        levels = [Quantity(amount, low.dimension) for amount in amounts]
-        return len(levels), levels.__getitem__, type_
+
+def _levels_of_texts(
+    context: Context, node: tree.Range, low: Expr, high: Expr, step: Expr | None = None
+) -> Levels | None:
+    first, last = low.value({}), high.value({})
+    assert isinstance(first, str)
+    assert isinstance(last, str)
+    width = step.value({}) if step else Quantity(Fraction(1))
+    if step is not None and step.type != types.COUNT:
+        context.report(Code.WRONG_TYPE.at(step.span, name="by", expected="a whole number here", found=step.type))
+        return None
+    assert isinstance(width, Quantity)
+    between = text_range(first, last)
+    if between is None:
+        hint = 'write, for example, `"sdb".."sdf"` or `"disk1".."disk12"`'
+        expected = "used with texts that differ in one letter or one number"
+        context.report(Code.WRONG_TYPE.at(node.span, name="..", expected=expected, found="other texts", hint=hint))
+        return None
+    start, stop, made = between
+    numbers = range(start, stop + 1, int(width.amount)) if width.amount >= 1 else range(0)
+    if not numbers:
+        context.report(Code.EMPTY_RANGE.at(node.span, hint=f'it goes from "{first}" to "{last}"'))
+        return None
+    if stop - start >= LONGEST_RANGE:
+        count = f"{len(numbers):,}"
+        context.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=count))
+        return None
+    return len(numbers), lambda i: made(numbers[i]), STRING
+
+
+def _levels_of_powers(
+    context: Context, node: tree.Range, low: Quantity, high: Quantity, step: Quantity
+) -> Levels | None:
+    amounts: list[Fraction] = []
+    amount = low.amount
+    if amount > 0 and step.amount > 1:
+        while amount <= high.amount and not units.is_large(amount):
+            amounts.append(amount)
+            amount *= step.amount
+    if amounts and amount <= high.amount:
+        message = f"values of this range exceed {units.MOST_BITS} bits"
+        context.report(Code.BAD_NUMBER.at(node.span, message=message))
+        return None
+    if not amounts:
+        hint = f"it goes from {units.show(low)} to {units.show(high)} by *{units.show(step)}"
+        context.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
+        return None
+    whole = all(a.denominator == 1 for a in amounts)
+    type_ = types.of_quantity(low) if whole else types.of_dimension(low.dimension)
+    levels = [Quantity(amount, low.dimension) for amount in amounts]
+    return len(levels), levels.__getitem__, type_
 
 
 def text_range(low: str, high: str) -> tuple[int, int, Callable[[int], str]] | None:

@@ -1,0 +1,113 @@
+"""Factors: one of several options at each point, their levels, and their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from zlang.check.expressions import Context, limit_size, unknown
+from zlang.check.program import ABSENT, Axis, Expr, FactorDef, FaultPoint, Instance, Value, axis_of
+from zlang.check.scope import Path
+from zlang.check.types import NOTHING, Type
+from zlang.diagnostics import Code
+from zlang.source import Span
+
+DEEPEST_CHOICE = 50
+
+
+def pick(context: Context, span: Span, path: Path, options: list[Expr], expected: Type | None = None) -> Expr:
+    """Make a factor: one of the options at each point."""
+    name = ".".join(path)
+    branches = tuple(option.axes for option in options)
+    axis = axis_of(name, branches)
+    if axis.depth > DEEPEST_CHOICE:
+        context.report(Code.TOO_DEEP.at(span, limit=DEEPEST_CHOICE, hint="choices are nested here"))
+        return unknown(span)
+    chosen = tuple(option.value for option in options)
+    type_ = NOTHING
+    for option in options:
+        type_ = type_ | option.type
+    context.factors[name] = FactorDef(
+        path=name,
+        columns=(name,),
+        types=(column_type(type_) if expected is None or expected.accepts(type_) else "unknown",),
+        size=len(options),
+        level=lambda i: (level(options[i]),),
+        span=span,
+        places=tuple(option.span for option in options),
+    )
+
+    def value(point: Any) -> Value:
+        index = point.get(name)
+        return ABSENT if index is None else chosen[index](point)
+
+    def member(what: str, where: Span) -> Expr | None:
+        found = [option.member(what, where) if option.member else None for option in options]
+        if all(one is None for one in found):
+            return None
+        got = NOTHING
+        for one in found:
+            got = got | one.type if one else got
+
+        def of_chosen(point: Any) -> Value:
+            index = point.get(name)
+            one = None if index is None else found[index]
+            return ABSENT if one is None else one.value(point)
+
+        reads = frozenset({name}).union(*(one.reads for one in found if one))
+        return limit_size(context, Expr(where, got, of_chosen, reads=reads), [one for one in found if one])
+
+    reads = frozenset({name}).union(*(option.reads for option in options))
+    alternatives = tuple(one for option in options for one in (option.alternatives or (option,)))
+    return limit_size(
+        context,
+        Expr(span=span, type=type_, value=value, axes=(axis,), reads=reads, member=member, alternatives=alternatives),
+        options,
+    )
+
+
+def level(option: Expr) -> Value:
+    """The level of a factor as it is shown: its value where it is constant, else its label."""
+    if option.is_constant:
+        return option.value({})
+    if option.type.kinds and option.member is not None:
+        return option.value(FirstLevels()) if not option.axes else _label_of(option)
+    return option.span.text
+
+
+def _label_of(option: Expr) -> str:
+    known = option.value(FirstLevels())
+    return known.label if isinstance(known, Instance) else "option"
+
+
+class FirstLevels(FaultPoint):
+    """A point at which every factor that is not said has its first level: enough to learn a thing's name."""
+
+    def get(self, key: str, _default: Any = None) -> Any:
+        """The level of a factor."""
+        return super().get(key, 0)
+
+
+def each_level(
+    axes: Iterable[Axis], most: int | None = None, above: Mapping[str, int] = MappingProxyType({})
+) -> Iterator[FirstLevels]:
+    """Give the first point, and those with another level of one factor and the first of all others.
+
+    Of a factor `most` levels are looked at; of those in its branches each for itself.
+    """
+    yield FirstLevels(above)
+    for axis in axes:
+        for level in range(axis.size if most is None else min(axis.size, most)):
+            yield from each_level(axis.branches[level] if axis.branches else (), most, {**above, axis.path: level})
+
+
+def column_type(type_: Type) -> str:
+    """The type of a factor's column."""
+    if type_.unknown:
+        return "unknown"
+    if len(type_.scalars) == 1 and not type_.words and not type_.kinds and type_ != Type(frozenset({"version"})):
+        return next(iter(type_.scalars))
+    if type_.scalars == {"count", "number"}:
+        return "number"
+    return "string" if type_.scalars else "word"

@@ -1,0 +1,104 @@
+"""Which declared things are part of a trial: what a `where` says of the others is unknown.
+
+In: the fields of an experiment, and a name. Out: the name with properties that are absent wherever the thing is.
+Rule: only the factors that decide which things there are become part of a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from zlang.check.expressions import constant
+from zlang.check.instances import InstanceBuilder, explored
+from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Value
+from zlang.check.types import NOTHING, Type
+from zlang.source import Span
+
+MOST_POINTS = 10_000
+"""Combinations of factors at which things are looked for; beyond that each thing counts as part of every trial."""
+
+
+class Presence:
+    """The keys of the things that an experiment uses, by the levels of the factors that decide it."""
+
+    def __init__(self, fields: Iterable[Expr], factors: Mapping[str, FactorDef]) -> None:
+        fields = tuple(fields)
+
+        def look(point: PartialPoint) -> tuple[dict[str, int], frozenset[str]]:
+            keys = frozenset(thing.key for field in fields for thing in _things(field.value(point)))
+            return dict(point), keys
+
+        self.answers, self.reads, self.is_whole = explored(factors, MOST_POINTS, look)
+
+    def always(self, key: str) -> bool:
+        """Whether the thing is part of every trial, as far as that is known."""
+        return not self.is_whole or all(key in keys for _, keys in self.answers)
+
+    def never(self, key: str) -> bool:
+        """Whether no trial uses the thing."""
+        return not any(key in keys for _, keys in self.answers)
+
+    def at(self, point: Any) -> frozenset[str]:
+        """The keys of the things that are part of the trial at a point."""
+        for decided, keys in self.answers:
+            if all(point.get(path) == level for path, level in decided.items()):
+                return keys
+        return frozenset()
+
+
+def _things(value: Value) -> Iterator[Instance]:
+    """The things in a value, what they stand on, where they come from, and those that their properties hold."""
+    if isinstance(value, tuple):
+        for one in value:
+            yield from _things(one)
+    if not isinstance(value, Instance):
+        return
+    yield value
+    yield from _things(value.parent)
+    yield from _things(value.origin)
+    for name, definition in value.kind.properties.items():
+        if _holds_things(definition.type):
+            yield from _things(value.values.get(name))
+
+
+def _holds_things(type_: Type) -> bool:
+    return bool(type_.kinds or (type_.element or NOTHING).kinds)
+
+
+def guard(found: Expr, find_presence: Callable[[], Presence]) -> Expr:
+    """The same, whose properties are absent wherever the declared thing is not part of the trial."""
+    thing, inner = found.value, found.member
+    if inner is None:
+        return found
+    if isinstance(thing, InstanceBuilder):
+        presence = find_presence()
+        return found if presence.always(thing.key) else found.replace(member=_while_present(inner, thing.key, presence))
+    if found.type.kinds:
+        return found  # a choice between things, which is absent itself
+
+    def member(name: str, where: Span) -> Expr | None:
+        got = inner(name, where)
+        return got and guard(got, find_presence)
+
+    return found.replace(member=member)
+
+
+def _while_present(
+    inner: Callable[[str, Span], Expr | None], key: str, presence: Presence
+) -> Callable[[str, Span], Expr | None]:
+    def member(name: str, where: Span) -> Expr | None:
+        got = inner(name, where)
+        if got is None:
+            return None
+        if presence.never(key):
+            return constant(where, got.type, ABSENT)
+
+        def value(point: Any) -> Value:
+            return got.value(point) if key in presence.at(point) else ABSENT
+
+        deeper = got.member and _while_present(got.member, key, presence)
+        reads = got.reads | presence.reads
+        return got.replace(value=value, reads=reads, member=deeper, alternatives=(), is_constant=False)
+
+    return member

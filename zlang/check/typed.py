@@ -1,0 +1,141 @@
+"""Expressions held to what their place expects: values of a type, and conditions; and hints where they are not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+from zlang import units
+from zlang.check import types
+from zlang.check.expressions import Context, resolve, unknown
+from zlang.check.factors import pick
+from zlang.check.program import Expr
+from zlang.check.scope import Path, Scope
+from zlang.check.texts import resolve_command
+from zlang.check.types import STRING, Type
+from zlang.diagnostics import Code
+from zlang.suggest import Hint
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+
+def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expected: Type) -> Expr:
+    """Resolve an expression that must be of a type; `name` is the property or field whose value it is."""
+    if "command" in expected.scalars and isinstance(node, tree.Text):
+        return resolve_command(context, node)
+    if "command" in expected.scalars and isinstance(node, tree.Choice):
+        commands = [option for option in node.options if isinstance(option, tree.Text)]
+        if len(commands) == len(node.options):
+            return pick(context, node.span, path, [resolve_command(context, command) for command in commands])
+    if isinstance(node, tree.Binary) and node.operator in {"or", "and"} and not expected.accepts(types.BOOL):
+        meant = " | ".join(option.span.text for option in _sides(node))
+        choice = Hint(f"write a choice as `{meant}`", node.span.text, meant, is_safe=False)
+        context.report(Code.WRONG_TYPE.at(node.span, name=name, expected=expected, found="a condition", hint=choice))
+        return unknown(node.span)
+    resolved = resolve(context.replace(property_name=name), node, expected, path)
+    for option in resolved.alternatives or (resolved,):
+        if not expected.accepts(option.type):
+            hint: str = (
+                _with_unit(option, expected)
+                or _as_whole(option, expected)
+                or _without_quotes(option, expected, context.scope)
+                or _as_choice(node, option, expected)
+            )
+            if "command" in expected.scalars and option.type == STRING:
+                hint = "write the command itself here; then zlang can quote the values in it"
+            context.report(Code.WRONG_TYPE.at(option.span, name=name, expected=expected, found=option.type, hint=hint))
+            return unknown(resolved.span, resolved.axes or None)
+        if "command" in expected.scalars and option.type == STRING:
+            hint = "write the command itself here; then zlang can quote the values in it"
+            context.report(Code.WRONG_TYPE.at(option.span, name=name, expected=expected, found="a name", hint=hint))
+    return resolved
+
+
+def resolve_condition(context: Context, node: tree.Expr) -> Expr:
+    """Resolve an expression that must be true or false."""
+    if isinstance(node, tree.Choice) and isinstance(node.options[0], tree.Binary):
+        first, others = node.options[0], node.options[1:]
+        if first.operator in {"==", "in"} and not any(isinstance(other, tree.Binary) for other in others):
+            parts = [one.span.text for one in (first.right, *others)]
+            meant = f"{first.left.span.text} in [{', '.join(parts)}]"
+            hint = Hint(f"write a list as `{meant}`", node.span.text, meant)
+            context.report(Code.CHOICE_HERE.at(node.span, hint=hint))
+            return unknown(node.span)
+    if isinstance(node, tree.Choice) and all(tree.is_condition(option) for option in node.options):
+        meant = " or ".join(option.span.text for option in node.options)
+        hint = Hint("write `or` between conditions", node.span.text, meant)
+        context.report(Code.CHOICE_HERE.at(node.span, hint=hint))
+        return unknown(node.span)
+    resolved = resolve(context, node)
+    if not types.BOOL.accepts(resolved.type):
+        context.report(Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint="compare it with something"))
+        return unknown(node.span)
+    return resolved
+
+
+def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
+    """What is joined by `or` and `and`."""
+    if isinstance(node, tree.Binary) and node.operator in {"or", "and"}:
+        yield from _sides(node.left)
+        yield from _sides(node.right)
+    else:
+        yield node
+
+
+_BARE = re.compile(r"-?[\d_.]+")
+
+
+def _with_unit(option: Expr, expected: Type) -> Hint:
+    """What to write for a bare number where something with a unit is expected."""
+    wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
+    if not wanted or not option.type.scalars & {"count", "number"}:
+        return Hint("")
+    text = option.span.text
+    known = option.value({}) if option.is_constant and _BARE.fullmatch(text) else None
+    if not isinstance(known, Quantity):
+        return Hint("add a unit")
+    amount = known.amount / 100 if wanted[0] == "share" else known.amount
+    written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
+    return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
+
+
+def _as_whole(option: Expr, expected: Type) -> Hint:
+    """What to write for a number where a whole one is expected."""
+    if "count" not in expected.scalars or option.type.scalars != {"number"}:
+        return Hint("")
+    text = option.span.text
+    return Hint(f"use a whole number: `floor({text})`", text, f"floor({text})", is_safe=False)
+
+
+def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
+    """What to write for a text where one of some words is expected, or a name."""
+    word = option.value({}) if option.is_constant and option.type == STRING else None
+    text = option.span.text
+    if not isinstance(word, str) or not text.startswith('"'):
+        return Hint("")
+    known = expected.variant(word)
+    is_word = (known is not None and known.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
+    if expected.kinds and word.isidentifier() and scope.lookup(word, option.span) is not None:
+        return Hint(f"write names without quotes: `{word}`", text, word)
+    if is_word:
+        return Hint(f"write words without quotes: `{word}`", text, word)
+    with suppress(units.UnitError):
+        if expected.accepts(types.of_quantity(units.parse(word))):
+            return Hint(f"write numbers without quotes: `{word}`", text, word)
+    return Hint("")
+
+
+def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
+    """What to write for a list where one of several is expected, and for 1 and 0 where on and off are."""
+    text = option.span.text
+    if "bool" in expected.scalars and text in {"0", "1"}:
+        word = "on" if text == "1" else "off"
+        return Hint(f"write `{word}`", text, word, is_safe=False)
+    if expected == types.COUNT and text in types.BOOLS:
+        word = "1" if types.BOOLS[text] else "0"
+        return Hint(f"write `{word}`", text, word, is_safe=False)
+    if isinstance(node, tree.ListOf) and option.type.element is not None and expected.accepts(option.type.element):
+        parts = [item.span.text for item in node.items]
+        return Hint(f"write a choice as `{' | '.join(parts)}`", text, " | ".join(parts), is_safe=False)
+    return Hint("")
