@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from zlang import units
-from zlang.check import values
+from zlang.check import digests, values, versions
 from zlang.check.program import (
     Absent,
     Expr,
     FactorDef,
+    FaultPoint,
     Instance,
     Kind,
-    Probe,
+    PartialPoint,
     PropertyDef,
-    Sketch,
+    Reached,
     Symbol,
     Undecided,
     Value,
@@ -28,8 +29,8 @@ from zlang.source import Span
 from zlang.units import Quantity
 
 Answer = TypeVar("Answer")
-_WHOLE = "`round(…)` makes it whole"
-_WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` goes up to whole MiB"
+_WHOLE = "use `round(…)`"
+_WHOLE_SIZE = f"{_WHOLE}, or `ceil(… / 1MiB) * 1MiB` for whole MiB"
 
 
 class Frame:
@@ -45,7 +46,7 @@ class Frame:
         self.context = context or {}
 
 
-def ground(treatment: Instance, on: Instance | None) -> Instance | None:
+def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
     """The thing from which comes what a treatment needs; what stands on that is made once it is treated.
 
     It is the target or something beneath it: the uppermost that offers what is needed, or, where that hands on what it
@@ -65,13 +66,13 @@ def ground(treatment: Instance, on: Instance | None) -> Instance | None:
     return on
 
 
-class Later(Mapping[str, Value]):
+class LazyValues(Mapping[str, Value]):
     """What was given to a thing at a point, each worked out when it is asked for.
 
     `asked` are the names in turn, and the factors that decide each.
     """
 
-    def __init__(self, fields: Mapping[str, Expr], point: Sketch) -> None:
+    def __init__(self, fields: Mapping[str, Expr], point: PartialPoint) -> None:
         self._fields, self._point = fields, point
         self.asked: list[tuple[str, frozenset[str]]] = []
 
@@ -89,13 +90,13 @@ class Later(Mapping[str, Value]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def given_too(self, name: str, field: Expr) -> Later:
+    def with_property(self, name: str, field: Expr) -> LazyValues:
         """The same with one property more."""
-        return Later({**self._fields, name: field}, self._point)
+        return LazyValues({**self._fields, name: field}, self._point)
 
 
 def explored(
-    factors: Mapping[str, FactorDef], most: int, ask: Callable[[Sketch], Answer]
+    factors: Mapping[str, FactorDef], most: int, ask: Callable[[PartialPoint], Answer]
 ) -> tuple[list[Answer], frozenset[str], bool]:
     """The answers at all combinations of the factors that a question looks at; these factors; whether that was all."""
     answers: list[Answer] = []
@@ -106,7 +107,7 @@ def explored(
         decided = pending.pop()
         asked += 1
         try:
-            answers.append(ask(Sketch(decided, decided.keys())))
+            answers.append(ask(PartialPoint(decided, decided.keys())))
         except Undecided as undecided:
             reads.add(undecided.path)
             factor = factors.get(undecided.path)
@@ -125,7 +126,6 @@ class InstanceBuilder:
         "is_given",
         "key",
         "kind",
-        "kind_digest",
         "label",
         "order",
         "parent",
@@ -152,53 +152,52 @@ class InstanceBuilder:
         self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
         self.order = tuple(sorted(self.reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
-        self.kind_digest = ""
-        self.said = values.Memory(lambda name, value: _said(kind, name, value))
+        self.said = digests.Memory(_said)
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
-        if isinstance(point, Sketch):
-            return self._sketched(point)
-        if isinstance(point, Probe):
+        if isinstance(point, PartialPoint):
+            return self._partial(point)
+        if isinstance(point, FaultPoint):
             return self._build(point)
         key = tuple([point.get(path) for path in self.order])
         known = self.cache.get(key)
         if known is None:
             if len(self.cache) >= 1024:  # noqa: PLR2004 - enough for the things that trials share; the rest stream by
                 self.cache.clear()
-            known = self.cache[key] = self._build(point)
+            known = self.cache[key] = self._build(Reached(point))
         return known
 
-    def _sketched(self, point: Sketch) -> Instance:
+    def _partial(self, point: PartialPoint) -> Instance:
         """The declared thing as far as it is asked for; it has no digest."""
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
-        given = Later(self.fields, point)
+        given = LazyValues(self.fields, point)
         origin = given.get("from")
         thing = (self.kind, self.key, self.label, given, on, self.is_given, "", self.span, self.places)
         return Instance(*thing, replays, origin if isinstance(origin, Instance) else None)
 
-    def _build(self, point: Any) -> Instance:
+    def _build(self, point: Reached | FaultPoint) -> Instance:
         given: dict[str, Value] = {}
+        before = len(point.named)
         for name, field in self.fields.items():
             value = field.value(point)
             if not isinstance(value, Absent):
                 given[name] = value
+        named = tuple(point.named[before:])
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
         assert origin is None or isinstance(origin, Instance)
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        self.kind_digest = self.kind_digest or values.template_digest(self.kind)
         said = [self.said(name, given[name]) for name in _decisive(self.kind, given)]
-        digest = _digest(self.kind_digest, self.kind, self.label, said, on, origin, replays=replays)
+        digest = _digest(self.kind, self.label, said, on, origin, replays=replays)
         thing = (self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
-        return Instance(*thing, replays, origin)
+        return Instance(*thing, replays, origin, named, tuple(said))
 
 
 def _digest(
-    kind_digest: str,
     kind: Kind,
     label: str,
     said: Sequence[str],
@@ -212,7 +211,7 @@ def _digest(
     more += [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
     more += [label] if kind.role == "machine" else []
-    return values.digest(kind_digest, on.digest if on else "", "\n".join(said), *more)
+    return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(said), *more)
 
 
 def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
@@ -220,23 +219,22 @@ def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
     return [name for name in sorted(given) if kind.properties[name].cost != "none"]
 
 
-def _said(kind: Kind, name: str, value: Value) -> str:
-    return f"{name}={values.canonical(value)}{kind.properties[name].said}"
+def _said(name: str, value: Value) -> str:
+    return f"{name}={digests.canonical(value)}"
 
 
-def given_too(thing: Instance, name: str, field: Expr, point: Any) -> Instance:
+def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instance:
     """The thing at the point with one property more, as if it were in its declaration, in place of what is there."""
     places = {**thing.places, name: field.span}
-    if isinstance(thing.values, Later):
-        return replace(thing, values=thing.values.given_too(name, field), places=places)
+    if isinstance(thing.values, LazyValues):
+        return replace(thing, values=thing.values.with_property(name, field), places=places)
     value = field.value(point)
     if isinstance(value, Absent):
         return thing
     given = {**thing.values, name: value}
-    said = [_said(thing.kind, one, given[one]) for one in _decisive(thing.kind, given)]
-    known = values.template_digest(thing.kind)
-    digest = _digest(known, thing.kind, thing.label, said, thing.parent, thing.origin, replays=thing.replays)
-    return replace(thing, values=given, digest=digest, places=places)
+    said = [_said(one, given[one]) for one in _decisive(thing.kind, given)]
+    digest = _digest(thing.kind, thing.label, said, thing.parent, thing.origin, replays=thing.replays)
+    return replace(thing, values=given, digest=digest, places=places, said=tuple(said))
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
@@ -263,11 +261,30 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
         assert isinstance(limits, tuple)
         _within(definition.name, value, limits, definition.allow_text, span)
     _words_within(definition.type, value, span)
-    if isinstance(value, str) and "version" in definition.type.scalars and not values.is_version(value):
-        hint = 'a version is written `"2.1.11"`'
+    if definition.is_line and not all(map(_is_line, value if isinstance(value, tuple) else (value,))):
+        hint = "it is one line, and not empty"
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(value), hint=hint))
+    if isinstance(value, str) and "version" in definition.type.scalars and not versions.is_version(value):
+        hint = 'write a version as `"2.1.11"`'
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(value), hint=hint))
+    _paths_named(definition.name, definition.type, value, span)
     if isinstance(value, str) and "\0" in value:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value="a text with a NUL character"))
+
+
+def _is_line(value: Value) -> bool:
+    """Whether a text is one line that is not empty; nothing is said of what is no text."""
+    return not isinstance(value, str) or (bool(value.strip()) and value.splitlines(keepends=True) == [value.rstrip()])
+
+
+def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
+    """Raise ProgramError where a path is empty: with something after it, that would be a path from the root."""
+    if isinstance(value, tuple) and type_.element is not None:
+        for one in value:
+            _paths_named(name, type_.element, one, span)
+    if isinstance(value, str) and "path" in type_.scalars and not value.strip():
+        hint = 'write `"."` for the directory from which the run is started'
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="an empty path", hint=hint))
 
 
 def _words_within(type_: Type, value: Value, span: Span) -> None:
