@@ -9,31 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
-from zlang import metrics
-from zlang.check import soundness, types, values
-from zlang.check.expressions import constant, unknown
-from zlang.check.instances import Frame, checked_value
+from zlang.check import digests, kind_checks, types, values, versions
+from zlang.check.expressions import constant, resolve, unknown
+from zlang.check.instances import checked_value
+from zlang.check.metric_declarations import Found, found_in
 from zlang.check.program import (
     ABSENT,
     COSTS,
     PLATFORMS,
     STATES,
-    ActionDef,
     Command,
     Expr,
-    Instance,
     Kind,
+    KindAction,
     PropertyDef,
     ReaderDef,
     Symbol,
     Value,
     Variable,
 )
-from zlang.check.resolve import Resolver
-from zlang.check.texts import joined
+from zlang.check.rendering import option_word
+from zlang.check.resolve import new_context
+from zlang.check.templates import given_in, of_workload, parent_in, target_in, thing_in, word_argument
+from zlang.check.texts import resolve_template
 from zlang.check.traits import TRAITS
+from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import DURATION, STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Span
 from zlang.suggest import did_you_mean
@@ -41,16 +44,38 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol")
+
+
 PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 """What a protocol can have done by the kinds of its target; `verify_` may be followed by any state that they verify."""
+
+
 FORMS = ("option", "job", "job_head", "job_line")
+
+
 _FORMS_OF_ONE = frozenset({"option", "job_line"})
+
+
 _OF_ONE = ("key", "value")
 """The names in a form that is filled in for each property."""
+
+
 MOST_PENDING = 40
-_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask")
+
+
+_ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask", "one_line")
+
+
 _CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
+
+
 Report = Callable[[Diagnostic], None]
+Readers = Mapping[str, tuple[Metric, ...]]
+"""What each reader of the library can measure."""
+_FINDER = "shell"
+"""The reader of the metrics that a kind declares itself."""
+_MEASURING = ("run", "watch", "look")
+"""Actions of which the output holds the metrics of a kind."""
 
 
 class Declared(Record):
@@ -60,16 +85,18 @@ class Declared(Record):
     required: tuple[str, ...]
 
 
-def kind_of(node: tree.KindDef, module: str, report: Report, declared: Declared | None = None) -> Kind:
+def kind_of(
+    node: tree.KindDef, module: str, readers: Readers, report: Report, declared: Declared | None = None
+) -> Kind:
     """The kind that a declaration describes; `declared` stands in where the declaration comes without properties."""
-    builder = _KindBuilder(node, module, report, declared or declared_in(node, report))
+    builder = _KindBuilder(node, module, readers, report, declared or declared_in(node, report))
     kind = builder.build()
-    for finding in soundness.findings(node, kind.phases, builder.asked):
+    for finding in kind_checks.findings(node, kind.phases, builder.asked):
         report(finding)
     for name in builder.asked & builder.nodes.keys():
         if builder.properties[name].cost == "none":
-            report(soundness.decides(builder.nodes[name]))
-    for finding in () if declared else soundness.of_properties(node):
+            report(kind_checks.decides(builder.nodes[name]))
+    for finding in () if declared else kind_checks.of_properties(node):
         report(finding)
     return kind
 
@@ -115,7 +142,7 @@ class _Properties(Mapping[str, PropertyDef]):
 
 
 class _Traits(Mapping[str, Expr]):
-    """What a kind says of its nature, each resolved when a rule first asks for it."""
+    """The traits of a kind, each resolved when a rule first asks for it."""
 
     def __init__(self, nodes: Mapping[str, tree.Trait], resolve: Callable[[tree.Trait], Expr]) -> None:
         self._nodes = nodes
@@ -139,8 +166,8 @@ class _Traits(Mapping[str, Expr]):
 
 
 class _KindBuilder:
-    def __init__(self, node: tree.KindDef, module: str, report: Report, declared: Declared) -> None:
-        self.node, self.module, self.report = node, module, report
+    def __init__(self, node: tree.KindDef, module: str, readers: Readers, report: Report, declared: Declared) -> None:
+        self.node, self.module, self.readers, self.report = node, module, readers, report
         self.nodes, self.required = declared.nodes, declared.required
         self.properties = _Properties(self.nodes, self._property)
         self.offers: dict[str, Expr] = {}
@@ -154,7 +181,7 @@ class _KindBuilder:
         self.lists = _listed(node, "lists")
         self.phases = _listed(node, "phases")
         self.scope = _KindScope(self)
-        self.resolver = Resolver(self.scope, report)
+        self.context = new_context(self.scope, report)
 
     def build(self) -> Kind:
         node = self.node
@@ -162,7 +189,7 @@ class _KindBuilder:
             hint = did_you_mean(node.role.text, ROLES) or "the roles are " + ", ".join(ROLES)
             self.report(Code.UNKNOWN_NAME.at(node.role.span, name=node.role.text, hint=hint))
         forms: dict[str, tuple[str | Expr, ...]] = {}
-        actions: dict[tuple[str, str, str], ActionDef] = {}
+        actions: dict[tuple[str, str, str], KindAction] = {}
         needs: tuple[tuple[str, ...], str] | None = None
         requires: list[tuple[str, str]] = []
         writes: Expr | None = None
@@ -170,7 +197,7 @@ class _KindBuilder:
         for item in node.items:
             match item:
                 case tree.Offers():
-                    self.offers[item.name.text] = self.resolver.single(item.value)
+                    self.offers[item.name.text] = resolve(self.context, item.value)
                 case tree.Needs():
                     needs = (tuple(word.text for word in item.what), item.name.text)
                 case tree.Requires():
@@ -181,7 +208,7 @@ class _KindBuilder:
                 case tree.Field() if item.name.text == "doc":
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
-                    writes = self.resolver.condition(item.value)
+                    writes = resolve_condition(self.context, item.value)
                 case tree.Field() if item.name.text in {"armed", "carries_one", "is_ambient", "lists", "phases"}:
                     self._check_names(item)
                 case tree.Field() if item.name.text in FORMS:
@@ -190,30 +217,31 @@ class _KindBuilder:
                     known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
-                case tree.Property() | tree.Trait():
+                case tree.Property() | tree.Trait() | tree.Metric():
                     pass
         self.option = forms.get("option", ())
+        self._find_metrics(actions)
         return Kind(
-            node.name.text,
-            node.role.text,
-            tuple(word.text for word in node.parents),
-            self.properties,
-            self.required,
-            self.offers,
-            needs,
-            tuple(requires),
-            actions,
-            forms,
-            writes,
-            doc,
-            self.module,
-            self._said(),
-            self._says("carries_one"),
-            self._says("is_ambient"),
-            self.phases,
-            self._draws(),
-            _Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
-            next((self.resolver.single(i.value) for i in node.items if _is_field(i, "armed")), None),
+            name=node.name.text,
+            role=node.role.text,
+            parents=tuple(word.text for word in node.parents),
+            properties=self.properties,
+            required=self.required,
+            offers=self.offers,
+            needs=needs,
+            requires=tuple(requires),
+            actions=actions,
+            forms=forms,
+            writes=writes,
+            doc=doc,
+            module=self.module,
+            template_source=self._template_source(),
+            carries_one=self._says("carries_one"),
+            is_ambient=self._says("is_ambient"),
+            phases=self.phases,
+            draws=self._draws(),
+            traits=_Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
+            armed=next((resolve(self.context, i.value) for i in node.items if _is_field(i, "armed")), None),
         )
 
     def _says(self, name: str) -> bool:
@@ -226,7 +254,7 @@ class _KindBuilder:
             hint = did_you_mean(node.name.text, TRAITS) or "docs/language.md lists them"
             self.report(Code.UNKNOWN_NAME.at(node.name.span, name=node.name.text, hint=hint))
             return unknown(node.span)
-        resolved = self.resolver.single(node.value, known.type)
+        resolved = resolve(self.context, node.value, known.type)
         if not known.type.accepts(resolved.type):
             wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=known.type, found=resolved.type)
             self.report(wrong)
@@ -235,10 +263,10 @@ class _KindBuilder:
     def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
         """A form of the kind; what it gives for one property depends on that property alone."""
         if not isinstance(node, tree.Text):
-            self.report(Code.BAD_KIND.at(node.span, message=f"`{name}` is a text in quotes"))
+            self.report(Code.BAD_KIND.at(node.span, message=f"`{name}` must be a text in quotes"))
             return ()
         self.is_of_one = name in _FORMS_OF_ONE
-        parts = tuple([part if isinstance(part, str) else self.resolver.single(part) for part in node.parts])
+        parts = tuple([part if isinstance(part, str) else resolve(self.context, part) for part in node.parts])
         self.is_of_one = False
         return parts
 
@@ -257,7 +285,7 @@ class _KindBuilder:
     def _known_phases(self, item: tree.Field) -> None:
         own = [action.name.text for action in self.node.items if isinstance(action, tree.ActionDef)]
         if self.node.role.text != "protocol":
-            hint = "`phases` belong to a protocol"
+            hint = "only a protocol has `phases`"
             self.report(Code.UNEXPECTED.at(item.span, expected="a field of a kind", found="`phases`", hint=hint))
         for word in item.value.items if isinstance(item.value, tree.ListOf) else ():
             name = str(word) if isinstance(word, tree.Name) else ""
@@ -272,11 +300,11 @@ class _KindBuilder:
             if name in self.nodes or name in _CONTEXT or name in _ATTRIBUTES:
                 self.report(Code.DUPLICATE.at(item.span, name=name))
 
-    def _said(self) -> str:
-        text = self.node.span.source.text
-        unsaid = tree.Property | tree.Requires | tree.Trait  # these decide nothing that is done
-        spans = [item.span for item in self.node.items if not isinstance(item, unsaid)]
-        return "\n".join(" ".join(text[span.start : span.end].split()) for span in spans)
+    def _template_source(self) -> str:
+        """The text of what is done, as it stands there: white space can matter to the shell."""
+        without = tree.Requires | tree.Trait | tree.Metric  # these decide nothing that is done
+        items = [item for item in self.node.items if not isinstance(item, without) and not _is_field(item, "doc")]
+        return "\n".join(item.span.text for item in items)
 
     def _property(self, node: tree.Property) -> PropertyDef:
         attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
@@ -287,27 +315,29 @@ class _KindBuilder:
                 self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
         type_ = self.type_of(node.type)
         unit = attributes.get("unit")
-        unit_value = self.resolver.single(unit.value).value(None) if unit else None
+        unit_value = resolve(self.context, unit.value).value(None) if unit else None
         default = attributes.get("default")
         allow = attributes.get("allow")
         only = attributes.get("only")
         cost = self._word(attributes.get("cost"), "create", COSTS)
         definition = PropertyDef(
-            node.name.text,
-            type_,
-            node.span,
-            self.resolver.typed(default.value, (node.name.text,), node.name.text, type_) if default else None,
-            self._allowed(allow.value) if allow else None,
-            _source(allow.value) if allow else "",
-            unit_value if isinstance(unit_value, Quantity) else None,
-            cost,
-            self._since(attributes["since"].value) if "since" in attributes else None,
-            self._plain(attributes["doc"].value, "doc") if "doc" in attributes else "",
-            _source(only.value) if only else "",
-            self._added(attributes),
-            "\n".join(_source(attributes[name].value) for name in self.lists if name in attributes),
-            self._probe(attributes["probe"].value) if "probe" in attributes else None,
-            self._ask(node, cost, attributes.get("ask")),
+            name=node.name.text,
+            type=type_,
+            span=node.span,
+            default=resolve_typed(self.context, default.value, (node.name.text,), node.name.text, type_)
+            if default
+            else None,
+            allow=self._allowed(allow.value) if allow else None,
+            allow_text=allow.value.span.text if allow else "",
+            unit=unit_value if isinstance(unit_value, Quantity) else None,
+            cost=cost,
+            since=self._since(attributes["since"].value) if "since" in attributes else None,
+            doc=self._plain(attributes["doc"].value, "doc") if "doc" in attributes else "",
+            only=only.value.span.text if only else "",
+            lists=self._added(attributes),
+            probe=self._probe(attributes["probe"].value) if "probe" in attributes else None,
+            ask=self._ask(node, cost, attributes.get("ask")),
+            is_line="one_line" in attributes and _is_on(attributes["one_line"]),
         )
         if definition.default is not None and definition.default.is_constant:
             try:
@@ -319,7 +349,7 @@ class _KindBuilder:
     def _ask(self, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:
         """What a person is asked to do; just what is `manual` says so."""
         if (cost == "manual") != (item is not None and isinstance(item.value, tree.Text)):
-            message = 'a property says what a person has to do, `ask = "…"`, just where its cost is `manual`'
+            message = 'a property has `ask = "…"` if, and only if, its cost is `manual`'
             self.report(Code.BAD_KIND.at(item.span if item else node.name.span, message=message))
         self.may_name_itself = True
         asked = self._parts(item.value) if item and isinstance(item.value, tree.Text) else None
@@ -329,44 +359,44 @@ class _KindBuilder:
     def _since(self, node: tree.Expr) -> tuple[str, str] | None:
         """Since when a property exists: `kernel 6.1`, or `3.9` of what the kind is named for."""
         fact, _, version = self._plain(node, "since").rpartition(" ")
-        if not values.is_version(version):
-            message = "`since` is a version, such as `3.9`, or a fact of a host and its version, such as `kernel 6.1`"
+        if not versions.is_version(version):
+            message = (
+                "`since` must be a version, such as `3.9`, or a fact of a host with a version, such as `kernel 6.1`"
+            )
             self.report(Code.BAD_KIND.at(node.span, message=message))
             return None
         return fact or self.node.name.text, version
 
     def _probe(self, node: tree.Expr) -> tuple[str | Expr, ...]:
         if isinstance(node, tree.Text):
-            return self.resolver.template(node)
-        self.report(Code.BAD_KIND.at(node.span, message="`probe` is a command in quotes"))
+            return resolve_template(self.context, node)
+        self.report(Code.BAD_KIND.at(node.span, message="`probe` must be a command in quotes"))
         return ()
 
     def _added(self, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
         """What the property adds to the lists of its kind."""
         self.may_name_itself = True
         given = [name for name in self.lists if name in attributes]
-        added = tuple([(name, self.resolver.single(attributes[name].value)) for name in given])
+        added = tuple([(name, resolve(self.context, attributes[name].value)) for name in given])
         self.may_name_itself = False
         return added
 
     def _allowed(self, node: tree.Expr) -> Expr | None:
         if not isinstance(node, tree.Range):
-            self.report(Code.BAD_KIND.at(node.span, message="`allow` is a range, such as `1..64` or `1..`"))
+            self.report(Code.BAD_KIND.at(node.span, message="`allow` must be a range, such as `1..64` or `1..`"))
             return None
-        written = [self.resolver.single(end) if end else None for end in (node.low, node.high)]
+        written = [resolve(self.context, end) if end else None for end in (node.low, node.high)]
         if any(end is not None and not end.is_constant and not end.type.unknown for end in written):
-            self.report(Code.NOT_CONSTANT.at(node.span, place="`allow`", hint="write it out: `allow = 1..64`"))
+            self.report(Code.NOT_CONSTANT.at(node.span, place="`allow`", hint="write constant limits: `allow = 1..64`"))
             return None
         ends = [end.value(None) if end is not None and end.is_constant else ABSENT for end in written]
         if node.step is not None:
-            factor, low = self.resolver.single(node.step).value(None), ends[0]
+            factor, low = resolve(self.context, node.step).value(None), ends[0]
             is_sound = (
                 isinstance(factor, Quantity) and factor.amount > 1 and isinstance(low, Quantity) and low.amount > 0
             )
             if not node.times or not is_sound:
-                message = (
-                    "`allow` goes up by a factor from what is more than 0, such as `512B..1MiB by *2`, or has no step"
-                )
+                message = "`allow` has no step, or multiplies a number above 0, such as `512B..1MiB by *2`"
                 self.report(Code.BAD_KIND.at(node.span, message=message))
                 return None
             ends.append(factor)
@@ -385,7 +415,7 @@ class _KindBuilder:
                     hint = did_you_mean(atom.field[1], types.SCALARS)
                     self.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.field[1], hint=hint))
                 limits = self._limits(atom) if atom.allow else None
-                text = _source(atom.allow) if atom.allow else ""
+                text = atom.allow.span.text if atom.allow else ""
                 whole = whole | Type(words=(Variant(atom.name, atom.field, limits, text),))
         if len(node.atoms) == 1 and whole.words and whole.words[0].field is None:
             hint = did_you_mean(node.atoms[0].name, types.SCALARS)
@@ -409,18 +439,18 @@ class _KindBuilder:
                 return None
         return limits
 
-    def _action(self, node: tree.ActionDef) -> ActionDef:
+    def _action(self, node: tree.ActionDef) -> KindAction:
         commands: list[Command] = []
         readers: list[ReaderDef] = []
         for command in node.commands:
             if isinstance(command, tree.Reads):
                 arguments = tuple(
-                    (item.name.text, self.resolver.single(item.value))
+                    (item.name.text, resolve(self.context, item.value))
                     for item in command.arguments
                     if isinstance(item, tree.Field)
                 )
-                self._known_reader(command.reader)
-                readers.append(ReaderDef(command.reader.text, self._parts(command.artefact), arguments))
+                yields = self._known_reader(command.reader)
+                readers.append(ReaderDef(command.reader.text, self._parts(command.artefact), arguments, yields))
                 continue
             attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
             known = ("why",) if command.is_asked else ("timeout", "why")
@@ -432,25 +462,51 @@ class _KindBuilder:
             timeout = attributes.get("timeout")
             commands.append(
                 Command(
-                    () if command.is_asked else self.resolver.template(command.text),
-                    self._parts(command.expect) if command.expect else None,
-                    self._timeout(timeout.value) if timeout else None,
-                    self._plain(attributes["why"].value, "why") if "why" in attributes else "",
-                    command.span,
-                    self._parts(command.text) if command.is_asked else None,
+                    text=() if command.is_asked else resolve_template(self.context, command.text),
+                    expect=self._parts(command.expect) if command.expect else None,
+                    timeout=self._timeout(timeout.value) if timeout else None,
+                    why=self._plain(attributes["why"].value, "why") if "why" in attributes else "",
+                    span=command.span,
+                    asked=self._parts(command.text) if command.is_asked else None,
                 )
             )
-        return ActionDef(node.name.text, *self._selected(node), tuple(commands), tuple(readers))
+        return KindAction(node.name.text, *self._selected(node), tuple(commands), tuple(readers))
 
-    def _known_reader(self, reader: tree.Word) -> None:
-        if reader.text not in metrics.OF_READERS:
-            hint = did_you_mean(reader.text, metrics.OF_READERS) or "there are " + ", ".join(metrics.OF_READERS)
-            self.report(Code.UNKNOWN_NAME.at(reader.span, name=reader.text, hint=hint))
+    def _known_reader(self, reader: tree.Word) -> tuple[Metric, ...]:
+        if reader.text in self.readers:
+            return self.readers[reader.text]
+        hint = did_you_mean(reader.text, self.readers) or "there are " + ", ".join(self.readers)
+        self.report(Code.UNKNOWN_NAME.at(reader.span, name=reader.text, hint=hint))
+        return ()
+
+    def _find_metrics(self, actions: dict[tuple[str, str, str], KindAction]) -> None:
+        """Have the metrics that the kind declares itself read from the output of what measures."""
+        nodes = [item for item in self.node.items if isinstance(item, tree.Metric)]
+        found = [one for node in nodes if (one := found_in(node, self.report)) is not None]
+        if not nodes:
+            return
+        measuring = [key for key in actions if key[0] in _MEASURING]
+        if not measuring:
+            message = "only a workload and a collector have metrics"
+            self.report(Code.BAD_KIND.at(nodes[0].span, message=message))
+        wanted = tuple([(one, resolve(self.context, one.where)) for one in found])
+        argument = Expr(nodes[0].span, UNKNOWN, lambda frame: tuple([_wanted(one, at, frame) for one, at in wanted]))
+        own = tuple([one.metric for one in found])
+        for key in measuring:
+            action = actions[key]
+            known = action.readers[0] if action.readers else ReaderDef(_FINDER, (), ())
+            if known.reader != _FINDER:
+                message = f"the output is read by `{known.reader}`: declare a collector of your own for more metrics"
+                self.report(Code.BAD_KIND.at(nodes[0].span, message=message))
+                return
+            arguments = (*known.arguments, ("found", argument))
+            reads = ReaderDef(_FINDER, known.artefact, arguments, known.metrics + own if known.arguments else own)
+            actions[key] = KindAction(action.name, action.state, action.platform, action.commands, (reads,))
 
     def _timeout(self, node: tree.Expr) -> Expr:
-        resolved = self.resolver.single(node)
+        resolved = resolve(self.context, node)
         if not DURATION.accepts(resolved.type):
-            hint = "say of what: `5s`, `5min`"
+            hint = "add a unit: `5s`, `5min`"
             wrong = Code.WRONG_TYPE.at(node.span, name="timeout", expected=DURATION, found=resolved.type, hint=hint)
             self.report(wrong)
         return resolved
@@ -471,10 +527,10 @@ class _KindBuilder:
         return chosen.get(STATES, ""), chosen.get(PLATFORMS, "")
 
     def _parts(self, text: tree.Text) -> tuple[str | Expr, ...]:
-        return tuple(part if isinstance(part, str) else self.resolver.single(part) for part in text.parts)
+        return tuple(part if isinstance(part, str) else resolve(self.context, part) for part in text.parts)
 
     def _plain(self, node: tree.Expr, name: str) -> str:
-        resolved = self.resolver.single(node)
+        resolved = resolve(self.context, node)
         known = resolved.value(None) if resolved.is_constant else None
         if not isinstance(known, str):
             self.report(Code.WRONG_TYPE.at(node.span, name=name, expected="a plain text", found=resolved.type))
@@ -491,16 +547,21 @@ class _KindBuilder:
         return str(item.value)
 
 
+def _wanted(one: Found, where: Expr, frame: Any) -> Value:
+    """A metric of a kind, as its reader is told of it."""
+    return one.metric.name, one.metric.type, one.how, where.value(frame), one.unit, one.source
+
+
 def _seed(span: Span) -> PropertyDef:
     """What every workload has that draws by a seed."""
     words = Type(words=(Variant("fresh"), Variant("replay")))
-    doc = "whether each replicate draws offsets of its own, or repeats those of the first"
+    doc = "whether each replicate draws new offsets, or repeats those of the first"
     return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
 
 
 def _from(span: Span) -> PropertyDef:
     """What every workload has."""
-    doc = "the host that carries the workload out, where that is not the one on which its target is"
+    doc = "the host that runs the workload, if it is not the host of the target"
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
 
 
@@ -509,7 +570,7 @@ class _KindScope:
 
     def __init__(self, builder: _KindBuilder) -> None:
         self.builder = builder
-        self.option = values.Memory(self._option)
+        self.option = digests.Memory(self._option)
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         builder = self.builder
@@ -521,18 +582,18 @@ class _KindScope:
         if name in builder.offers:
             return builder.offers[name]
         if name == "on":
-            return _thing(span, _parent)
+            return thing_in(span, parent_in)
         if name == builder.target:
-            return _thing(span, _target)
+            return thing_in(span, target_in)
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":
-            return Expr(span, STRING, lambda frame: frame.instance.key)
+            return Expr(span, STRING, lambda frame: frame.instance.name)
         if name == "options":
             return Expr(span, Type(element=STRING), self._options)
         if name == "workload" and builder.node.role.text == "protocol":
             builder.draws = True
-            return Expr(span, UNKNOWN, lambda _: ABSENT, member=_rehearsed)
+            return Expr(span, UNKNOWN, lambda _: ABSENT, member=of_workload)
         if name in builder.lists:
             return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
         if name in _CONTEXT:
@@ -563,7 +624,7 @@ class _KindScope:
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
         thing, _, offer = name.partition(".")
         if offer and thing in {"on", self.builder.target}:
-            find = _parent if thing == "on" else _target
+            find = parent_in if thing == "on" else target_in
             return lambda frame: (found := find(frame)) is not None and offer in found.kind.offers
         if name not in self.builder.nodes or self.builder.is_of_one:
             return None
@@ -577,7 +638,7 @@ class _KindScope:
         def value(frame: Any) -> Value:
             return self._own(name, span).value(frame)
 
-        return Expr(span, type_, value, member=_argument_of(type_, value))
+        return Expr(span, type_, value, member=word_argument(type_, value))
 
     def _own(self, name: str, span: Span) -> Expr:
         builder = self.builder
@@ -590,7 +651,7 @@ class _KindScope:
         definition = builder.properties[name]
         builder.pending.remove(name)
         default, unit = definition.default, definition.unit
-        in_unit = values.Memory(lambda _, known: values.in_unit(known, unit))
+        in_unit = digests.Memory(lambda _, known: values.in_unit(known, unit))
 
         def value(frame: Any) -> Value:
             known = frame.instance.values.get(name)
@@ -598,16 +659,16 @@ class _KindScope:
                 known = default.value(frame) if default else ABSENT
             return known if unit is None else in_unit(name, known)
 
-        return Expr(span, definition.type, value, member=_argument_of(definition.type, value))
+        return Expr(span, definition.type, value, member=word_argument(definition.type, value))
 
     def _options(self, frame: Any) -> Value:
         given = frame.instance.values
-        return tuple([self.option(name, given[name]) for name in _at_hand(frame)])
+        return tuple([self.option(name, given[name]) for name in given_in(frame)])
 
     def _list(self, list_name: str, frame: Any) -> Value:
         """What the properties at hand add to a list, in the order in which they were given."""
         found: list[Value] = []
-        for name in _at_hand(frame):
+        for name in given_in(frame):
             for belongs, expr in self.builder.properties[name].lists:
                 if belongs == list_name:
                     value = expr.value(frame)
@@ -616,83 +677,6 @@ class _KindScope:
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.builder.option, self.builder.properties[name], given)
-
-
-def _at_hand(frame: Any) -> Iterable[str]:
-    """The properties that were given; where one is changed, it alone."""
-    return (frame.context["key"],) if "key" in frame.context else frame.instance.values
-
-
-def _argument_of(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, Span], Expr | None]:
-    """The value that a word of a property carries, by the name that its type gives it."""
-
-    def member(what: str, where: Span) -> Expr | None:
-        field = next((word.field for word in type_.words if word.field and word.field[0] == what), None)
-        if field is None:
-            return None
-        return Expr(where, Type(frozenset({field[1]})), lambda frame: getattr(value(frame), "argument", ABSENT))
-
-    return member
-
-
-def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
-    """A kind's form of an option filled in for a property that was given."""
-    frame = Frame(None, None, {"key": definition.name, "value": values.in_unit(given, definition.unit)})
-    return joined([part if isinstance(part, str) else part.value(frame) for part in form])
-
-
-def _parent(frame: Any) -> Instance | None:
-    found: Instance | None = frame.instance.parent
-    return found
-
-
-def _target(frame: Any) -> Instance | None:
-    found: Instance | None = frame.target
-    return found
-
-
-def _rehearsed(what: str, where: Span) -> Expr | None:
-    """What a protocol can ask of the workload that will be measured: its commands, each as one text, and its time."""
-    types_of = {"run": STRING, "round": STRING, "timeout": DURATION}
-    if what not in types_of:
-        return None
-    return Expr(where, types_of[what], lambda frame: frame.context.get(f"workload.{what}", ABSENT))
-
-
-def _thing(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
-    """A declared thing that only the frame knows, whose members are looked up there."""
-
-    def member(what: str, where: Span) -> Expr:
-        def value(frame: Any) -> Value:
-            found = find(frame)
-            if found and what in found.kind.properties and found.kind.properties[what].cost == "none":
-                message = f"`{what}` of `{found.kind.name}` decides nothing, so no other kind can ask for it"
-                raise ProgramError(Code.BAD_KIND.at(where, message=message))
-            return ABSENT if found is None else of_thing(what, found)
-
-        return Expr(where, UNKNOWN, value)
-
-    of_thing = values.Memory(_member)
-
-    def whole(frame: Any) -> Value:
-        found = find(frame)
-        return ABSENT if found is None else found
-
-    return Expr(span, UNKNOWN, whole, member=member)
-
-
-def _member(what: str, thing: Value) -> Value:
-    """What a thing offers under a name, or its property; absent where it has neither."""
-    assert isinstance(thing, Instance)
-    if what in thing.kind.offers:
-        return thing.kind.offers[what].value(Frame(thing))
-    if what not in thing.kind.properties:
-        return ABSENT
-    definition = thing.kind.properties[what]
-    known = thing.values.get(what)
-    if known is None and definition.default is not None:
-        known = definition.default.value(Frame(thing))
-    return values.in_unit(ABSENT if known is None else known, definition.unit)
 
 
 def _is_field(item: object, name: str) -> TypeGuard[tree.Field]:
@@ -716,7 +700,3 @@ def _listed(node: tree.KindDef, field: str) -> tuple[str, ...]:
         if isinstance(item, tree.Field) and item.name.text == field and isinstance(item.value, tree.ListOf):
             return tuple(str(name) for name in item.value.items if isinstance(name, tree.Name))
     return ()
-
-
-def _source(node: tree.Expr) -> str:
-    return node.span.source.text[node.span.start : node.span.end]

@@ -1,0 +1,208 @@
+"""What is wrong with a kind as a whole: what it lacks, and what of it nothing uses.
+
+In: the declaration of a kind, whose parts are sound. Out: findings.
+Rule: only what holds for every program is found here, so that a kind without findings can be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+from zlang.check.program import PLATFORMS
+from zlang.diagnostics import Code, Diagnostic
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+_ACTIONS = {
+    "machine": (),
+    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard"),
+    "workload": ("run", "round"),
+    "collector": ("watch", "look"),
+    "treatment": ("apply",),
+}
+"""What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
+_FOR_EVERYTHING = ("fact",)
+_MUST_HAVE = {"workload": ("run",), "collector": ("watch", "look"), "treatment": ("apply",)}
+_PARTS_OF = {
+    "needs": ("workload", "treatment", "protocol", "collector"),
+    "writes": ("workload",),
+    "job": ("workload",),
+    "carries_one": ("resource",),
+    "armed": ("resource",),
+    "is_ambient": ("resource",),
+}
+"""Parts of a kind that only some roles have."""
+_SETTABLE = ("live", "rewrite")
+_ON = ("on", "yes", "true")
+_UNDOES = (("create", "", "destroy"), ("verify", "cold", "flush"), ("verify", "hot", "warm"))
+"""An action, its state, and what has to be there with it: the undo, or what brings the state about."""
+
+
+def findings(node: tree.KindDef, phases: Collection[str], asked: Collection[str]) -> Iterator[Diagnostic]:
+    """All that is wrong; `asked` are the names that the templates ask for."""
+    unknown = list(_unknown_actions(node, phases))
+    yield from unknown
+    if not unknown:
+        for rule in _RULES:
+            yield from rule(node)
+    yield from _unused(node, asked)
+
+
+def _actions(node: tree.KindDef) -> list[tree.ActionDef]:
+    return [item for item in node.items if isinstance(item, tree.ActionDef)]
+
+
+def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Diagnostic]:
+    role = node.role.text
+    known = (*phases, *_FOR_EVERYTHING) if role == "protocol" else (*_ACTIONS.get(role, ()), *_FOR_EVERYTHING)
+    for action in _actions(node):
+        name = action.name.text
+        if name in known or role not in {"protocol", *_ACTIONS}:
+            continue
+        if role == "protocol":
+            yield Code.UNUSED_IN_KIND.at(action.name.span, name=name, hint=f"add it to the phases: `phases = [{name}]`")
+        else:
+            hint = did_you_mean(name, known) or f"a {role} can have " + ", ".join(f"`{one}`" for one in known)
+            yield Code.UNKNOWN_NAME.at(action.name.span, name=name, hint=hint)
+
+
+def _without_its_work(node: tree.KindDef) -> Iterator[Diagnostic]:
+    needed = _MUST_HAVE.get(node.role.text)
+    if needed and not any(action.name.text in needed and action.commands for action in _actions(node)):
+        what = f"the {node.role.text} `{node.name.text}`"
+        yield Code.KIND_LACKS.at(node.name.span, what=what, lacks=needed[0], hint=_to_add(needed[0]))
+
+
+def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
+    if node.role.text != "resource":
+        return
+    actions = _actions(node)
+    for action in actions:
+        words = [word.text for word in action.selectors]
+        platforms = [word for word in words if word in PLATFORMS]
+        state = "".join(word for word in words if word not in PLATFORMS)
+        counterpart = next((other for name, at, other in _UNDOES if (name, at) == (action.name.text, state)), None)
+        if counterpart and not any(_serves(other, counterpart, platforms) for other in actions):
+            what = " ".join((action.name.text, *words))
+            lacks = " ".join((counterpart, *platforms))
+            yield Code.KIND_LACKS.at(action.name.span, what=f"`{what}`", lacks=lacks, hint=_to_add(lacks))
+
+
+def _without_its_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
+    armed = next((item for item in node.items if isinstance(item, tree.Field) and item.name.text == "armed"), None)
+    guard = next((action for action in _actions(node) if action.name.text == "guard"), None)
+    if armed is not None and guard is None and node.role.text == "resource":
+        yield Code.KIND_LACKS.at(armed.name.span, what="`armed`", lacks="guard", hint=_to_add("guard"))
+    if guard is not None and armed is None:
+        hint = "add the names by which it is armed: `armed = …`"
+        yield Code.KIND_LACKS.at(guard.name.span, what="`guard`", lacks="armed", hint=hint)
+
+
+def _there_twice(node: tree.KindDef) -> Iterator[Diagnostic]:
+    """What a kind can say only once; of two, one would be dropped without a word."""
+    seen: dict[tuple[str, frozenset[str]], tree.Word] = {}
+    for item in node.items:
+        if isinstance(item, tree.Field | tree.Offers | tree.Trait | tree.Metric | tree.ActionDef):
+            selectors = item.selectors if isinstance(item, tree.ActionDef) else ()
+            words = (item.name.text, *(word.text for word in selectors))
+            first = seen.setdefault((type(item).__name__, frozenset(words)), item.name)
+            if first is not item.name:
+                finding = Code.DUPLICATE.at(item.name.span, name=" ".join(words))
+                yield finding.also(first.span, "first defined here")
+
+
+def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
+    """Parts that have a meaning in kinds of another role only."""
+    for item in node.items:
+        name = "needs" if isinstance(item, tree.Needs) else item.name.text if isinstance(item, tree.Field) else ""
+        roles = _PARTS_OF.get(name)
+        if roles and node.role.text in _ACTIONS and node.role.text not in roles:
+            hint = "it belongs to a " + " or a ".join(roles)
+            yield Code.BAD_KIND.at(item.span, message=f"a {node.role.text} has no `{name}`", hint=hint)
+
+
+def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
+    """What is wrong with properties that stand beside each other and beside `change`, which sets some of them."""
+    change = next((action for action in _actions(node) if action.name.text == "change"), None)
+    settable = None
+    fields = {item.name.text: item.value for item in node.items if isinstance(item, tree.Field)}
+    listed = fields.get("lists")
+    lists = set(map(str, listed.items)) if isinstance(listed, tree.ListOf) else set[str]()
+    has_options = "option" in fields
+    for item in node.items:
+        if isinstance(item, tree.Property):
+            given = {field.name.text: field for field in item.attributes if isinstance(field, tree.Field)}
+            if "default" in given and _word(given.get("required")) in _ON:
+                message = f"`{item.name.text}` must be given, so its default is never used"
+                yield Code.BAD_KIND.at(given["default"].span, message=message)
+            if _word(given.get("cost")) == "none" and (has_options or given.keys() & lists):
+                yield decides(item)
+            if _word(given.get("cost")) in _SETTABLE:
+                settable = settable or given["cost"]
+    if node.role.text == "resource" and settable is not None and change is None:
+        hint = "without `change` the resource is created anew: `cost = create`"
+        yield Code.KIND_LACKS.at(settable.span, what=f"`cost = {_word(settable)}`", lacks="change", hint=hint)
+    if change is not None and settable is None:
+        message = "`change` has nothing to set: no property has `cost = live` or `cost = rewrite`"
+        yield Code.BAD_KIND.at(change.name.span, message=message)
+
+
+def decides(node: tree.Property) -> Diagnostic:
+    """That what is done depends on a property whose cost is `none`."""
+    message = f"a command uses `{node.name.text}`, so its cost cannot be `none`"
+    return Code.BAD_KIND.at(
+        node.name.span, message=message, hint="only a property that no command uses has `cost = none`"
+    )
+
+
+def _word(item: tree.Field | None) -> str:
+    return str(item.value) if item is not None and isinstance(item.value, tree.Name) else ""
+
+
+def _to_add(action: str) -> str:
+    return f'add `{action} {{ sh "…" }}`'
+
+
+def _serves(action: tree.ActionDef, name: str, platforms: Collection[str]) -> bool:
+    """Whether this is the action of that name for one of these platforms, or for all others."""
+    its = [word.text for word in action.selectors]
+    return action.name.text == name and (not its or not platforms or any(word in platforms for word in its))
+
+
+def _without_its_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
+    forms = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
+    for name in ("job_head", "job_line"):
+        if name in forms and "job" not in forms:
+            hint = 'add the name of the job file: `job = "…"`'
+            yield Code.KIND_LACKS.at(forms[name].name.span, what=f"`{name}`", lacks="job", hint=hint)
+
+
+def _unused(node: tree.KindDef, asked: Collection[str]) -> Iterator[Diagnostic]:
+    for item in node.items:
+        match item:
+            case tree.Field() if item.name.text == "option" and "options" not in asked:
+                hint = "put `{options}` into a command"
+                yield Code.UNUSED_IN_KIND.at(item.name.span, name="option", hint=hint)
+            case tree.Field() if item.name.text == "lists" and isinstance(item.value, tree.ListOf):
+                for name in item.value.items:
+                    if isinstance(name, tree.Name) and str(name) not in asked:
+                        hint = f"put `{{{name}}}` into a command"
+                        yield Code.UNUSED_IN_KIND.at(name.span, name=str(name), hint=hint)
+
+
+def _named_as_the_language_does(node: tree.KindDef) -> Iterator[Diagnostic]:
+    for item in node.items:
+        if isinstance(item, tree.Property) and item.name.text == "label":
+            message = "`label` names the branch of a choice, so it cannot be the name of a property"
+            yield Code.BAD_KIND.at(item.name.span, message=message, hint="give the property another name")
+
+
+_RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
+    _without_its_work,
+    _without_its_counterpart,
+    _without_its_tool,
+    _without_its_guard,
+    _there_twice,
+    _out_of_place,
+    _named_as_the_language_does,
+)
