@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from zlang.check import soundness
+from zlang.check import kind_checks
 from zlang.check.kinds import Declared, declared_in, kind_of
+from zlang.check.metric_declarations import metric_of
 from zlang.check.program import Kind
 from zlang.diagnostics import Diagnostic
 from zlang.files import replace_file
+from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.syntax import parse, tables, tree
@@ -57,6 +59,7 @@ class Library:
     modules: dict[str, tuple[str, ...]]
     sources: dict[str, Source]
     entries: dict[str, tuple[Any, ...]]
+    readers: Mapping[str, tuple[Metric, ...]]
     known: dict[str, Kind] = field(default_factory=dict)
 
     def names(self) -> Iterable[str]:
@@ -85,7 +88,7 @@ class Library:
         if name not in self.known:
             entry = _Entry(*self.entries[name])
             declared = Declared(_Properties(self.sources[entry.module], entry.properties), entry.required)
-            self.known[name] = kind_of(self.node(name), entry.module, _sound, declared)
+            self.known[name] = kind_of(self.node(name), entry.module, self.readers, _sound, declared)
         return self.known[name]
 
 
@@ -110,6 +113,29 @@ class _Properties(Mapping[str, tree.Property]):
         return len(self._packed)
 
 
+class _Readers(Mapping[str, tuple[Metric, ...]]):
+    """What each reader can measure, unpacked when it is asked for."""
+
+    def __init__(self, packed: dict[str, bytes]) -> None:
+        self._packed = packed
+        self._known: dict[str, tuple[Metric, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[Metric, ...]:
+        if name not in self._known:
+            plain = marshal.loads(self._packed[name])  # noqa: S302 - a part of a file of the package
+            self._known[name] = tuple([Metric(*one) for one in plain])
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._packed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
 def _sound(finding: Diagnostic) -> None:
     line, _ = finding.span.source.position(finding.span.start)
     raise AssertionError(f"BUG: {finding.span.source.name}:{line}: {finding.message}")
@@ -122,8 +148,9 @@ def load() -> Library:
     kept = _saved()
     if kept is None or kept[0] != texts:
         kept = save(must=False)
-    _, modules, entries = kept
-    return Library(modules, {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}, entries)
+    _, modules, entries, readers = kept
+    sources = {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}
+    return Library(modules, sources, entries, _Readers(readers))
 
 
 def _texts() -> dict[str, str]:
@@ -143,6 +170,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
     entries: dict[str, tuple[Any, ...]] = {}
+    readers: dict[str, bytes] = {}
     for module, text in texts.items():
         parsed = parse.program(Source(f"stdlib/{module}.zexp", text))
         for finding in parsed.findings:
@@ -150,7 +178,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         kinds = [entry for entry in parsed.tree.entries if isinstance(entry, tree.KindDef)]
         modules[module] = tuple(kind.name.text for kind in kinds)
         for kind in kinds:
-            for finding in soundness.of_properties(kind):
+            for finding in kind_checks.of_properties(kind):
                 _sound(finding)
             entries[kind.name.text] = (
                 module,
@@ -162,7 +190,10 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 {i.name.text: _packed(i) for i in kind.items if isinstance(i, tree.Property)},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
-    made = (texts, modules, entries)
+        for reader in (entry for entry in parsed.tree.entries if isinstance(entry, tree.ReaderDecl)):
+            declared = [one for node in reader.metrics if (one := metric_of(node, _sound)) is not None]
+            readers[reader.name.text] = marshal.dumps([astuple(one) for one in declared], tables.FORMAT)
+    made = (texts, modules, entries, readers)
     try:
         replace_file(SAVED, marshal.dumps(made, tables.FORMAT))
     except OSError:

@@ -1,0 +1,101 @@
+"""What an experiment measures: the metrics that the readers of its workloads, protocols and collectors declare.
+
+In: the fields of an experiment. Out: readers with their metrics. Where a workload is told what to measure, by the
+argument `metrics` of its reader, what it is told declares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from zlang.check import values
+from zlang.check.factors import each_level
+from zlang.check.instances import Frame
+from zlang.check.metric_declarations import parse
+from zlang.check.program import Expr, Instance, Kind, ReaderDef
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.metrics import Metric, in_trials
+
+MOST_LEVELS = 1000
+"""Of a factor of words or declared things; a longer one is a range, which has numbers."""
+FIELDS = ("run", "cache", "collect")
+_ALL_OF_READER = "time"
+
+
+def measured(
+    fields: Mapping[str, Expr],
+    kind_of: Callable[[str], Kind | None],
+    readers: Mapping[str, tuple[Metric, ...]],
+    report: Callable[[Diagnostic], None],
+) -> tuple[tuple[str, Metric], ...]:
+    """Each metric that a trial of the experiment can have, with its reader."""
+    found: dict[tuple[str, Metric], None] = {}
+    wrong: dict[str, Diagnostic] = {}
+    for name in FIELDS:
+        for reader, told, instance in _readers(fields[name], kind_of) if name in fields else ():
+            for one in told if told is not None else (None,):
+                try:
+                    found.update(dict.fromkeys((reader.reader, metric) for metric in _metrics(reader, one, readers)))
+                except ValueError as error:
+                    assert instance is not None, "BUG: nobody told a reader what to measure"
+                    place = instance.places.get("metrics") or instance.span or fields[name].span
+                    finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{_text(one)}`", hint=str(error))
+                    wrong.setdefault(str(error), finding)
+    for finding in wrong.values():
+        report(finding)
+    return tuple(found)
+
+
+def words(item: object) -> list[str]:
+    """What a workload is told to measure: how a metric is found, and what it is called and found by."""
+    return [item] if isinstance(item, str) else [str(word) for word in item] if isinstance(item, list | tuple) else []
+
+
+def declaration(item: object) -> str:
+    """The part of what a workload is told to measure that declares the metric: `NAME: TYPE in UNIT`."""
+    return _text(item).partition("=")[0]
+
+
+def _text(item: object) -> str:
+    return next(reversed(words(item)), "")
+
+
+def _metrics(reader: ReaderDef, told: object, readers: Mapping[str, tuple[Metric, ...]]) -> tuple[Metric, ...]:
+    if told is None or words(told) == [_ALL_OF_READER]:
+        return reader.metrics
+    known = {metric.name: metric for declared in readers.values() for metric in in_trials(declared)}
+    return (parse(declaration(told), known)[0],)
+
+
+def _readers(
+    field: Expr, kind_of: Callable[[str], Kind | None]
+) -> Iterator[tuple[ReaderDef, list[object] | None, Instance | None]]:
+    """The readers of all that a field of the experiment can be, with what they can be told to measure."""
+    names = frozenset(word.name for word in field.type.words)  # a protocol without properties is a word
+    names |= field.type.kinds | (field.type.element.kinds if field.type.element else frozenset())
+    kinds = [kind for name in sorted(names) if (kind := kind_of(name)) is not None]
+    readers = [(kind, reader) for kind in kinds for action in kind.actions.values() for reader in action.readers]
+    for kind, reader in readers:
+        asked = dict(reader.arguments).get("metrics")
+        if asked is None:
+            yield reader, None, None
+            continue
+        for instance in _instances(field):
+            if instance.kind.name == kind.name:
+                try:
+                    told = values.argument(asked.value(Frame(instance)))
+                except ProgramError:
+                    continue  # it is reported where it is used
+                yield reader, told if isinstance(told, list) else [], instance
+
+
+def _instances(field: Expr) -> Iterator[Instance]:
+    """What a field can be: at the first levels, and with each other level of each factor for itself."""
+    for point in each_level(field.axes, MOST_LEVELS):
+        try:
+            value = field.value(point)
+        except ProgramError:
+            continue  # it is reported where the points are tried
+        if point.faults:
+            continue
+        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))

@@ -1,0 +1,232 @@
+"""The declarations `metric` and `distribution`: from the tree to `Metric`.
+
+In: a declaration of a reader or a kind, or the text `NAME: TYPE in UNIT` where a workload is told what to measure. Out:
+the metric, and findings. Rule: the unit of a number is declared or printed beside it, never guessed from a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+
+from zlang import units
+from zlang.check import types
+from zlang.check.traits import TRAITS
+from zlang.diagnostics import Code, Diagnostic
+from zlang.metrics import Metric
+from zlang.record import Record
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+Report = Callable[[Diagnostic], None]
+
+BETTER = ("higher", "lower")
+MEANINGS = {
+    "operations": "operations completed per second",
+    "throughput": "bytes moved per second",
+    "bytes": "bytes moved",
+    "latency": "the whole time of an operation",
+    "completion": "the time from submission to completion",
+    "submission": "the time until submission",
+    "processor": "the share of a processor that the load takes",
+    "processor_time": "the time that the load spends on processors",
+    "pressure": "the share of the time in which something waits for a processor",
+    "device": "bytes that devices move",
+}
+"""What rules about results know a metric as; before the word may stand of which operations: `read.operations`."""
+HOW = ("regex", "json", "csv")
+"""How a metric of a kind is found in the output."""
+_ATTRIBUTES = ("better", "doc", "means", "needs")
+_DECLARED = re.compile(r"\s*([^:=]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+(\S+)\s*)?)?")
+_ONE = "1"
+"""The unit of a share that is printed as a part of one."""
+
+
+class Found(Record):
+    """A metric of a kind: how and where it is found, in which unit the tool prints it, and in which file."""
+
+    metric: Metric
+    how: str
+    where: tree.Text
+    unit: str
+    source: str
+
+
+def metric_of(node: tree.Metric, report: Report, *, of_kind: bool = False) -> Metric | None:
+    """The metric that a declaration describes, or None where it has no type."""
+    name, type_ = node.name.text, node.type.text
+    if type_ not in types.NUMERIC:
+        hint = did_you_mean(type_, types.NUMERIC) or "the types of metrics are " + ", ".join(types.DIMENSION_OF)
+        report(Code.UNKNOWN_NAME.at(node.type.span, name=type_, hint=hint))
+        return None
+    if node.is_distribution and (type_ != "duration" or of_kind):
+        message = "a kind declares no distribution" if of_kind else "a distribution is of type `duration`"
+        report(Code.BAD_KIND.at(node.span, message=message))
+        return None
+    if of_kind != (node.how is not None):
+        message = (
+            'a metric of a kind says where it is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
+            if of_kind
+            else "what a reader measures it finds by itself: `metric NAME: TYPE`"
+        )
+        report(Code.BAD_KIND.at(node.span, message=message))
+        return None
+    unit = types.NANOSECONDS if node.is_distribution else types.SCALARS[type_].unit
+    if node.unit is not None:
+        if size_of(node.unit.text, type_) is None:
+            report(_wrong_unit(node.unit, type_))
+            return None
+        unit = stored_unit(type_, node.unit.text)
+    said = _attributes(node, report, (*_ATTRIBUTES, "from") if of_kind else _ATTRIBUTES)
+    return Metric(
+        name,
+        type_,
+        unit,
+        _text(said.get("doc"), report),
+        _word("better", said, BETTER, report),
+        _word("needs", said, TRAITS, report),
+        _meaning(said.get("means"), report),
+        node.is_distribution,
+    )
+
+
+def found_in(node: tree.Metric, report: Report) -> Found | None:
+    """The metric of a kind with where it is found, or None where something is wrong with that."""
+    metric = metric_of(node, report, of_kind=True)
+    if metric is None or node.how is None or node.where is None:
+        return None
+    if node.how.text not in HOW:
+        hint = did_you_mean(node.how.text, HOW) or "it is found by " + ", ".join(f"`{word}`" for word in HOW)
+        report(Code.UNKNOWN_NAME.at(node.how.span, name=node.how.text, hint=hint))
+        return None
+    source = next((i.value for i in node.attributes if isinstance(i, tree.Field) and i.name.text == "from"), None)
+    place = _source(source) if source is not None else "stdout"
+    if place is None:
+        assert source is not None
+        hint = 'it is `stdout`, `stderr` or a file in the directory `OUT`, such as `"results.csv"`'
+        report(Code.NOT_ALLOWED.at(source.span, name="from", value="this", hint=hint))
+        return None
+    return Found(metric, node.how.text, node.where, node.unit.text if node.unit else "", place)
+
+
+def parse(text: str, known: Mapping[str, Metric]) -> tuple[Metric, str]:
+    """The metric that `NAME`, `NAME: TYPE` or `NAME: TYPE in UNIT` declares, and the unit of bare numbers.
+
+    A name without a type is that of a metric of the library, else a number without a unit. Raises ValueError with a
+    sentence.
+    """
+    matched = _DECLARED.fullmatch(text)
+    if matched is None:
+        raise ValueError(f"`{text}` is not of the form `NAME: TYPE in UNIT`")
+    name, type_, unit = matched[1], matched[2], matched[3] or ""
+    if type_ is None:
+        found = known.get(name, Metric(name, "number"))
+        return found, found.unit
+    if type_ not in types.NUMERIC:
+        raise ValueError(f"`{type_}` is not a type of metrics: they are {', '.join(types.DIMENSION_OF)}")
+    if unit and size_of(unit, type_) is None:
+        raise ValueError(f"`{unit}` is not a unit of {types.SCALARS[type_].spoken}")
+    stored = stored_unit(type_, unit)
+    return Metric(name, type_, stored), unit or stored
+
+
+def size_of(unit: str, type_: str) -> Fraction | None:
+    """How many of the language's base unit one of this unit is; None where it is not a unit of this type."""
+    if type_ == "share" and unit == _ONE:
+        return Fraction(1)
+    if unit in types.STORED and types.STORED[unit][0] == type_:
+        return Fraction(1, types.STORED[unit][1])
+    try:
+        quantity = units.parse(f"1{unit}")
+    except units.UnitError:
+        return None
+    return quantity.amount if unit and quantity.dimension == types.DIMENSION_OF.get(type_) else None
+
+
+def name_of(text: str) -> str:
+    """The name in `NAME: TYPE in UNIT`."""
+    return text.partition(":")[0].strip()
+
+
+def in_stored_unit(number: str, unit: str, metric: Metric) -> float:
+    """A number of a unit that suits the metric, in the unit in which results keep it."""
+    if unit == metric.unit:
+        return float(number)
+    size = size_of(unit, metric.type)
+    assert size is not None, f"BUG: `{unit}` is not a unit of {metric.name}"
+    return float(Fraction(number) * size * types.parts_of(metric.unit))
+
+
+def stored_unit(type_: str, unit: str) -> str:
+    """The unit in which results keep a metric: nanoseconds where the tool gives these, else that of its type."""
+    return unit if unit == types.NANOSECONDS else types.SCALARS[type_].unit
+
+
+def _wrong_unit(node: tree.Word, type_: str) -> Diagnostic:
+    known = types.SCALARS[type_]
+    try:
+        units.parse(f"1{node.text}")
+        hint = f"such as {', '.join(f'`{unit}`' for unit in known.ladder)}" if known.ladder else ""
+    except units.UnitError as error:
+        hint = str(error.hint)
+    if not known.unit:
+        hint = f"{known.spoken} has no unit: remove `in`"
+    return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {known.spoken}", hint=hint)
+
+
+def _attributes(node: tree.Metric, report: Report, known: tuple[str, ...]) -> Mapping[str, tree.Expr]:
+    said: dict[str, tree.Expr] = {}
+    for item in node.attributes:
+        if not isinstance(item, tree.Field) or item.name.text not in known:
+            word = item.name if isinstance(item, tree.Field) else tree.Word(item.span, "this")
+            hint = did_you_mean(word.text, known) or "a metric has " + ", ".join(known)
+            report(Code.UNKNOWN_PROPERTY.at(word.span, kind="metric", name=word.text, hint=hint))
+        elif item.name.text in said:
+            report(Code.DUPLICATE.at(item.name.span, name=item.name.text))
+        else:
+            said[item.name.text] = item.value
+    return said
+
+
+def _word(name: str, said: Mapping[str, tree.Expr], known: Collection[str], report: Report) -> str:
+    value = said.get(name)
+    if value is None:
+        return ""
+    words = tuple(known)
+    text = str(value) if isinstance(value, tree.Name) else ""
+    if text in words:
+        return text
+    hint = did_you_mean(text, words) or "it is " + " or ".join(f"`{word}`" for word in words)
+    report(Code.NOT_ALLOWED.at(value.span, name=name, value=f"`{text}`" if text else "this", hint=hint))
+    return ""
+
+
+def _meaning(value: tree.Expr | None, report: Report) -> str:
+    if value is None:
+        return ""
+    path = value.path if isinstance(value, tree.Name) else ()
+    if path and path[-1] in MEANINGS and len(path) <= 2:  # noqa: PLR2004 - of which operations, and what
+        return ".".join(path)
+    hint = did_you_mean(path[-1] if path else "", MEANINGS) or "it is " + ", ".join(f"`{word}`" for word in MEANINGS)
+    report(Code.NOT_ALLOWED.at(value.span, name="means", value="this", hint=hint))
+    return ""
+
+
+def _text(value: tree.Expr | None, report: Report) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tree.Text) and all(isinstance(part, str) for part in value.parts):
+        return "".join(part for part in value.parts if isinstance(part, str))
+    report(Code.WRONG_TYPE.at(value.span, name="doc", expected="a plain text", found="this"))
+    return ""
+
+
+def _source(value: tree.Expr) -> str | None:
+    """Where the output is that holds a metric: a stream by its name, or a file beneath `OUT`."""
+    if isinstance(value, tree.Name):
+        return str(value) if str(value) in {"stdout", "stderr"} else None
+    if not isinstance(value, tree.Text) or not all(isinstance(part, str) for part in value.parts):
+        return None
+    path = "".join(part for part in value.parts if isinstance(part, str))
+    return f"./{path}" if path and not path.startswith("/") and ".." not in path.split("/") else None
