@@ -1,0 +1,253 @@
+# ruff: noqa: E501 - programs of one line
+"""A device that a program declares is written to by no way round its guard: each way is guarded, or an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zlang.check.check import Overrides
+from zlang.diagnostics import ProgramError
+from zlang.pipeline import plans, programs
+from zlang.plan.plan import Action, Setup, Trial
+
+ID = "/dev/disk/by-id/ata-FAST_1"
+HEAD = f"""
+import fio
+import disks
+import filesystems
+import linux
+import treatments
+import zfs
+param place: path = "/none"
+dir here {{ path = "." }}
+disk fast {{ id = "{ID}"  serial = "S1"  size = 64MiB }}
+disk slow {{ id = "/dev/disk/by-id/ata-SLOW_1"  serial = "S2"  size = 64MiB }}
+shell look {{ command = "true"  writes = off }}
+fio reads {{ rw = read }}
+fio loads {{ rw = write  bs = 64KiB }}
+"""
+HANDS_ON = 'kind hands: resource on host { property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d }'
+PASSES = 'kind passes: resource on block { offers block = "{on.block}"  offers blocks = "{on.blocks}" }'
+OWN = 'kind w: workload { needs block as at  run { sh "dd of={at.block}" { why = "x" } } }'
+POINT = 'property d: path { required = on  doc = "a place" }'
+WRITES = "dd if=/dev/zero of={fast.block}"
+
+GUARDED = {
+    "in a command": (f'shell w {{ command = "{WRITES}" }}', "on = here  with = fast  run = w"),
+    "in a command that says it only reads": (
+        f'shell w {{ command = "{WRITES}"  writes = off }}',
+        "on = here  with = fast  run = w",
+    ),
+    "through a let": (
+        'let p = fast.block\nshell w { command = "dd of={p}" }',
+        "on = here  with = fast  run = w",
+    ),
+    "through a text in a let": (
+        'let p = "{fast.blocks}/001"\nshell w { command = "dd of={p}" }',
+        "on = here  with = fast  run = w",
+    ),
+    "through if": (
+        'let p = if look.writes then "/x" else fast.block\nshell w { command = "dd of={p}" }',
+        "on = here  with = fast  run = w",
+    ),
+    "through a list": (
+        'let all = [fast.block, "x"]\nshell w { command = "for i in {all}; do dd of=$i; done" }',
+        "on = here  with = fast  run = w",
+    ),
+    "through functions": (
+        'let put = replace(join([fast.id, "x"], "-"), "-x", "")\nshell w { command = "dd of={put}" }',
+        "on = here  with = fast  run = w",
+    ),
+    "through a choice": (
+        'let d = fast | slow\nshell w { command = "dd of={d.block}" }',
+        "on = here  with = d  run = w",
+    ),
+    "by its own name": ('shell w { command = "dd of={fast.id}" }', "on = here  with = fast  run = w"),
+    "written out": (f'shell w {{ command = "dd of={ID}" }}', "on = here  with = fast  run = w"),
+    "written out with a detour": (
+        "shell w { command = \"dd of=//dev/./disk/by-uuid/../by-id/'ata'-FAST_1\" }",
+        "on = here  with = fast  run = w",
+    ),
+    "from its directory": (
+        'shell w { command = "cd /dev/disk/by-id && dd of=ata-FAST_1" }',
+        "on = here  with = fast  run = w",
+    ),
+    "of a partition by hand": (f'shell w {{ command = "dd of={ID}-part1" }}', "on = here  with = fast  run = w"),
+    "by a collector": (
+        f'kind c: collector {{ {POINT}  watch {{ sh "dd of={{d}}" {{ why = "x" }} }} }}\nc sees {{ d = fast.block }}',
+        "on = here  with = fast  run = look  collect = [sees]",
+    ),
+    "by a collector of the library": (
+        "smart sees { devices = [fast.id] }",
+        "on = here  with = fast  run = look  collect = [sees]",
+    ),
+    "by a collector of the target": (
+        'kind c: collector { needs block as at  watch { sh "dd of={at.block}" { why = "x" } } }',
+        "on = fast  run = reads  collect = [c {}]",
+    ),
+    "by a protocol": (
+        (
+            f'kind p: protocol {{ {POINT}  phases = [wipes]  wipes {{ sh "dd of={{d}}" {{ why = "x" }} }} }}\n'
+            "p wiped { d = fast.block }"
+        ),
+        "on = here  with = fast  run = look  cache = wiped",
+    ),
+    "by a protocol of the target": (
+        'kind p: protocol { needs block as at  phases = [wipes]  wipes { sh "dd of={at.block}" { why = "x" } } }',
+        "on = fast  run = reads  cache = p",
+    ),
+    "by a treatment": (
+        f'kind t: treatment {{ needs dir as at  {POINT}  apply {{ sh "dd of={{d}}" {{ why = "x" }} }} }}',
+        "on = here  with = fast  before = t { d = fast.block }  run = look",
+    ),
+    "by a treatment of the target": ("", "on = fast  before = discard {}  run = reads"),
+    "by a workload of one's own that does not say that it writes": (
+        OWN,
+        "on = fast  run = w {}",
+    ),
+    "through a kind that hands it on from beneath": (f"{PASSES}\n{OWN}\npasses p on fast", "on = p  run = w {}"),
+    "through two of them": (f"{PASSES}\n{OWN}\npasses p on fast\npasses q on p", "on = q  run = w {}"),
+    "through a pool on a kind that hands it on": (
+        f"{PASSES}\npasses p on fast\npool tank on p\ndataset d on tank\nfile data on d {{ size = 1MiB }}",
+        "on = data  run = reads",
+    ),
+    "of a disk beneath the target": (
+        f'ext4 v on fast\nfile data on v {{ size = 1MiB }}\nshell w {{ command = "{WRITES}" }}',
+        "on = data  run = w",
+    ),
+    "of a disk beneath the target that is also in with": (
+        f'ext4 v on fast\nfile data on v {{ size = 1MiB }}\nshell w {{ command = "{WRITES}" }}',
+        "on = data  with = fast  run = w",
+    ),
+    "of a partition": (
+        'partition p on fast { size = 8MiB }\nshell w { command = "dd of={p.block}" }',
+        "on = here  with = p  run = w",
+    ),
+}
+"""What stands before an experiment, and the experiment, which has to arm `fast`."""
+
+REFUSED = {
+    "not taken in": (f'shell w {{ command = "{WRITES}" }}', "on = here  run = w", "E333"),
+    "another taken in": (f'shell w {{ command = "{WRITES}" }}', "on = here  with = slow  run = w", "E333"),
+    "written out and not taken in": (f'shell w {{ command = "dd of={ID}" }}', "on = here  run = w", "E333"),
+    "in a param": ('shell w { command = "dd of={place}" }', "on = here  run = w", "E333"),
+    "from its directory": (
+        'shell w { command = "cd /dev/disk/by-id && dd of=ata-FAST_1" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "in a choice of which one is not taken in": (
+        'let d = fast | slow\nshell w { command = "dd of={d.block}" }',
+        "on = here  with = fast  run = w",
+        "E403",
+    ),
+    "handed on by a kind": (f"{HANDS_ON}\nhands h {{ d = fast.blocks }}", "on = h  with = fast  run = loads", "E334"),
+    "handed on to a pool": (
+        f"{HANDS_ON}\nhands h {{ d = fast.blocks }}\npool tank on h\ndataset d on tank\nfile data on d {{ size = 1MiB }}",
+        "on = data  with = fast  run = loads",
+        "E334",
+    ),
+    "written out in a kind that hands it on": (
+        f'{HANDS_ON}\nhands h {{ d = "{ID}" }}\next4 v on h\nfile data on v {{ size = 1MiB }}',
+        "on = data  run = reads",
+        "E334",
+    ),
+    "as a directory": (f'dir odd {{ path = "{ID}" }}', "on = odd  run = look", "E334"),
+    "as the place of a corpus": (f'corpus all on here {{ from = "{ID}" }}', "on = all  run = look", "E334"),
+    "as a tunable": (f'tunable t {{ knob = file("{ID}")  value = 1 }}', "on = here  with = t  run = look", "E334"),
+    "as a tunable beside it": (
+        "tunable t { knob = file(fast.block)  value = 1 }",
+        "on = here  with = [t, fast]  run = look",
+        "E334",
+    ),
+    "as a disk of a host": (
+        f'host h {{ disks = ["{ID}"] }}\ndir there on h {{ path = "." }}\nshell w {{ command = "dd of={{h.disks}}" }}',
+        "on = there  run = w",
+        "E333",
+    ),
+    "beneath what is given": (
+        'kind g: resource on block { offers dir = "/x"  present { sh "dd of={on.block}" { why = "x" } } }\ngiven g v on fast {}',
+        "on = v  run = look",
+        "E335",
+    ),
+    "in a command of a kind": (
+        f'kind w: workload {{ run {{ sh "dd of={ID}" {{ why = "x" }} }} }}',
+        "run = w {}",
+        "E336",
+    ),
+    "put together in a command of a kind": (
+        'kind w: workload { property a: path { default = "/dev/disk"  doc = "x" }  run { sh "dd of={a}/by-id/ata-FAST_1" { why = "x" } } }',
+        "run = w {}",
+        "E336",
+    ),
+    "in a command of a kind whose target it is": (
+        f'kind w: workload {{ needs block as at  writes = off  run {{ sh "dd of={ID}" {{ why = "x" }} }} }}',
+        "on = fast  run = w {}",
+        "E336",
+    ),
+    "by the name of its link": (
+        'kind w: workload { run { sh "dd of=/dev/zlang-$RUN-fast/device" { why = "x" } } }',
+        "with = fast  run = w {}",
+        "E336",
+    ),
+    "in a command that makes something": (
+        f'kind m: resource on dir {{ offers dir = "{{on.dir}}"  create {{ sh "dd of={ID}" {{ why = "x" }} }}  destroy {{ sh "true" }} }}\nm odd on here',
+        "on = odd  run = look",
+        "E336",
+    ),
+    "in a command that takes something away": (
+        (
+            f'kind m: resource on dir {{ offers dir = "{{on.dir}}"  create {{ sh "true" {{ why = "x" }} }}  '
+            f'destroy {{ sh "dd of={ID}" {{ why = "x" }} }} }}\nm odd on here'
+        ),
+        "on = odd  run = look",
+        "E336",
+    ),
+    "in a command that sets something": (
+        (
+            f'kind m: resource on dir {{ property v: count {{ cost = live  required = on  doc = "x" }}  offers dir = "{{on.dir}}"  '
+            f'create {{ sh "true" {{ why = "x" }} }}  destroy {{ sh "true" }}  change {{ sh "dd of={ID} count={{value}}" {{ why = "x" }} }} }}\n'
+            "m odd on here { v = 1 }"
+        ),
+        "on = odd  run = look",
+        "E336",
+    ),
+}
+
+
+def planned(tmp_path: Path, before: str, experiment: str) -> tuple[list[str], set[str], list[Setup | Trial]]:
+    """The codes of what is wrong, what is armed, and the items."""
+    program = tmp_path / "program.zexp"
+    program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
+    said = Overrides({"place": f'"{ID}"'}, None)
+    checked = programs.check(programs.read(str(program)), said)
+    assert not checked.findings, [f"{one.code.id} {one.message}" for one in checked.findings]
+    try:
+        plan = plans.plan(checked, programs.choose(checked, None), 1, said).plan
+        return [], set(plan.header.armed), list(plan.items())
+    except ProgramError as error:
+        return [error.diagnostic.code.id], set(), []
+
+
+@pytest.mark.parametrize("way", GUARDED)
+def test_it_is_guarded(tmp_path: Path, way: str) -> None:
+    codes, armed, items = planned(tmp_path, *GUARDED[way])
+    assert codes == []
+    assert ID in armed
+    for item in items:
+        if isinstance(item, Trial):
+            setups = [one for one in items if isinstance(one, Setup) and one.signature in item.setups]
+            steps = [step for setup in setups for step in setup.make] + list(item.steps)
+            guards = [step for step in steps if step.action is Action.GUARD]
+            assert guards
+            # Nothing of the trial names it before it is guarded, but what makes and removes its links.
+            before = steps[: steps.index(guards[0])]
+            assert all("dd of" not in step.command for step in before)
+
+
+@pytest.mark.parametrize("way", REFUSED)
+def test_it_is_refused(tmp_path: Path, way: str) -> None:
+    before, experiment, code = REFUSED[way]
+    assert planned(tmp_path, before, experiment)[0] == [code]

@@ -1,0 +1,223 @@
+"""Which declared things a trial names, and whether the trial makes and guards them.
+
+In: the things of a trial at a point. Out: findings, and what is named beside what things stand on. A thing is named by
+what it offers, by a text that was given to it, or by its place written out. Rule: what a trial names is part of the
+trial, and what names a device may write to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from zlang.check import hosts, values
+from zlang.check.factors import FirstLevels
+from zlang.check.instances import Frame
+from zlang.check.program import Absent, Axis, Experiment, Instance, Joined, Symbol, Value, Variable
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.record import Record
+from zlang.source import Span
+from zlang.units import Quantity
+
+_SIGNS_OF_THE_SHELL = re.compile(r"[\"'\\{}]")
+_BESIDE_THE_POINT = re.compile(r"/(?:\.?/)+")
+_UP_AGAIN = re.compile(r"/[^/\s]+/\.\.(?=/)")
+
+
+class Named(Record):
+    """A thing that another names, and where it does so."""
+
+    by: Instance
+    thing: Instance
+    span: Span | None
+
+
+class Device(Record):
+    """What is written to only if it is armed: the names by which it is armed, and the places that it offers."""
+
+    thing: Instance
+    names: tuple[str, ...]
+    offers: tuple[str, ...]
+
+
+class Trial(Record):
+    """The things of a trial: what it is measured on, what is set meanwhile, and what works on these."""
+
+    on: Instance | None
+    with_: tuple[Instance, ...]
+    workers: tuple[Instance, ...]
+
+    @property
+    def made(self) -> tuple[Instance, ...]:
+        """All that is made or set for the trial, with what it stands on."""
+        tops = (*self.with_, *([self.on] if self.on else []))
+        return tuple({(one.key, one.digest): one for top in tops for one in chain(top)}.values())
+
+
+def chain(thing: Instance) -> list[Instance]:
+    """What a thing stands on, the lowest first, and itself."""
+    return [*(chain(thing.parent) if thing.parent else []), thing]
+
+
+def beside(on: Instance | None, with_: Iterable[Instance]) -> tuple[Instance, ...]:
+    """What is set meanwhile and is not beneath the target anyway."""
+    beneath = chain(on) if on else []
+    return tuple(one for one in with_ if not _is_among(one, beneath))
+
+
+def exposed(thing: Instance | None) -> Iterator[Instance]:
+    """The devices that whoever is given this thing can write to directly."""
+    while thing is not None:
+        if thing.kind.armed:
+            yield thing
+        if thing.kind.has("create"):
+            return  # what makes it is guarded
+        thing = thing.parent
+
+
+def named(trial: Trial, declared: Sequence[Device]) -> Iterator[Named]:
+    """What the things of a trial name beside what they stand on, each once."""
+    made = trial.made
+    devices = {(one.thing.key, one.thing.digest): one for one in declared}
+    devices |= {(one.key, one.digest): device(one) for one in made if one.kind.armed}
+    seen: set[tuple[str, str, str]] = set()
+    for by in (*made, *trial.workers):
+        found = [Named(by, thing, span) for thing, span in by.named]
+        for name, value in by.values.items() if by.kind.role != "machine" else ():
+            text = written(value)
+            some = [one.thing for one in devices.values() if one.thing.key != by.key and mentions(text, one)]
+            some = [one for one in some if _is_among(one, made)] or some[:1]
+            found += [Named(by, thing, by.places.get(name, by.span)) for thing in some]
+        for one in found:
+            key = (by.key, one.thing.key, one.thing.digest)
+            if key not in seen:
+                seen.add(key)
+                yield one
+
+
+def findings(experiment: Experiment, trial: Trial, declared: Sequence[Device]) -> Iterator[Diagnostic]:
+    """What a trial names and neither makes nor guards."""
+    made = trial.made
+    for one in made:
+        below = next((under for under in chain(one)[:-1] if under.kind.armed), None)
+        if one.is_given and below is not None and one.span is not None:
+            hint = f"remove `given`, and the run makes it; or remove `on {below.label}`"
+            yield Code.GIVEN_ON_DEVICE.at(one.span, name=one.label, device=below.label, hint=hint)
+    for each in named(trial, declared):
+        is_resource = each.by.kind.role == "resource"
+        span = each.span or each.by.span or experiment.run.span
+        if is_resource and not _is_among(each.thing, chain(each.by)):
+            parents = " or ".join(f"a `{parent}`" for parent in each.by.kind.parents) or "nothing"
+            hint = f"a resource is made only from what it stands on, here {parents}: `on {each.thing.label}`"
+            yield Code.NOT_BENEATH.at(span, name=each.by.label, other=each.thing.label, hint=hint)
+        elif not _is_among(each.thing, made):
+            others = [other.label for other in trial.with_]
+            hint = f"add `with = {_list([*others, each.thing.label])}` to the experiment"
+            yield Code.NOT_TAKEN.at(span, name=each.thing.label, hint=hint)
+
+
+def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
+    """What trials name and neither make nor guard, at the points of `hosts.each_choice`."""
+    declared = devices_of(experiment)
+    for point in hosts.each_choice(experiment, experiment.axes):
+        try:
+            yield from findings(experiment, _trial_at(experiment, point), declared)
+        except ProgramError:
+            continue  # said where the points are tried
+
+
+def _trial_at(experiment: Experiment, point: FirstLevels) -> Trial:
+    on, with_, *workers = (
+        hosts.things_of(expr.value(point) if expr else None)
+        for expr in (
+            *(experiment.on, experiment.with_),
+            *(experiment.before, experiment.run, experiment.cache, experiment.collect),
+        )
+    )
+    target = next(iter(on), None)
+    return Trial(target, beside(target, with_), tuple(one for some in workers for one in some))
+
+
+def devices_of(experiment: Experiment) -> tuple[Device, ...]:
+    """The devices that are declared beside an experiment, at all that they can be."""
+    found: dict[tuple[str, str], Device] = {}
+    for expr in experiment.armed:
+        for point in islice(_choices(expr.axes, {}), hosts.MOST_POINTS):
+            try:
+                some = hosts.things_of(expr.value(point))
+            except ProgramError:
+                continue  # said where it is used
+            for thing in some:
+                found |= {(one.key, one.digest): device(one) for one in chain(thing) if one.kind.armed}
+    return tuple(found.values())
+
+
+def _choices(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[FirstLevels]:
+    yield FirstLevels(chosen)
+    for axis in axes:
+        for level in range(axis.size):
+            yield from _choices(axis.branches[level] if axis.branches else (), {**chosen, axis.path: level})
+
+
+def device(thing: Instance) -> Device:
+    """The names and places of what is written to only if it is armed."""
+    assert thing.kind.armed is not None, f"BUG: {thing.key} is armed by nothing"
+    frame = Frame(thing)
+    said = thing.kind.armed.value(frame)
+    names = tuple(plain_path(written(one)) for one in (said if isinstance(said, tuple) else (said,)))
+    offers = [offer.value(frame) for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
+    return Device(thing, names, tuple(plain_path(written(offer)) for offer in offers))
+
+
+def mentions(text: str, one: Device, *, offers: bool = True) -> bool:
+    """Whether a text names a device, by its own names or, if asked for, by the places that it offers."""
+    return bool(text) and any(_mentions(text, path) for path in (*one.names, *(one.offers if offers else ())))
+
+
+@lru_cache(maxsize=4096)
+def _mentions(text: str, path: str) -> bool:
+    plain = plain_path(text)
+    directory, _, name = path.rpartition("/")
+    # Of a partition the device is written to; `disk-1` is another device than `disk`.
+    if name and re.search(rf"{re.escape(path)}(?![\w.]|-(?!part\d))", plain):
+        return True
+    is_near = directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-])", plain)
+    return bool(is_near and name and re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.]|-(?!part\d))", plain))
+
+
+def plain_path(text: str) -> str:
+    """A text with its paths as they are, without quotes and detours."""
+    text = _BESIDE_THE_POINT.sub("/", _SIGNS_OF_THE_SHELL.sub("", text))
+    while (shorter := _UP_AGAIN.sub("", text)) != text:
+        text = shorter
+    return text
+
+
+def written(value: Value) -> str:
+    """All texts of a value, a line each; variables of the shell as `$NAME`."""
+    match value:
+        case str():
+            return value
+        case Variable():
+            return f"${value.name}"
+        case Joined():
+            return "".join(written(part) for part in value.parts)
+        case tuple():
+            return "\n".join(written(part) for part in value)
+        case Symbol():
+            return written(value.argument)
+        case None | Absent() | Instance() | bool():
+            return ""
+        case Quantity(is_whole=False):  # such as 100us, which a property writes in its own unit
+            return ""
+    return values.plain(value)
+
+
+def _is_among(thing: Instance, others: Iterable[Instance]) -> bool:
+    return any((one.key, one.digest) == (thing.key, thing.digest) for one in others)
+
+
+def _list(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
