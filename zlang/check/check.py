@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from zlang.check import hosts, library, types
+from zlang.check.declarations import resolve_declaration
 from zlang.check.experiments import Experiments
-from zlang.check.expressions import unknown
+from zlang.check.expressions import resolve, unknown
 from zlang.check.kinds import kind_of
 from zlang.check.program import PLATFORMS, Absent, Experiment, Expr, FactorDef, Kind, Program
-from zlang.check.resolve import Resolver
+from zlang.check.resolve import new_context
+from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import MOST, Code, Diagnostic, Fix, Severity
+from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import TABLE, Source, Span
 from zlang.suggest import Hint, did_you_mean
@@ -113,7 +116,7 @@ class _Checker:
         return tuple(findings)
 
     def _too_deep(self, span: Span) -> Diagnostic:
-        hint = "declare names before they are used, and give parts of what is long names of their own"
+        hint = "declare names before you use them, and name parts of long expressions"
         return Code.TOO_DEEP.at(span, limit=DEEPEST, hint=hint)
 
     def follow(self, span: Span) -> bool:
@@ -137,7 +140,7 @@ class _Checker:
         experiments = Experiments(self)
         places: dict[str, Span] = {}
         for entry in root.written.entries:
-            if isinstance(entry, tree.Experiment):
+            if isinstance(entry, tree.ExperimentDef):
                 if entry.name.text in places:
                     finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
                     self.report(finding.also(places[entry.name.text], "first defined here"))
@@ -174,7 +177,7 @@ class _Checker:
             return False
         if finding.code in lacking:
             return module.is_broken
-        word = finding.span.source.text[finding.span.start : finding.span.end].split(".")[0]
+        word = finding.span.text.split(".")[0]
         lacks_kinds = module.lacks_kinds and finding.code is Code.UNKNOWN_KIND
         return module.lacks_import or lacks_kinds or word in module.broken
 
@@ -205,18 +208,21 @@ class _Checker:
                     continue
                 places[name.text] = name.span
                 if isinstance(entry, tree.KindDef):
-                    declared_kind = module.kinds[name.text] = kind_of(entry, source.name, self.report)
+                    declared_kind = module.kinds[name.text] = kind_of(entry, source.name, self.readers, self.report)
                     dict(declared_kind.properties)  # each is resolved, and checked, when it is asked for
                     dict(declared_kind.traits)
                 else:
                     module.entries[name.text] = entry
+            elif isinstance(entry, tree.ReaderDecl):
+                message = 'readers belong to the library: a kind of your own declares `metric NAME: TYPE = regex "…"`'
+                self.report(Code.BAD_KIND.at(entry.name.span, message=message))
             elif isinstance(entry, tree.Import):
                 self._import(entry, module, (*chain, source.name))
         for declared, place in places.items():
             kind = self._library_kind(module, declared)
             if kind is not None and declared not in module.kinds:
                 hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or choose another name"
-                self.report(Code.DUPLICATE.at(place, name=declared, label="this is also a kind", hint=hint))
+                self.report(Code.DUPLICATE.at(place, name=declared, label="this is also the name of a kind", hint=hint))
         return module
 
     def _is_import(self, entry: tree.Declaration, module: _Module) -> bool:
@@ -245,10 +251,12 @@ class _Checker:
             try:
                 text = self.read(path)
             except (OSError, ValueError) as error:
-                why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is no name of a file"
+                why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
                 why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
                 known = node.target in self.library.modules
-                hint = Hint(f"a module of the library has no quotes: `import {node.target}`", target, node.target)
+                hint = Hint(
+                    f"write a module of the library without quotes: `import {node.target}`", target, node.target
+                )
                 hint = hint if known else did_you_mean(target.strip('"'), self.library.modules)
                 self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
                 module.lacks_import = True
@@ -266,7 +274,7 @@ class _Checker:
     def _table(self, node: tree.Import, source: Source) -> None:
         """Take a table of figures: its text goes with the plan, and from there into the database."""
         if node.alias:
-            why, hint = "a table is called as its file is", f'import "{node.target}"'
+            why, hint = "a table is named after its file", f'import "{node.target}"'
             self.report(Code.MISSING_IMPORT.at(node.span, target=f'"{node.target}"', why=why, hint=hint))
         elif all(source.name != known.name for known in self.sources):
             self.sources.append(source)
@@ -323,12 +331,32 @@ class _Checker:
             if value is not None:
                 self.settings[name] = value
 
+    def armed_things(self) -> tuple[Expr, ...]:
+        """All that is declared in any file and is written to only if it is armed."""
+        declared = [expr for module in self.modules.values() for expr in module.resolved.values()]
+        return tuple(expr for expr in declared if any(self._is_armed(name) for name in _kinds_of(expr)))
+
+    def _is_armed(self, name: str) -> bool:
+        kind = self.kind_by_name(name)
+        return kind is not None and kind.armed is not None
+
+    @property
+    def readers(self) -> Mapping[str, tuple[Metric, ...]]:
+        """What each reader of the library can measure."""
+        return self.library.readers
+
     def kind_by_name(self, name: str) -> Kind | None:
         """The kind of a name as types know it."""
         for module in self.modules.values():
             if name in module.kinds:
                 return module.kinds[name]
         return self.library.kind(name) if self.library.module_of(name) else None
+
+
+def _kinds_of(expr: Expr) -> frozenset[str]:
+    """The kinds of what an expression may be, and of all beneath."""
+    each = (expr.type, expr.type.element or NOTHING)
+    return frozenset().union(*(type_.kinds | type_.beneath for type_ in each))
 
 
 def _merged(module: _Module, name: str) -> Kind | None:
@@ -413,23 +441,21 @@ class ModuleScope:
         return {word for f in self.checker.findings if f.code is Code.CIRCLE for word in self.module.pending}
 
     def _resolve(self, entry: tree.Let | tree.Param | tree.Declaration) -> Expr:
-        resolver = Resolver(self, self.checker.report, self.checker.factors, self.checker.risks)
+        context = new_context(self, self.checker.report, self.checker.factors, self.checker.risks)
         path = (*self.module.prefix, entry.name.text)
         if isinstance(entry, tree.Let):
-            return resolver.resolve(entry.value, path)
+            return resolve(context, entry.value, path=path)
         if isinstance(entry, tree.Declaration):
-            return resolver.declare(
-                entry.span, entry.kind, entry.parent, entry.items, path, entry.name.text, is_given=entry.given
-            )
+            return resolve_declaration(context, entry, path, is_given=entry.given)
         value = self.checker.settings.get(entry.name.text, entry.value)
         if entry.type is None:
-            expected = resolver.resolve(entry.value, path).type
+            expected = resolve(context, entry.value, path=path).type
             kinds_of_number = expected.scalars and not expected.words
             if kinds_of_number:
-                return resolver.typed(value, path, entry.name.text, expected)
-            return resolver.resolve(value, path)
+                return resolve_typed(context, value, path, entry.name.text, expected)
+            return resolve(context, value, path=path)
         declared = self._param_type(entry.type)
-        return resolver.typed(value, path, entry.name.text, declared)
+        return resolve_typed(context, value, path, entry.name.text, declared)
 
     def _param_type(self, node: tree.TypeExpr) -> Type:
         whole = NOTHING
@@ -492,8 +518,7 @@ class ModuleScope:
 
 def _partial(found: Expr) -> Expr:
     """The same, of which some choices are not known."""
-    given = (found.axes, found.reads, found.member, found.leaves, found.is_constant, found.depth, found.work)
-    return Expr(found.span, found.type | Type(is_partial=True), found.value, *given)
+    return found.replace(type=found.type | Type(is_partial=True))
 
 
 def _listed(what: str, names: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-"""The clauses `expect`, `table` and `plot`: from the tree to `answers`.
+"""The clauses `expect`, `table` and `plot`: from the tree to `questions`.
 
-In: a clause, the names that it may use, and a scope for what else it may use. Out: an `answers.Clause`, or None and
+In: a clause, the names that it may use, and a scope for what else it may use. Out: a `questions.Clause`, or None and
 findings. Rules: a metric or a factor stands inside an aggregate; a measure without one is the median over the trials
 that count. Types and units are checked by the same code as everywhere; what is constant becomes a number here.
 """
@@ -8,22 +8,29 @@ that count. Types and units are checked by the same code as everywhere; what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import Any
 
 from zlang import metrics
-from zlang.check import answers, types, values
-from zlang.check.answers import Asked, Measure, Term
-from zlang.check.expressions import unknown
-from zlang.check.functions import AGGREGATES, FUNCTIONS
+from zlang.check import questions, types, values
+from zlang.check.calls import resolve_call
+from zlang.check.expressions import Context, resolve, unknown
+from zlang.check.factors import FirstLevels
+from zlang.check.functions import FUNCTIONS
 from zlang.check.instances import Frame, explored
-from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Kind, Sketch, Symbol, Value
-from zlang.check.resolve import Resolver
-from zlang.check.scope import Scope
+from zlang.check.measured import MOST_LEVELS
+from zlang.check.names import report_unknown_name, resolve_name, resolve_word
+from zlang.check.operators import may_be_word, resolve_binary, resolve_is_a
+from zlang.check.program import ABSENT, Expr, FactorDef, Instance, Kind, PartialPoint, Symbol, Value
+from zlang.check.questions import FactorRef, Measure, Term
+from zlang.check.resolve import new_context, resolve_form
+from zlang.check.scope import Path, Scope
 from zlang.check.traits import TRAITS
+from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import NOTHING, Type, Variant
-from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.diagnostics import Code, Diagnostic
+from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import Hint, did_you_mean
@@ -32,13 +39,10 @@ from zlang.units import Quantity
 
 _PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
 """`p50`, `p999` for 99.9 %; `p100` is no 10.0 %, but the largest."""
-_SCALARS = {"1/s": "iops", "bytes": "size", "bytes/s": "rate", "ns": "duration", "s": "duration", "%": "share"}
 _SENSES = ("maximising", "minimising")
-_MOST_LEVELS = 1000
-"""Of a factor of words or declared things; a longer one is a range, which has numbers."""
 
 
-class Column(Record):
+class FactorColumn(Record):
     """A factor's column: its name, its path, the type of the column, and what it is at a point of `axis`."""
 
     name: str
@@ -49,25 +53,34 @@ class Column(Record):
     value: Expr
 
 
-class Words(Record):
+class Vocabulary(Record):
     """What a clause may speak of: metrics, latencies of which there are histograms, factors.
 
     `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
     `never` are the metrics and histograms that there are in no trial, with what would have to be so.
     """
 
-    metrics: frozenset[str]
-    distributions: frozenset[str]
-    columns: tuple[Column, ...]
+    metrics: Mapping[str, Metric]
+    distributions: Mapping[str, Metric]
+    columns: tuple[FactorColumn, ...]
     fields: Mapping[str, Expr]
     is_partial: bool = False
     never: Mapping[str, str] = MappingProxyType({})
 
     def names(self) -> list[str]:
         """All of them."""
-        return [*sorted(self.metrics | self.distributions), *(column.name for column in self.columns)]
+        return [*sorted(self.measured), *(column.name for column in self.columns)]
 
-    def find(self, path: tuple[str, ...]) -> tuple[Column, ...]:
+    @property
+    def measured(self) -> AbstractSet[str]:
+        """The names of metrics and distributions."""
+        return self.metrics.keys() | self.distributions.keys()
+
+    def example(self) -> str:
+        """A metric to show in a hint, or a word for one."""
+        return next(iter(self.metrics), "METRIC")
+
+    def find(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
         """The columns that a name stands for: several where it is the same property of several workloads."""
         name = ".".join(path)
         exact = tuple(column for column in self.columns if name in {column.name, metrics.column(column.name)})
@@ -83,14 +96,14 @@ class Words(Record):
         name = ".".join(path)
         return [column.name for column in self.columns if f".{column.path}".endswith(f".{name}")]
 
-    def _of_field(self, path: tuple[str, ...]) -> tuple[Column, ...]:
+    def _of_field(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
         """`run.bs`: of each workload that has it, if it is a factor in each of them."""
         field = self.fields.get(path[0])
-        found: list[Column] = []
-        for leaf in (field.leaves or (field,)) if field is not None else ():
-            part: Expr | None = leaf
+        found: list[FactorColumn] = []
+        for option in (field.alternatives or (field,)) if field is not None else ():
+            part: Expr | None = option
             for word in path[1:]:
-                part = part.member(word, leaf.span) if part is not None and part.member is not None else None
+                part = part.member(word, option.span) if part is not None and part.member is not None else None
             if part is None:
                 continue
             mine = [c for c in self.columns if c.axis in part.reads and c.path.rpartition(".")[2] == path[-1]]
@@ -100,9 +113,9 @@ class Words(Record):
         return tuple(found)
 
 
-def resolve(
-    clause: tree.Clause, words: Words, scope: Scope, report: Callable[[Diagnostic], None]
-) -> answers.Clause | None:
+def resolve_clause(
+    clause: tree.Clause, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
+) -> questions.Clause | None:
     """The clause, or None where something is wrong with it."""
     clauses = _Clauses(words, scope, report)
     made = clauses.clause(clause)
@@ -113,28 +126,39 @@ def resolve(
 
 
 def _warn_of_never(
-    node: tree.Clause | tree.Find | tree.Expr, words: Words, report: Callable[[Diagnostic], None]
+    node: tree.Clause | tree.Find | tree.Expr, words: Vocabulary, report: Callable[[Diagnostic], None]
 ) -> None:
     for part in tree.parts(node):
         if isinstance(part, tree.Name) and str(part) in words.never:
             report(_never(part, words))
 
 
-def _never(node: tree.Name, words: Words) -> Diagnostic:
+def _never(node: tree.Name, words: Vocabulary) -> Diagnostic:
     """The finding about a metric, or a distribution, that no trial has."""
     name, trait = str(node), words.never[str(node)]
     _, _, rest = name.partition("_")
-    others = [f"{way}_{rest}" for way in metrics.DIRECTIONS]
-    others = [other for other in others if other in words.metrics | words.distributions and other not in words.never]
+    known = [*words.metrics, *words.distributions]
+    others = [other for other in known if other.partition("_")[2] == rest and other not in words.never]
     hint = Hint(f"did you mean `{others[0]}`?", name, others[0], is_safe=False) if others else ""
     return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether "), hint=hint)
 
 
 def resolve_until(
-    node: tree.Until, least: int, words: Words, scope: Scope, report: Callable[[Diagnostic], None]
-) -> answers.Until | None:
+    node: tree.UntilClause, least: int, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
+) -> questions.Until | None:
     """When a point is measured often enough, or None where something is wrong with that."""
-    clauses = _Clauses(Words(words.metrics, frozenset(), (), {}, words.is_partial, words.never), scope, report)
+    clauses = _Clauses(
+        Vocabulary(
+            metrics=words.metrics,
+            distributions={},
+            columns=(),
+            fields={},
+            is_partial=words.is_partial,
+            never=words.never,
+        ),
+        scope,
+        report,
+    )
     made = clauses.until(node.condition, least)
     if clauses.is_wrong:
         return None
@@ -143,10 +167,21 @@ def resolve_until(
 
 
 def resolve_search(
-    node: tree.Find, factor: FactorDef, words: Words, scope: Scope, report: Callable[[Diagnostic], None]
-) -> answers.Search | None:
+    node: tree.Find, factor: FactorDef, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
+) -> questions.Search | None:
     """What is searched, or None where something is wrong with it. Each point is judged by itself: it has no factors."""
-    clauses = _Clauses(Words(words.metrics, words.distributions, (), {}, words.is_partial, words.never), scope, report)
+    clauses = _Clauses(
+        Vocabulary(
+            metrics=words.metrics,
+            distributions=words.distributions,
+            columns=(),
+            fields={},
+            is_partial=words.is_partial,
+            never=words.never,
+        ),
+        scope,
+        report,
+    )
     made = clauses.search(node, factor)
     if clauses.is_wrong:
         return None
@@ -154,27 +189,40 @@ def resolve_search(
     return made
 
 
-class _Clauses(Resolver):
+class _Clauses:
     """Types and units are found by resolving an expression, then its formula is made."""
 
-    def __init__(self, words: Words, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
-        super().__init__(_Names(words, scope), self._wrong)
+    def __init__(self, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
+        self.context = new_context(_Names(words, scope), self.report).replace(dispatch=self._resolve_form)
         self.words, self.tell = words, report
         self.is_wrong = False
         self.inside = ""
 
-    def _wrong(self, finding: Diagnostic) -> None:
+    def report(self, finding: Diagnostic) -> None:
+        """Report a finding: there is no clause then."""
         self.is_wrong = True
         self.tell(finding)
 
-    def clause(self, node: tree.Clause) -> answers.Clause | None:
+    def _resolve_form(self, context: Context, node: tree.Expr, expected: Type | None, path: Path | None) -> Expr:
+        """Resolve an expression by its form: names and calls have a meaning of their own here."""
+        match node:
+            case tree.Name():
+                return self._name(context, node, expected)
+            case tree.Call():
+                return self._call(context, node, expected)
+            case tree.Binary():
+                return resolve_binary(context, node, self.may_be_word)
+            case _:
+                return resolve_form(context, node, expected, path)
+
+    def clause(self, node: tree.Clause) -> questions.Clause | None:
         """The clause as plain data."""
         text = _written(node)
         if isinstance(node, tree.Expect):
             return self._expectation(node, text)
         over = facet = None
         axis = ""
-        if isinstance(node, tree.Plot):
+        if isinstance(node, tree.PlotClause):
             over = self._over(node.over)
             axis = over.name if over and not over.paths else ""
             facet = self._factor(node.facet) if node.facet else None
@@ -184,11 +232,11 @@ class _Clauses(Resolver):
             return None
         told = tuple(measure for measure in measures if measure)
         sorted_by = tuple(factor for factor in by if factor)
-        if isinstance(node, tree.Table):
-            return answers.Table(text, told, sorted_by)
-        return answers.Plot(text, told, over, sorted_by, facet) if over else None
+        if isinstance(node, tree.TableClause):
+            return questions.Table(text, told, sorted_by)
+        return questions.Plot(text, told, over, sorted_by, facet) if over else None
 
-    def _expectation(self, node: tree.Expect, text: str) -> answers.Expectation | None:
+    def _expectation(self, node: tree.Expect, text: str) -> questions.Expectation | None:
         condition, overall = node.condition, False
         if (
             isinstance(condition, tree.Call)
@@ -196,18 +244,18 @@ class _Clauses(Resolver):
             and len(condition.arguments) == 1
         ):
             (condition,), overall = condition.arguments, True
-        self.condition(condition)
+        resolve_condition(self.context, condition)
         self._measured(condition)
         if self.is_wrong:
             return None
         term = self.term(condition)
-        said = answers.mentioned(term)
+        said = questions.mentioned(term)
         fixed = {column.axis for column in self.words.columns if column.path in said}
         others = () if overall else (column for column in self.words.columns if column.axis not in fixed)
-        by = tuple(Asked(column.name, (column.path,), column.sort) for column in others)
-        return answers.Expectation(node.title or text.removeprefix("expect "), text, term, by)
+        by = tuple(FactorRef(column.name, (column.path,), column.sort) for column in others)
+        return questions.Expectation(node.title or text.removeprefix("expect "), text, term, by)
 
-    def until(self, node: tree.Expr, least: int) -> answers.Until | None:
+    def until(self, node: tree.Expr, least: int) -> questions.Until | None:
         """`ci(METRIC) < SHARE`."""
         match node:
             case tree.Binary(
@@ -215,38 +263,37 @@ class _Clauses(Resolver):
             ) if str(function) == "ci":
                 pass
             case _:
-                hint = (
-                    "such as `until ci(read_iops) < 5%`: the 95 % interval reaches no further than 5 % from the middle"
-                )
+                hint = f"write, for example, `until ci({self.words.example()}) < 5%`"
                 found = self._quoted(node)
                 self.report(Code.UNEXPECTED.at(node.span, expected="`ci(METRIC) < SHARE`", found=found, hint=hint))
                 return None
         self.inside = "ci"
-        argument = self.single(metric)
+        argument = resolve(self.context, metric)
         self.inside = ""
         if not argument.type.unknown and not (argument.type.scalars and argument.type.scalars <= types.NUMERIC):
             wanted, found = "a number of each trial", self._quoted(metric)
             self.report(Code.WRONG_ARGUMENTS.at(metric.span, name="ci", expected=wanted, found=found))
         self._measured(metric)
-        within = self.typed(right, (), "until", types.SHARE)
+        within = resolve_typed(self.context, right, (), "until", types.SHARE)
         if self.is_wrong or within.type.unknown:
             return None
         known = within.value({}) if within.is_constant else None
         if not isinstance(known, Quantity) or not 0 < known.amount < 1:
-            hint = "a share of what is measured, such as `5%`"
+            hint = "write a share of the measured value, such as `5%`"
             self.report(Code.NOT_ALLOWED.at(right.span, name="until", value=self._quoted(right), hint=hint))
             return None
-        return answers.Until(_written(node), least, self.term(metric), float(known.amount))
+        return questions.Until(_written(node), least, self.term(metric), float(known.amount))
 
-    def search(self, node: tree.Find, factor: FactorDef) -> answers.Search | None:
+    def search(self, node: tree.Find, factor: FactorDef) -> questions.Search | None:
         """`find NAME in LEVELS where CONDITION maximising MEASURE`."""
         if node.sense.text not in _SENSES:
             hint = (
-                did_you_mean(node.sense.text, _SENSES) or "the best of the levels at which the condition holds is found"
+                did_you_mean(node.sense.text, _SENSES)
+                or "write what makes a level the best, such as `maximising read_iops`"
             )
             expected, found = " or ".join(f"`{word}`" for word in _SENSES), f"`{node.sense.text}`"
             self.report(Code.UNEXPECTED.at(node.sense.span, expected=expected, found=found, hint=hint))
-        self.condition(node.condition)
+        resolve_condition(self.context, node.condition)
         self._measured(node.condition)
         own = Measure(_written(node.objective), Term("factor", paths=(factor.path,)), factor.types[0])
         is_own = isinstance(node.objective, tree.Name) and node.objective.path == node.name.path
@@ -255,69 +302,84 @@ class _Clauses(Resolver):
             return None
         condition = self.term(node.condition)
         maximises = node.sense.text == _SENSES[0]
-        return answers.Search(
-            _written(node), factor.columns[0], factor.path, factor.size, condition, objective, maximises
+        return questions.Search(
+            text=_written(node),
+            factor=factor.columns[0],
+            path=factor.path,
+            levels=factor.size,
+            condition=condition,
+            objective=objective,
+            maximises=maximises,
         )
 
     def _measure(self, node: tree.Expr) -> Measure | None:
         has_aggregate = any(_is_aggregate(part) for part in tree.parts(node))
         if not has_aggregate:
             node = tree.Call(node.span, tree.Name(node.span, ("median",)), (node,))
-        resolved = self.single(node)
+        resolved = resolve(self.context, node)
         if not resolved.type.unknown and not (resolved.type.scalars and resolved.type.scalars <= types.NUMERIC):
             finding = Code.WRONG_TYPE.at(node.span, name="table", expected="of numbers", found=resolved.type)
             self.report(finding)
         self._measured(node)
         if self.is_wrong:
             return None
-        return Measure(_written(node), self.term(node), answers.scalar(resolved.type))
+        return Measure(_written(node), self.term(node), types.scalar_name(resolved.type))
 
-    def _over(self, node: tree.Name) -> Asked | None:
+    def _over(self, node: tree.Name) -> FactorRef | None:
         name = str(node)
-        if name in answers.AXES and not self.words.find(node.path):
-            return Asked(name, (), answers.AXES[name])
+        if name in questions.AXES and not self.words.find(node.path):
+            return FactorRef(name, (), questions.AXES[name])
         return self._factor(node)
 
     def _on_axis(self, node: tree.Expr, axis: str) -> Measure | None:
         """What is drawn over something that is no factor."""
         name = str(node) if isinstance(node, tree.Name) else ""
         if name in self.words.distributions and axis in {"latency", "position"}:
-            return Measure(name, Term("distribution", name=name, paths=metrics.DISTRIBUTIONS[name]), "share")
-        known = self.words.metrics | self.words.distributions
+            return Measure(name, Term("distribution", name=name, paths=self.words.distributions[name].pair), "share")
+        known = self.words.measured
         if axis == "position" or (isinstance(node, tree.Name) and name not in known):
             return self._measure(node)
         if name in self.words.metrics and axis != "latency":
-            return Measure(name, Term("metric", name=name), _SCALARS.get(metrics.unit(name), "number"))
-        wanted = "a distribution of latencies, such as `read_clat`" if axis == "latency" else "one metric by its name"
+            return Measure(name, Term("metric", name=name), self.words.metrics[name].type)
+        wanted = self._a_distribution() if axis == "latency" else "one metric by its name"
         self.report(
             Code.WRONG_ARGUMENTS.at(node.span, name=f"over {axis}", expected=wanted, found=f"`{_written(node)}`")
         )
         return None
 
+    def _a_distribution(self) -> str:
+        example = next(iter(self.words.distributions), "")
+        return f"a distribution such as `{example}`" if example else "a distribution, and none is measured"
+
     def _measured(self, node: tree.Expr) -> None:
         """Something that a trial yields must be in it."""
         names = [part for part in tree.parts(node) if isinstance(part, tree.Name)]
-        if not self.is_wrong and not any(str(n) in self.words.metrics | self.words.distributions for n in names):
-            self.report(Code.NOTHING_MEASURED.at(node.span, hint="speak of a metric: `median(read_iops)`"))
+        if not self.is_wrong and not any(str(n) in self.words.measured for n in names):
+            hint = f"use a metric, such as `median({self.words.example()})`"
+            self.report(Code.NOTHING_MEASURED.at(node.span, hint=hint))
 
-    def _factor(self, node: tree.Name) -> Asked | None:
+    def _factor(self, node: tree.Name) -> FactorRef | None:
         found = self.words.find(node.path)
         if found:
-            return Asked(str(node), tuple(column.path for column in found), found[0].sort)
+            return FactorRef(str(node), tuple(column.path for column in found), found[0].sort)
         if self.words.is_partial:
             self.is_wrong = True
             return None
         names = [column.name for column in self.words.columns]
         hint = _or(self.words.ambiguous(node.path)) or did_you_mean(str(node), names)
-        hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has none")
+        hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has no factors")
         self.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
         return None
 
     # -- types
 
-    def _name(self, node: tree.Name, expected: Type | None) -> Expr:
+    def _name(self, context: Context, node: tree.Name, expected: Type | None) -> Expr:
         name = str(node)
-        if expected is not None and len(node.path) == 1 and (word := self._as_word(node, name, expected)) is not None:
+        if (
+            expected is not None
+            and len(node.path) == 1
+            and (word := resolve_word(context, node, name, expected)) is not None
+        ):
             return word
         found = self._column(node)
         if found is None:
@@ -326,13 +388,13 @@ class _Clauses(Resolver):
                 return unknown(node.span)
             base, _, rank = name.rpartition("_p")
             if rank.isdecimal() and base in self.words.distributions:
-                hint = f"any percentile is worked out from the histogram: `p{rank}({base})`"
+                hint = f"any percentile is computed from the histogram: `p{rank}({base})`"
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
                 return unknown(node.span)
-            return super()._name(node, expected)
+            return resolve_name(context, node, expected, self._report_unknown)
         if name in self.words.distributions and not _PERCENTILE.fullmatch(self.inside):
-            wanted = "a metric" if self.inside else "nothing of the kind"
-            hint = f"`p50({name})`, `p99({name})` and so on are of all operations together"
+            wanted = "a metric" if self.inside else "something else"
+            hint = f"use a percentile over all operations, such as `p50({name})` or `p99({name})`"
             self.report(
                 Code.WRONG_ARGUMENTS.at(
                     node.span, name=self.inside or name, expected=wanted, found=f"the distribution `{name}`", hint=hint
@@ -346,9 +408,9 @@ class _Clauses(Resolver):
             return unknown(node.span)
         return found
 
-    def _report_unknown(self, node: tree.Name, name: str, expected: Type | None) -> Expr:
+    def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
         if not self.words.is_partial and not (expected is not None and expected.unknown):
-            return super()._report_unknown(node, name, expected)
+            return report_unknown_name(context, node, name, expected)
         self.is_wrong = True  # and why has been said
         return unknown(node.span)
 
@@ -356,7 +418,7 @@ class _Clauses(Resolver):
         """A metric, a distribution or a factor, with its type."""
         name = str(node)
         if name in self.words.metrics:
-            sort = _SCALARS.get(metrics.unit(name), "number")
+            sort = self.words.metrics[name].type
             return Expr(node.span, Type(frozenset({sort})), lambda _: ABSENT)
         if name in self.words.distributions:
             return Expr(node.span, Type(frozenset({"duration"})), lambda _: ABSENT)
@@ -368,30 +430,30 @@ class _Clauses(Resolver):
             type_ = type_ | column.value.type
         return Expr(node.span, type_, found[0].value.value)
 
-    def _call(self, node: tree.Call, expected: Type | None) -> Expr:
+    def _call(self, context: Context, node: tree.Call, expected: Type | None) -> Expr:
         name = str(node.function)
         if name == "overall":
-            hint = 'it is all of a clause: `expect "…" overall(…)`'
+            hint = '`overall` encloses the whole condition: `expect "…" overall(…)`'
             self.report(Code.UNEXPECTED.at(node.span, expected="a value", found="`overall`", hint=hint))
             return unknown(node.span)
         if not _is_aggregate(node):
-            return super()._call(node, expected)
+            return resolve_call(context, node, expected)
         if self.inside:
             hint = f"it is inside `{self.inside}(…)`"
             self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
         self.inside = name
-        argument = self.single(node.arguments[0])
+        argument = resolve(self.context, node.arguments[0])
         self.inside = "where"
         if node.where is not None:
-            self.condition(node.where)
+            resolve_condition(self.context, node.where)
         self.inside = ""
         if argument.type.unknown:
             return unknown(node.span)
         if _PERCENTILE.fullmatch(name) and str(node.arguments[0]) not in self.words.distributions:
             given = self._quoted(node.arguments[0])
-            hint = "it is of single operations; of trials there are `median`, `min` and `max`"
-            expected_ = "a distribution such as `read_clat`"
+            hint = "a percentile is over single operations; for trials use `median`, `min` or `max`"
+            expected_ = self._a_distribution()
             self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
             return unknown(node.span)
         if not argument.type.scalars or not argument.type.scalars <= types.NUMERIC:
@@ -403,7 +465,7 @@ class _Clauses(Resolver):
         return Expr(node.span, types.COUNT if name == "count" else argument.type, lambda _: ABSENT)
 
     def _quoted(self, node: tree.Expr) -> str:
-        return f"`{node.span.source.text[node.span.start : node.span.end]}`"
+        return f"`{node.span.text}`"
 
     # -- formulas
 
@@ -415,7 +477,7 @@ class _Clauses(Resolver):
             case tree.Call() if _is_aggregate(node):
                 return self._term_of_aggregate(node)
             case tree.Binary(operator="in", left=left, right=right):
-                listed = self.single(right, Type(element=self._type_of(left)))
+                listed = resolve(self.context, right, Type(element=self._type_of(left)))
                 return Term("in", (self.term(left), *self._values(right, listed)))
             case tree.Binary(operator="==" | "!=" as operator, left=left, right=right) if self._speaks(node):
                 if self.may_be_word(left) and not self.may_be_word(right):
@@ -431,11 +493,11 @@ class _Clauses(Resolver):
                 return self._constant(node)
 
     def _is_column(self, node: tree.Name) -> bool:
-        return str(node) in self.words.metrics | self.words.distributions or bool(self.words.find(node.path))
+        return str(node) in self.words.measured or bool(self.words.find(node.path))
 
     def may_be_word(self, node: tree.Expr) -> bool:
         """A factor is none."""
-        return super().may_be_word(node) and not (isinstance(node, tree.Name) and self._is_column(node))
+        return may_be_word(node) and not (isinstance(node, tree.Name) and self._is_column(node))
 
     def _speaks(self, node: tree.Expr) -> bool:
         """Whether there is anything in it but what is constant."""
@@ -453,13 +515,15 @@ class _Clauses(Resolver):
         return self.term(node) if self._speaks(node) else self._constant(node, type_)
 
     def _constant(self, node: tree.Expr, expected: Type | None = None) -> Term:
-        return next(iter(self._values(node, self.single(node, expected))), Term("value"))
+        return next(iter(self._values(node, resolve(self.context, node, expected))), Term("value"))
 
     def _values(self, node: tree.Expr, resolved: Expr) -> list[Term]:
         """What is the same in every trial, as numbers and words."""
         if not resolved.is_constant:
-            hint = "compare with a factor, or with a number"
-            self.report(Code.NOT_CONSTANT.at(node.span, place="what is neither a metric nor a factor", hint=hint))
+            hint = "compare it with a factor or a number"
+            self.report(
+                Code.NOT_CONSTANT.at(node.span, place="a value that is neither a metric nor a factor", hint=hint)
+            )
             return []
         value = resolved.value({})
         return [Term("value", value=_plain(one)) for one in (value if isinstance(value, tuple) else (value,))]
@@ -475,20 +539,20 @@ class _Clauses(Resolver):
         where = (self.term(node.where),) if node.where is not None else ()
         if found := _PERCENTILE.fullmatch(name):
             share = float(f"0.{found[1]:0>2}{found[2]}")
-            pair = metrics.DISTRIBUTIONS[str(node.arguments[0])]
-            return Term("percentile", where, _written(node), share, pair, "duration")
-        type_ = answers.scalar(self._call(node, None).type)
+            pair = self.words.distributions[str(node.arguments[0])].pair
+            return Term(op="percentile", terms=where, name=_written(node), value=share, paths=pair, type="duration")
+        type_ = types.scalar_name(self._call(self.context, node, None).type)
         return Term(name, (self.term(node.arguments[0]), *where), _written(node), type=type_)
 
     def _term_of_is(self, node: tree.IsA, name: tree.Name) -> Term:
         """One of the levels that are what was asked for."""
         levels: list[Term] = []
         self.inside = "where"
-        resolved = super()._is_a(node)
+        resolved = resolve_is_a(self.context, node)
         self.inside = ""
         for column in self.words.find(name.path):
-            for i in range(min(column.size, _MOST_LEVELS)):
-                at = _At(column.axis, i)
+            for i in range(min(column.size, MOST_LEVELS)):
+                at = FirstLevels({column.axis: i})
                 if resolved.value(at) is True:
                     levels.append(Term("value", value=_plain(column.value.value(at))))
         factor = self._term_of_name(name)
@@ -498,7 +562,7 @@ class _Clauses(Resolver):
 class _Names:
     """A scope in which clauses' words are known too."""
 
-    def __init__(self, words: Words, scope: Scope) -> None:
+    def __init__(self, words: Vocabulary, scope: Scope) -> None:
         self.words, self.scope = words, scope
         self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
         self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
@@ -509,19 +573,9 @@ class _Names:
         return [*self.words.names(), *self.scope.names()]
 
 
-class _At(dict[str, int]):
-    """A point at which one factor has some level, and all others have their first."""
-
-    def __init__(self, path: str = "", level: int = 0) -> None:
-        super().__init__({path: level})
-
-    def get(self, key: str, _default: Any = None) -> Any:
-        return super().get(key, 0)
-
-
 def _written(node: tree.Expr | tree.Clause | tree.Find) -> str:
     """The text of a clause or a part of it on one line, as it is where nobody breaks lines."""
-    text = " ".join(node.span.source.text[node.span.start : node.span.end].split())
+    text = " ".join(node.span.text.split())
     return text.replace("( ", "(").replace(" )", ")")
 
 
@@ -538,7 +592,7 @@ def _is_aggregate(node: object) -> bool:
     name = node.function.path[0]
     if name in FUNCTIONS and isinstance(node.arguments[0], tree.ListOf):
         return False
-    return name in AGGREGATES or _PERCENTILE.fullmatch(name) is not None
+    return name in types.AGGREGATES or _PERCENTILE.fullmatch(name) is not None
 
 
 def _or(names: list[str]) -> str:
@@ -580,12 +634,12 @@ class NoScope:
         """Nothing is."""
 
 
-def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> Column:
+def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:
     """A factor as a database has it; of words, all that there are."""
     type_ = Type(frozenset({sort})) if sort in types.SCALARS else Type(words=tuple(map(Variant, levels)))
     span = Span(Source(path, ""), 0, 0)
     value = Expr(span, type_, lambda point: Symbol(levels[point.get(path)]) if levels else ABSENT)
-    return Column(name, path, sort, path, len(levels), value)
+    return FactorColumn(name=name, path=path, sort=sort, axis=path, size=len(levels), value=value)
 
 
 # -- what an experiment has words for
@@ -595,101 +649,65 @@ def words_of(
     fields: Mapping[str, Expr],
     factors: Mapping[str, FactorDef],
     scope: Scope,
-    kind_of: Callable[[str], Kind | None],
+    measured: Iterable[tuple[str, Metric]],
     *,
     is_partial: bool,
-) -> Words:
-    """The words of an experiment: what its workloads, protocols and collectors yield, and its factors."""
-    found = set(metrics.ALWAYS)
-    histograms: set[str] = set()
+) -> Vocabulary:
+    """The words of an experiment: what its readers measure, and its factors."""
+    found: dict[str, Metric] = {}
+    distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
-    for name in ("run", "cache", "collect"):
-        for reader, arguments in _readers(fields[name], kind_of) if name in fields else ():
-            names = [metrics.column(metric) for metric in metrics.of(reader, arguments)]
-            found.update(names)
-            histograms.update(metrics.distributions(reader))
-            needs |= {one: (reader, metrics.need(reader, one)) for one in (*names, *metrics.distributions(reader))}
+    for reader, metric in measured:
+        own = {metrics.column(one.name): one for one in metrics.in_trials([metric])}
+        found |= own
+        if metric.is_distribution:
+            distributions[metric.name] = metric
+        needs |= dict.fromkeys([*own, metric.name], (reader, metric.needs))
+    found.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
     asked = set() if is_partial else set(needs.values())
     done = {need: _may(fields["run"], factors, *need) for need in asked if need[1]}
     never = {one: need[1] for one, need in needs.items() if not done.get(need, True)}
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
     )
-    return Words(frozenset(found), frozenset(histograms), columns, fields, is_partial, never)
+    return Vocabulary(
+        metrics=found,
+        distributions=distributions,
+        columns=columns,
+        fields=fields,
+        is_partial=is_partial,
+        never=never,
+    )
 
 
 def _may(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
     """Whether some workload that this reader reads of may do that; one that does not say may."""
 
-    def said(point: Sketch) -> bool:
+    def said(point: PartialPoint) -> bool:
         workload = run.value(point)
         if not isinstance(workload, Instance):
             return True
         readers = {one.reader for action in workload.kind.actions.values() for one in action.readers}
-        nature = workload.kind.traits.get(trait)
-        return reader in readers and (nature is None or nature.value(Frame(workload)) is not False)
+        value = workload.kind.traits.get(trait)
+        return reader in readers and (value is None or value.value(Frame(workload)) is not False)
 
-    answers, _, is_all = explored(factors, _MOST_LEVELS, said)
+    answers, _, is_all = explored(factors, MOST_LEVELS, said)
     return any(answers) or not is_all
 
 
-def _readers(field: Expr, kind_of: Callable[[str], Kind | None]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """The readers of all that a field of the experiment can be, with the arguments that they can have."""
-    words = frozenset(word.name for word in field.type.words)  # a protocol without properties is a word
-    names = field.type.kinds | words | (field.type.element.kinds if field.type.element else frozenset())
-    kinds = [kind for name in sorted(names) if (kind := kind_of(name)) is not None]
-    readers = [(kind, reader) for kind in kinds for action in kind.actions.values() for reader in action.readers]
-    for kind, reader in readers:
-        asked = dict(reader.arguments).get("metrics")
-        if asked is None:
-            yield reader.reader, {}
-            continue
-        for instance in _instances(field):
-            if instance.kind.name == kind.name:
-                try:
-                    yield reader.reader, {"metrics": values.argument(asked.value(Frame(instance)))}
-                except ProgramError:
-                    continue  # it is reported where it is used
-
-
-def _instances(field: Expr) -> Iterator[Instance]:
-    """What a field can be: at the first levels, and with each other level of each factor for itself."""
-    for point in _points(field.axes, {}):
-        try:
-            value = field.value(point)
-        except ProgramError:
-            continue  # it is reported where the points are tried
-        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))
-
-
-def _points(axes: tuple[Axis, ...], above: Mapping[str, int]) -> Iterator[_At]:
-    yield _over(above)
-    for axis in axes:
-        for i in range(min(axis.size, _MOST_LEVELS)):
-            inner = {**above, axis.path: i}
-            if axis.branches is not None and axis.branches[i]:
-                yield from _points(axis.branches[i], inner)
-            else:
-                yield _over(inner)
-
-
-def _over(levels: Mapping[str, int]) -> _At:
-    point = _At()
-    point.update(levels)
-    return point
-
-
-def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> Column:
+def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> FactorColumn:
     path = factor.column_path(i)
     known = _named(factor, fields, scope) if len(factor.columns) == 1 else None
-    levels = [factor.level(k)[i] for k in range(min(factor.size, _MOST_LEVELS))]
+    levels = [factor.level(k)[i] for k in range(min(factor.size, MOST_LEVELS))]
     type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
     type_ = types.UNKNOWN if factor.types[i] == "unknown" else type_
     if known is not None:
         value = Expr(factor.span, type_ | known.type, known.value)
     else:
         value = Expr(factor.span, type_, lambda point: factor.level(point.get(factor.path))[i])
-    return Column(factor.columns[i], path, factor.types[i], factor.path, factor.size, value)
+    return FactorColumn(
+        name=factor.columns[i], path=path, sort=factor.types[i], axis=factor.path, size=factor.size, value=value
+    )
 
 
 def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr | None:
@@ -703,7 +721,7 @@ def _words(levels: list[Value]) -> Type:
     found = NOTHING
     for value in levels:
         if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
-            sort = answers.scalar(types.of_quantity(value.argument))
+            sort = types.scalar_name(types.of_quantity(value.argument))
             found = found | Type(words=(Variant(value.name, ("value", sort)),))
         else:
             found = found | Type(words=(Variant(str(values.cell(value))),))

@@ -7,25 +7,32 @@ nothing to plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zlang.check import types
-from zlang.check.expressions import failed, unknown
-from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, Kind, Probe, Symbol, Value
+from zlang.check.choices import resolve_zip
+from zlang.check.declarations import resolve_searched
+from zlang.check.expressions import Context, failed, unknown
+from zlang.check.measured import measured
+from zlang.check.presence import Presence, guard
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
 from zlang.check.reserved import RESERVED
-from zlang.check.resolve import Resolver
+from zlang.check.resolve import new_context
 from zlang.check.scope import Path, Scope
+from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic
+from zlang.metrics import Metric
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
-    from zlang.check.answers import Clause, Search, Until
-    from zlang.check.clauses import Words
+    from zlang.check.clauses import Vocabulary
+    from zlang.check.questions import Clause, Search, Until
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
@@ -62,14 +69,21 @@ class Checker(Protocol):
     factors: dict[str, FactorDef]
     risks: set[frozenset[str]]
 
+    @property
+    def readers(self) -> Mapping[str, tuple[Metric, ...]]:
+        """What each reader of the library can measure."""
+
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding."""
 
     def kind_by_name(self, name: str) -> Kind | None:
         """The kind of a name as types know it."""
 
+    def armed_things(self) -> tuple[Expr, ...]:
+        """All that is declared and is written to only if it is armed."""
 
-class ModuleScope(Scope, Protocol):
+
+class EnclosingScope(Scope, Protocol):
     """The names of the experiment's file."""
 
     def kinds_of(self, role: str) -> Iterator[Kind]:
@@ -85,31 +99,36 @@ class Experiments:
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
 
-    def check(self, node: tree.Experiment, module_scope: ModuleScope) -> Experiment | None:
+    def check(self, node: tree.ExperimentDef, module_scope: EnclosingScope) -> Experiment | None:
         """The experiment, or None where it says too little; what is wrong is reported."""
-        resolver = Resolver(module_scope, self.checker.report, self.checker.factors, self.checker.risks)
+        context = new_context(module_scope, self.checker.report, self.checker.factors, self.checker.risks)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
-        fields, repeat, until = self._items(node, resolver, protocols)
+        fields, repeat, until = self._items(node, context, protocols)
         if "run" not in fields:
             if _is_meant(node, "run"):
                 return None
             if "collect" not in fields:
-                hint = "say what is run: `run = …`"
+                hint = "add the workload: `run = …`"
                 self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
                 return None
             unsaid = tree.Make(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
-            fields["run"] = resolver.typed(unsaid, (node.name.text, "run"), "run", _field_type("run", protocols))
+            fields["run"] = resolve_typed(
+                context, unsaid, (node.name.text, "run"), "run", _field_type("run", protocols)
+            )
         scope = ExperimentScope(module_scope, fields)
-        where_resolver = Resolver(scope, self.checker.report, self.checker.factors, self.checker.risks)
-        wheres = [where_resolver.condition(item.condition) for item in node.items if isinstance(item, tree.Where)]
+        where_scope = _ConditionScope(module_scope, fields, self.checker.factors)
+        where_context = new_context(where_scope, self.checker.report, self.checker.factors, self.checker.risks)
+        wheres = [
+            resolve_condition(where_context, item.condition) for item in node.items if isinstance(item, tree.Where)
+        ]
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self.checker.report(Code.UNUSED_WHERE.at(where.span))
         self._join(node, fields, wheres, module_scope)
-        find = self._search(node, resolver, fields)
+        find = self._search(node, context, fields)
         cache, design = (
             fields.get(name)
-            or resolver.typed(tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
+            or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
             for name, usual in _UNSAID
         )
         self._design(design)
@@ -118,49 +137,56 @@ class Experiments:
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
         scope = ExperimentScope(module_scope, fields)
-        words = self._words(node, scope, factors)
+        yields = measured(scope.fields, self.checker.kind_by_name, self.checker.readers, self.checker.report)
+        words = self._words(node, scope, factors, yields)
         clauses = self._clauses(node, scope, words) if words else []
         places = {word.text: item.span for item in node.items for word in tree.words(item)}
+        stopping, search = self._stopping(until, repeat[0], find, scope, words, factors) if words else (None, None)
         return Experiment(
-            node.name.text,
-            node.title,
-            node.name.span,
-            fields.get("on"),
-            fields.get("with"),
-            fields.get("before"),
-            fields["run"],
-            cache,
-            protocols,
-            fields.get("collect"),
-            repeat[1],
-            design,
-            tuple(wheres),
-            factors,
-            axes,
-            tuple(clause for clause, _ in clauses),
-            tuple(sorted((risk for risk in self.checker.risks if risk <= factors.keys()), key=sorted)),
-            places | {clause.text: place for clause, place in clauses},
-            *(self._stopping(until, repeat[0], find, scope, words, factors) if words else (None, None)),
+            name=node.name.text,
+            title=node.title,
+            span=node.name.span,
+            on=fields.get("on"),
+            with_=fields.get("with"),
+            before=fields.get("before"),
+            run=fields["run"],
+            cache=cache,
+            protocols=protocols,
+            collect=fields.get("collect"),
+            repeat=repeat[1],
+            design=design,
+            wheres=tuple(wheres),
+            factors=factors,
+            axes=axes,
+            clauses=tuple(clause for clause, _ in clauses),
+            risks=tuple(sorted((risk for risk in self.checker.risks if risk <= factors.keys()), key=sorted)),
+            places=places | {clause.text: place for clause, place in clauses},
+            until=stopping,
+            search=search,
+            armed=self.checker.armed_things(),
+            metrics=tuple(dict.fromkeys(metric for _, metric in yields)),
         )
 
-    def _is_partial(self, node: tree.Experiment, scope: ExperimentScope) -> bool:
+    def _is_partial(self, node: tree.ExperimentDef, scope: ExperimentScope) -> bool:
         """Whether it may have choices that could not be read, or stand under a name that is misspelt."""
         known = {*scope.fields, "repeat"}
         lost = any(word.text not in known for item in node.items for word in tree.words(item))
         lost = lost or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
         return lost or any(field.type.is_partial for field in scope.fields.values())
 
-    def _clauses(self, node: tree.Experiment, scope: ExperimentScope, words: Words) -> list[tuple[Clause, Span]]:
+    def _clauses(
+        self, node: tree.ExperimentDef, scope: ExperimentScope, words: Vocabulary
+    ) -> list[tuple[Clause, Span]]:
         """What the experiment asks of its results, each with its place."""
         from zlang.check import clauses
 
-        written = [item for item in node.items if isinstance(item, tree.Expect | tree.Table | tree.Plot)]
-        made = [(clauses.resolve(clause, words, scope, self.checker.report), clause.span) for clause in written]
+        written = [item for item in node.items if isinstance(item, tree.Expect | tree.TableClause | tree.PlotClause)]
+        made = [(clauses.resolve_clause(clause, words, scope, self.checker.report), clause.span) for clause in written]
         return [(clause, place) for clause, place in made if clause is not None]
 
     def _items(
-        self, node: tree.Experiment, resolver: Resolver, protocols: Mapping[str, Kind]
-    ) -> tuple[dict[str, Expr], tuple[int, int], tree.Until | None]:
+        self, node: tree.ExperimentDef, context: Context, protocols: Mapping[str, Kind]
+    ) -> tuple[dict[str, Expr], tuple[int, int], tree.UntilClause | None]:
         """The fields by name, how often each point is measured at least and at most, and until when."""
         fields: dict[str, Expr] = {}
         places: dict[str, Span] = {}
@@ -170,12 +196,12 @@ class Experiments:
                 for word in item.names:
                     self._known_field(word)
                 wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
-                fields |= resolver.zip(item, (node.name.text,), wanted)
-            elif isinstance(item, tree.Field | tree.Until):
+                fields |= resolve_zip(context, item, (node.name.text,), wanted)
+            elif isinstance(item, tree.Field | tree.UntilClause):
                 name = item.name.text
-                if isinstance(item, tree.Until):
+                if isinstance(item, tree.UntilClause):
                     if name != "repeat":
-                        hint = "`until` says when it was repeated often enough: `repeat = 3..20 until …`"
+                        hint = "only `repeat` has an `until`: `repeat = 3..20 until …`"
                         finding = Code.UNEXPECTED.at(item.name.span, expected="`repeat`", found=f"`{name}`", hint=hint)
                         self.checker.report(finding)
                         continue
@@ -185,23 +211,29 @@ class Experiments:
                     self.checker.report(finding.also(places[name], "first defined here"))
                 places[name] = item.name.span
                 if name == "repeat":
-                    repeat = self._repeat(resolver, item, (node.name.text, name))
+                    repeat = self._repeat(context, item, (node.name.text, name))
                 elif isinstance(item, tree.Field) and self._known_field(item.name):
-                    fields[name] = self._field(resolver, node, item, _field_type(name, protocols))
+                    fields[name] = self._field(context, node, item, _field_type(name, protocols))
         return fields, repeat, until
 
-    def _words(self, node: tree.Experiment, scope: ExperimentScope, factors: Mapping[str, FactorDef]) -> Words | None:
+    def _words(
+        self,
+        node: tree.ExperimentDef,
+        scope: ExperimentScope,
+        factors: Mapping[str, FactorDef],
+        yields: Iterable[tuple[str, Metric]],
+    ) -> Vocabulary | None:
         """What there is to speak of in its results; None where nothing does."""
-        asking = tree.Expect | tree.Table | tree.Plot | tree.Until | tree.Find
+        asking = tree.Expect | tree.TableClause | tree.PlotClause | tree.UntilClause | tree.Find
         if not any(isinstance(item, asking) for item in node.items):
             return None
         from zlang.check import clauses
 
         is_partial = self._is_partial(node, scope)
-        return clauses.words_of(scope.fields, factors, scope, self.checker.kind_by_name, is_partial=is_partial)
+        return clauses.words_of(scope.fields, factors, scope, yields, is_partial=is_partial)
 
     def _search(
-        self, node: tree.Experiment, resolver: Resolver, fields: dict[str, Expr]
+        self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]
     ) -> tuple[tree.Find, str] | None:
         """What is searched, with the path of its factor, which the workload has from now on."""
         finds = [item for item in node.items if isinstance(item, tree.Find)]
@@ -212,30 +244,30 @@ class Experiments:
         (find, *_), run = finds, fields["run"]
         name = tree.Word(find.name.span, find.name.path[-1])
         if len(find.name.path) > 1:
-            hint = f"write `{name.text}`: it is set for whatever is run"
-            expected, found = "a property of the workload by its own name", f"`{find.name}`"
+            hint = f"write `{name.text}`: `find` sets it for every workload that is run"
+            expected, found = "a property of the workload, without a path", f"`{find.name}`"
             self.checker.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=found, hint=hint))
             return None
-        said = run.span.source.text[run.span.start : run.span.end]
+        said = run.span.text
         for where in (item.condition for item in node.items if isinstance(item, tree.Where)):
             for one in tree.parts(where):
                 if isinstance(one, tree.Name) and one.path in {("run", name.text), (said, name.text)}:
-                    hint = "its levels are those of the range in `find`"
+                    hint = "the range in `find` gives its levels"
                     expected, found = "another factor", f"`{one}`, which is searched"
                     self.checker.report(Code.UNEXPECTED.at(one.span, expected=expected, found=found, hint=hint))
                     return None
         kinds = [kind for kind_name in sorted(run.type.kinds) if (kind := self.checker.kind_by_name(kind_name))]
         path = (node.name.text, "find", name.text)
-        fields["run"] = resolver.searched(run, kinds, name, find.values, path)
+        fields["run"] = resolve_searched(context, run, kinds, name, find.values, path)
         return None if fields["run"].type.unknown else (find, ".".join(path))
 
     def _stopping(
         self,
-        until: tree.Until | None,
+        until: tree.UntilClause | None,
         least: int,
         find: tuple[tree.Find, str] | None,
         scope: ExperimentScope,
-        words: Words,
+        words: Vocabulary,
         factors: Mapping[str, FactorDef],
     ) -> tuple[Until | None, Search | None]:
         """What decides while it is measured whether more has to be."""
@@ -260,9 +292,9 @@ class Experiments:
         self.checker.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
 
-    def _field(self, resolver: Resolver, node: tree.Experiment, item: tree.Field, wanted: Type) -> Expr:
+    def _field(self, context: Context, node: tree.ExperimentDef, item: tree.Field, wanted: Type) -> Expr:
         name = item.name.text
-        resolved = resolver.typed(item.value, (node.name.text, name), name, wanted)
+        resolved = resolve_typed(context, item.value, (node.name.text, name), name, wanted)
         if name in _ROLES and not resolved.type.unknown:
             kinds = resolved.type.kinds | (resolved.type.element or NOTHING).kinds
             for kind_name in sorted(kinds):
@@ -275,7 +307,9 @@ class Experiments:
                     return unknown(resolved.span)
         return resolved if resolved.is_constant else _having(resolved)
 
-    def _join(self, node: tree.Experiment, fields: Mapping[str, Expr], wheres: list[Expr], scope: ModuleScope) -> None:
+    def _join(
+        self, node: tree.ExperimentDef, fields: Mapping[str, Expr], wheres: list[Expr], scope: EnclosingScope
+    ) -> None:
         """What the workload and the collectors need must be offered by what they are used on."""
         on = fields.get("on")
         if on is not None and on.type.unknown:
@@ -285,7 +319,7 @@ class Experiments:
                 self._join_one(node, fields[name], on, wheres, scope)
 
     def _join_one(
-        self, node: tree.Experiment, run: Expr, on: Expr | None, wheres: list[Expr], scope: ModuleScope
+        self, node: tree.ExperimentDef, run: Expr, on: Expr | None, wheres: list[Expr], scope: EnclosingScope
     ) -> None:
         for workload_name in sorted((run.type.element or run.type).kinds):
             workload = self.checker.kind_by_name(workload_name)
@@ -295,7 +329,7 @@ class Experiments:
             if on is None and _is_meant(node, "on"):
                 return
             if on is None:
-                hint = f"`{workload_name}` needs {needs}: say `on = …`"
+                hint = f"`{workload_name}` needs {needs}: add `on = …`"
                 self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
                 return
             for target_name in sorted(on.type.kinds):
@@ -310,25 +344,25 @@ class Experiments:
                     finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)
                     self.checker.report(finding.also(on.span, "this is what it runs on"))
 
-    def _repeat(self, resolver: Resolver, item: tree.Field | tree.Until, path: Path) -> tuple[int, int]:
+    def _repeat(self, context: Context, item: tree.Field | tree.UntilClause, path: Path) -> tuple[int, int]:
         """How often each point is measured, at least and at most."""
-        node, is_until = item.value, isinstance(item, tree.Until)
+        node, is_until = item.value, isinstance(item, tree.UntilClause)
         ends: list[int] = []
         if isinstance(node, tree.Range) and is_until and node.high is not None and node.step is None:
-            ends = [self._times(resolver, end, path, _LEAST) for end in (node.low, node.high)]
+            ends = [self._times(context, end, path, _LEAST) for end in (node.low, node.high)]
             if 0 < ends[1] < ends[0]:
                 self.checker.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {ends[0]} to {ends[1]}"))
         elif is_until or isinstance(node, tree.Range):
-            hint = "how often at least and at most: `repeat = 3..20 until ci(read_iops) < 5%`"
-            expected, found = "a range with `until`", f"`{node.span.source.text[node.span.start : node.span.end]}`"
+            hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
+            expected, found = "a range with `until`", f"`{node.span.text}`"
             self.checker.report(Code.UNEXPECTED.at(node.span, expected=expected, found=found, hint=hint))
         else:
-            ends = [self._times(resolver, node, path, 1)]
+            ends = [self._times(context, node, path, 1)]
         return (ends[0], ends[-1]) if all(ends) and ends else (1, 1)
 
-    def _times(self, resolver: Resolver, node: tree.Expr, path: Path, least: int) -> int:
+    def _times(self, context: Context, node: tree.Expr, path: Path, least: int) -> int:
         """A number of replicates; 0 where it is none."""
-        expr = resolver.typed(node, path, "repeat", COUNT)
+        expr = resolve_typed(context, node, path, "repeat", COUNT)
         if expr.type.unknown:
             return 0
         if not expr.is_constant:
@@ -338,7 +372,9 @@ class Experiments:
         value = expr.value({})
         assert isinstance(value, Quantity)
         if value.amount < least:
-            hint = f"it is {least} or more" + (", since one alone says nothing of the next" if least > 1 else "")
+            hint = f"it must be at least {least}" + (
+                ", because one replicate says nothing about the next" if least > 1 else ""
+            )
             self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint=hint))
             return 0
         return int(value.amount)
@@ -347,23 +383,26 @@ class Experiments:
         if expr.type.unknown:
             return
         if not expr.is_constant:
-            hint = "choose one; two experiments can share what they measure and differ in this"
+            hint = "choose one; two experiments can share declarations and have different designs"
             self.checker.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
             return
         design = expr.value({})
         assert isinstance(design, Symbol)
         if isinstance(design.argument, Quantity) and design.argument.amount < 1:
-            hint = "draw 1 point or more, such as `sample(20)`"
+            hint = "draw at least 1 point, such as `sample(20)`"
             self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
 
     def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
         """The factors that the axes reach, their columns named by the shortest path that is unique."""
         reached: dict[str, FactorDef] = {}
 
+        seen: set[int] = set()
+
         def walk(some: Iterable[Axis]) -> None:
             for axis in some:
-                if axis.path not in reached:
-                    reached[axis.path] = self.checker.factors[axis.path]
+                if id(axis) not in seen:
+                    seen.add(id(axis))
+                    reached.setdefault(axis.path, self.checker.factors[axis.path])
                     for branch in axis.branches or ():
                         walk(branch)
 
@@ -374,27 +413,25 @@ class Experiments:
             short = tuple(shortest(column, columns) for column in factor.columns)
             for name in short:
                 if name.lower() in RESERVED and "unknown" not in factor.types:
-                    hint = f'in queries write `"{name}"`, or give the choice a name: `let target = …`'
+                    hint = f'quote it in queries (`"{name}"`), or give the choice a name: `let target = …`'
                     self.checker.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
-            named[path] = FactorDef(
-                path, short, factor.types, factor.size, factor.level, factor.span, factor.cost, factor.places
-            )
+            named[path] = factor.replace(columns=short)
         return named
 
 
-def _is_meant(node: tree.Experiment, field: str) -> bool:
+def _is_meant(node: tree.ExperimentDef, field: str) -> bool:
     """Whether a field may be there under a name that is not its own."""
     given = [word.text for item in node.items for word in tree.words(item)]
     return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
 
 
-def _between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
+def _between(workload: Kind, target: Kind, on: Expr, scope: EnclosingScope) -> str:
     """What could stand on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
-    text = on.span.source.text[on.span.start : on.span.end]
+    text = on.span.text
     for kind in scope.kinds_of("resource"):
         if needs & set(kind.offers) and set(kind.parents) & {target.name, *target.offers} and text.isidentifier():
-            return f"put one on it: `{kind.name} NAME on {text} {{ … }}`"
+            return f"declare one on it: `{kind.name} NAME on {text} {{ … }}`"
     return ""
 
 
@@ -428,7 +465,7 @@ def shortest(path: str, paths: Iterable[str]) -> str:
 class ExperimentScope:
     """The names of a file, and the experiment's own fields."""
 
-    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr]) -> None:
+    def __init__(self, outer: EnclosingScope, fields: Mapping[str, Expr]) -> None:
         self.outer, self.fields = outer, fields
 
     def lookup(self, name: str, span: Span) -> Expr | None:
@@ -455,7 +492,7 @@ class ExperimentScope:
         """What the experiment measures, or measures with, that has a property of that name."""
         for expr in (self.fields.get("run"), self.fields.get("on")):
             if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
-                text = expr.span.source.text[expr.span.start : expr.span.end]
+                text = expr.span.text
                 return text if text.replace("_", "").isalnum() else ""
         return ""
 
@@ -467,14 +504,28 @@ class ExperimentScope:
         """Outside of templates nothing asks this."""
 
 
+class _ConditionScope(ExperimentScope):
+    """The names of a condition on the points: what a trial does not use has no properties in it."""
+
+    def __init__(self, outer: EnclosingScope, fields: Mapping[str, Expr], factors: Mapping[str, FactorDef]) -> None:
+        super().__init__(outer, fields)
+        self.presence = cache(lambda: Presence(fields.values(), factors))
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        """What the name stands for."""
+        found = super().lookup(name, span)
+        if found is None or name in self.fields or any(field.type.unknown for field in self.fields.values()):
+            return found
+        return guard(found, self.presence)
+
+
 def _having(field: Expr) -> Expr:
     """A field of an experiment, which must have a value wherever it is asked for."""
 
     def value(at: Any) -> Value:
         known = field.value(at)
-        if not isinstance(known, Absent) or (isinstance(at, Probe) and at.faults):
+        if not isinstance(known, Absent) or (isinstance(at, FaultPoint) and at.faults):
             return known
         return failed(at, Code.NOT_SHOWN.at(field.span, message="it has no value here"))
 
-    given = (field.axes, field.reads, field.member, field.leaves, field.is_constant, field.depth, field.work)
-    return Expr(field.span, field.type, value, *given)
+    return field.replace(value=value)

@@ -14,11 +14,11 @@ from functools import cache
 from itertools import islice
 
 from zlang import units
-from zlang.check import library, values
-from zlang.check.choices import Anywhere
+from zlang.check import library, values, versions
+from zlang.check.factors import FirstLevels, each_level
 from zlang.check.instances import Frame
-from zlang.check.program import PLATFORMS, ActionDef, Axis, Experiment, Instance, Kind, Point, Symbol, Value
-from zlang.check.texts import shell_text
+from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
+from zlang.check.rendering import shell_text
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.units import Quantity
 
@@ -50,7 +50,7 @@ def names(experiment: Experiment) -> tuple[str, ...]:
     """The hosts whose trials an experiment may have; one of no name is the machine at hand."""
     found: dict[str, None] = {}
     axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
-    for point in islice(_points(axes, {}), MOST_POINTS):
+    for point in islice(each_level(axes), MOST_POINTS):
         with suppress(ProgramError):
             found[name_at(experiment, point)] = None
     return tuple(found)
@@ -71,7 +71,7 @@ def platform_of(host: Instance | None) -> str:
     return said.name if isinstance(said, Symbol) else PLATFORMS[0]
 
 
-def action_of(thing: Instance, name: str, state: str = "", at: Instance | None = None) -> ActionDef | None:
+def action_of(thing: Instance, name: str, state: str = "", at: Instance | None = None) -> KindAction | None:
     """The action of a thing on the platform of its own host, or of that of what it is used on."""
     return thing.kind.action(name, platform_of(thing.origin or host_of(at or thing)), state)
 
@@ -90,11 +90,11 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
             platform=platform,
             hint="it has one for " + ", ".join(having),
         )
-        yield finding.also(host.span, "this is where it is") if host and host.span else finding
+        yield finding.also(host.span, "it is on this host") if host and host.span else finding
     for name in thing.values if host else ():
         since = thing.kind.properties[name].since
         has = host.values.get(since[0]) if host and since else None
-        if host and since and isinstance(has, str) and values.compare_versions("<", has, since[1]):
+        if host and since and isinstance(has, str) and versions.compare_versions("<", has, since[1]):
             words = {"name": name, "tool": since[0], "since": since[1], "host": f"`{host.label}`", "has": has}
             finding = Code.TOO_OLD.at(thing.places[name], **words)
             yield finding.also(host.places[since[0]], "said here") if since[0] in host.places else finding
@@ -119,7 +119,7 @@ def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
     yield from ((tool, hint) for tool, hint in kind.requires if tool not in elsewhere)
 
 
-def _words(actions: Iterable[ActionDef]) -> set[str]:
+def _words(actions: Iterable[KindAction]) -> set[str]:
     texts = (part for action in actions for one in action.commands for part in one.text if isinstance(part, str))
     return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
 
@@ -137,7 +137,7 @@ def facts(said: Mapping[str, str]) -> dict[str, Value]:
         type_ = kind.properties[name].type
         if type_.variant(text):
             found[name] = Symbol(text)
-        elif "version" in type_.scalars and values.is_version(text):
+        elif "version" in type_.scalars and versions.is_version(text):
             found[name] = text
         elif type_.scalars <= {"size", "count"} and text.isdecimal():
             found[name] = Quantity(Fraction(int(text)), units.SIZE if "size" in type_.scalars else units.NUMBER)
@@ -197,23 +197,15 @@ def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]
                     yield thing, host
 
 
-def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[Anywhere]:
+def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstLevels]:
     """Points of an experiment that differ from the first in one choice of these axes, up to `MOST_POINTS`."""
-    for point in islice(_points(axes, {}), MOST_POINTS):
+    for point in islice(each_level(axes), MOST_POINTS):
         with suppress(ProgramError):
             if all(where.value(point) is not False for where in experiment.wheres):
                 yield point
 
 
-def _points(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[Anywhere]:
-    yield Anywhere(chosen)
-    for axis in axes:
-        for level in range(axis.size):
-            branch = axis.branches[level] if axis.branches else ()
-            yield from _points(branch, {**chosen, axis.path: level})
-
-
-def _used_at(experiment: Experiment, point: Anywhere) -> Iterator[tuple[Instance, Instance | None]]:
+def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Instance, Instance | None]]:
     target = experiment.on.value(point) if experiment.on else None
     one = target if isinstance(target, Instance) else None
     host = host_of(one)

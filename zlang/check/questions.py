@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from zlang.check.functions import AGGREGATES
-from zlang.check.types import Type
+from zlang.check.types import AGGREGATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FactorRef:
     """A factor that answers are sorted by: as it was written, its paths, and the type of its column."""
 
     name: str
@@ -57,7 +56,7 @@ class Expectation:
     title: str
     text: str
     term: Term
-    by: tuple[Asked, ...]
+    by: tuple[FactorRef, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Table:
 
     text: str
     measures: tuple[Measure, ...]
-    by: tuple[Asked, ...]
+    by: tuple[FactorRef, ...]
 
 
 AXES = {"factors": "word", "latency": "duration", "position": "count", "second": "duration"}
@@ -83,9 +82,9 @@ class Plot:
 
     text: str
     measures: tuple[Measure, ...]
-    over: Asked
-    by: tuple[Asked, ...]
-    facet: Asked | None
+    over: FactorRef
+    by: tuple[FactorRef, ...]
+    facet: FactorRef | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,3 @@ def mentioned(term: Term) -> frozenset[str]:
     """The paths of the factors in a formula."""
     own = frozenset(term.paths) if term.op == "factor" else frozenset[str]()
     return own.union(*(mentioned(part) for part in term.terms))
-
-
-def scalar(type_: Type) -> str:
-    """The one scalar of a number's type."""
-    return next(iter(type_.scalars)) if len(type_.scalars) == 1 else "number"

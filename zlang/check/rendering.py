@@ -1,0 +1,54 @@
+"""Rendering: the templates of kinds and commands with their values filled in, as texts and as words of the shell.
+
+In: the parts of a template, and a point or a frame. Out: text. Rule: nothing is resolved here; a value that stands in a
+command is quoted. Planning calls this, and none of the modules that resolve.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zlang.check import values
+from zlang.check.instances import Frame
+from zlang.check.program import ABSENT, Absent, Expr, Joined, PropertyDef, Value, Variable
+from zlang.diagnostics import Code, ProgramError
+
+LONGEST_TEXT = 1 << 20
+
+
+def joined(parts: list[Value]) -> Value:
+    """A text from parts, of which some may be shell variables."""
+    if any(isinstance(part, Absent) for part in parts):
+        return ABSENT
+    flat: list[Value] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, Joined) else [part]
+    if any(isinstance(part, Variable | tuple) for part in flat):
+        return Joined(tuple(part if isinstance(part, str | Variable) else values.plain(part) for part in flat))
+    return "".join(values.plain(part) for part in flat)
+
+
+def check_length(length: int) -> None:
+    """Raise ValueProblem where a text would be too long."""
+    if length > LONGEST_TEXT:
+        raise values.ValueProblem(f"this text exceeds {LONGEST_TEXT:,} characters")
+
+
+def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
+    """A command with its values filled in, each quoted."""
+    pieces = []
+    for part in parts:
+        if isinstance(part, str):
+            pieces.append(part)
+            continue
+        try:
+            pieces.append(values.shell_words(part.value(at)))
+        except values.ValueProblem as problem:
+            raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
+    return "".join(pieces)
+
+
+def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
+    """A kind's form of an option filled in for a property that was given."""
+    frame = Frame(None, None, {"key": definition.name, "value": values.in_unit(given, definition.unit)})
+    return joined([part if isinstance(part, str) else part.value(frame) for part in form])
