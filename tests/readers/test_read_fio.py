@@ -266,6 +266,19 @@ def test_a_real_run_counts(tmp_path: Path) -> None:
 
 
 @needs_fio
+def test_the_syncs_of_a_real_run_are_a_distribution_of_their_own(tmp_path: Path) -> None:
+    assert _run(tmp_path, "--name=a", "--rw=write", "--size=65536", "--bs=4096", "--fdatasync=1").returncode == 0
+    reading = samples.read(tmp_path, "fio", "fio.json", jobs=1)
+    assert reading.problems == ()
+    (syncs,) = [histogram for histogram in reading.latency if (histogram.direction, histogram.kind) == ("sync", "lat")]
+    said = json.loads((tmp_path / "fio.json").read_bytes())["jobs"][0]["sync"]
+    assert sum(syncs.bins.values()) == said["lat_ns"]["N"] >= 15
+    assert reading.metrics["sync_lat_mean"] == said["lat_ns"]["mean"]
+    assert reading.metrics["sync_lat_max"] == said["lat_ns"]["max"]
+    assert reading.metrics["sync_lat_p50"] <= reading.metrics["sync_lat_p99"] <= reading.metrics["sync_lat_max"] * 1.02
+
+
+@needs_fio
 def test_a_real_write_to_a_full_device(tmp_path: Path) -> None:
     _run(tmp_path, "--name=w", "--filename=/dev/full", "--rw=write", "--bs=4096", "--size=4096", "--ioengine=sync")
     problem = samples.read(tmp_path, "fio", "fio.json", jobs=1).problems[0]

@@ -23,9 +23,15 @@ from typing import Any
 
 import orjson
 
-from zlang.metrics import DIRECTIONS, KINDS, PERCENTILES
+from zlang.files import read_regular
+from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Histogram, Reading, Window, merge, percentiles, text_of
+from zlang.readers import fio_figures
+from zlang.readers.fio_figures import DIRECTIONS
+from zlang.readers.reading import LONGEST, Histogram, Reading, Window, merge, percentiles, text_of
+
+KINDS = ("clat", "lat", "slat")
+"""Of latencies, as fio names them: from submission to completion, the whole, until submission."""
 
 SHARE_MISSING = 0.05
 """A run may fall short by this share: fio itself ends 1 ms late, so only the skew between jobs' starts is forgiven."""
@@ -50,10 +56,11 @@ _BANNER = re.compile(r"\S*: \(g=\d+\): |\.\.\.$|fio-\d|Starting \d+ |note: |Did 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """What fio measured, or why it did not."""
     try:
-        with open(directory / reader.artefact, "rb") as file:  # noqa: PTH123 - as in reading.text_of
-            data = file.read()
-    except OSError:
+        data = read_regular(directory / reader.artefact, LONGEST)
+    except FileNotFoundError:
         data = None
+    except OSError as error:
+        return _failed([f"{reader.artefact} cannot be read: {error.strerror}"], _said(directory, step, reader.artefact))
     said = _said(directory, step, reader.artefact)
     if not data or data.isspace():
         missing = "was not written" if data is None else "is empty"
@@ -75,6 +82,9 @@ def parse(data: bytes, args: Mapping[str, object], said: str = "", name: str = "
     try:
         jobs = report["jobs"]
         problems = list(_problems(jobs, args, said))
+        if not problems:
+            shared = report.get("global options")
+            problems = [each for job in jobs for each in fio_figures.contradictions(job, shared)][:_MOST_SHOWN]
         if problems:
             return _failed(problems, said)
         return _reading(jobs, report.get("timestamp_ms"))
@@ -236,6 +246,9 @@ def _reading(jobs: list[_Part], written: object) -> Reading:
         parts = [job[direction] for job in jobs if direction in job and job[direction]["io_bytes"]]
         if parts:
             longest = max(longest, _direction(direction, parts, metrics, latency))
+    syncs = [job["sync"]["lat_ns"] for job in jobs if job.get("sync", {}).get("lat_ns", {}).get("N")]
+    if syncs:
+        _latency("sync", "lat", syncs, metrics, latency)
     metrics["fio_runtime"] = longest / 1000
     _processor(jobs, metrics)
     end = written / 1000 if isinstance(written, int) else 0.0

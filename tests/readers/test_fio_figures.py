@@ -1,0 +1,107 @@
+"""Figures of fio's reports that cannot be: what fio wrote is taken, and what somebody changed is not."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from zlang.readers import fio, fio_figures
+
+MODES = {
+    "random": "--rw=randrw --bs=4096",
+    "threads": "--rw=randrw --bs=4096 --numjobs=3 --thread=1",
+    "grouped": "--rw=randrw --bs=4096 --numjobs=3 --thread=1 --group_reporting=1",
+    "verified": "--rw=randwrite --bs=4096 --verify=crc32c",
+    "syncs": "--rw=randwrite --bs=4096 --fsync=4",
+    "split": "--rw=randrw --bssplit=4k/50:8k/50",
+    "range": "--rw=randread --bsrange=4k-64k",
+    "two": "--rw=randrw --bs=4096,16384",
+    "odd": "--rw=read --bs=12345",
+    "rated": "--rw=randread --bs=4096 --rate_iops=2000",
+    "ramped": "--rw=randrw --bs=4096 --ioengine=libaio --iodepth=32 --ramp_time=100ms --time_based=1 --runtime=200ms",
+    "thinking": "--rw=randread --bs=4096 --thinktime=1000",
+    "strided": "--rw=randread --bs=4096 --zonemode=strided --zonesize=64k --zonerange=128k --io_size=1M",
+    "mixed": "--rw=randrw --bs=4096 --unified_rw_reporting=mixed",
+    "untimed": "--rw=randread --bs=4096 --gtod_reduce=1",
+    "processor": "--ioengine=cpuio --cpuload=20 --runtime=100ms --time_based=1",
+}
+KEYS = ("total_ios", "io_bytes", "iops", "bw_bytes", "runtime")
+SHARES = (0.5, 0.9, 1.1, 2.0, 10.0, -1.0, 0.0)
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.parametrize("mode", MODES)
+def test_what_fio_reports_agrees_with_itself(mode: str, tmp_path: Path) -> None:
+    report = _report(MODES[mode], tmp_path)
+    shared = report.get("global options", {})
+    assert [problem for job in report["jobs"] for problem in fio_figures.contradictions(job, shared)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("iops", -1), ("iops", 0), ("iops", 1e26), ("iops", 1e-320), ("io_bytes", -1), ("runtime", 1)]
+)
+def test_a_figure_that_cannot_be_is_refused_by_its_name(key: str, value: float) -> None:
+    report = _sample()
+    report["jobs"][0]["read"][key] = value
+    reading = fio.parse(orjson.dumps(report), {})
+    assert reading.problems
+    assert not reading.metrics
+
+
+def test_most_changed_figures_are_found() -> None:
+    drawn = random.Random(1)
+    assert not fio.parse(orjson.dumps(_sample()), {}).problems
+    found = tried = 0
+    for _ in range(600):
+        report = _sample()
+        if _changed(report["jobs"][0]["read"], drawn):
+            tried += 1
+            found += bool(fio.parse(orjson.dumps(report), {}).problems)
+    assert tried > 400
+    assert found / tried >= 0.85
+
+
+def _changed(part: dict[str, Any], drawn: random.Random) -> bool:
+    """Change one figure by a factor; whether it is another one then."""
+    places = [*((part, key) for key in KEYS), *_of_times(part)]
+    holder, key = drawn.choice(places)
+    value = holder[key] * drawn.choice(SHARES)
+    value = int(value) if isinstance(holder[key], int) else value
+    is_other = bool(value != holder[key])
+    holder[key] = value
+    return is_other
+
+
+def _of_times(part: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    one = part["clat_ns"]
+    yield from ((one, key) for key in ("min", "max", "mean", "N"))
+    yield from ((one["percentile"], key) for key in ("99.000000", "99.900000"))
+    yield from ((one["bins"], key) for key in list(one["bins"])[:3])
+
+
+def _sample() -> Any:
+    for path in sorted((Path(__file__).parent / "data").rglob("*.json")):
+        data = path.read_bytes()
+        if b'"clat_ns"' not in data or data[:1] != b"{":
+            continue
+        report = orjson.loads(data)
+        first = report["jobs"][0]
+        times = first["read"].get("clat_ns", {})
+        if {"bins", "percentile"} <= times.keys() and len(times["bins"]) > 2 and not fio.parse(data, {}).problems:
+            report["jobs"] = [first]
+            return report
+    raise AssertionError("there is no report to change")
+
+
+def _report(options: str, folder: Path) -> Any:
+    made = folder / "report.json"
+    words = ["fio", "--name=j", f"--filename={folder}/f", "--size=2M", *options.split()]
+    subprocess.run([*words, "--output-format=json+", f"--output={made}"], check=True, capture_output=True, timeout=60)
+    return orjson.loads(made.read_bytes())

@@ -1,0 +1,177 @@
+"""The figures of one entry of fio's report, compared with each other.
+
+In: an entry that holds what a report must hold. Out: the figures that are impossible or disagree, as sentences.
+Rule: no report that fio wrote is refused. Each equation is fio's own (stat.c), with what it rounds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+DIRECTIONS = ("read", "write", "trim", "mixed")
+"""Of I/O, as fio names them."""
+
+_Part = Any
+_TIMES = ("slat_ns", "clat_ns", "lat_ns")
+_RATE = 1e-6
+"""By this share a rate may differ from its operations by its runtime: fio prints six decimals."""
+_PRINTED = 1e-5
+_BIN = 1 / 64
+"""fio's bins are as wide as this share of their values, and a percentile is the middle of one."""
+_OTHER_SIZES = frozenset(
+    {
+        "bssplit",
+        "bsrange",
+        "blocksize_range",
+        "bs_unaligned",
+        "blocksize_unaligned",
+        "unified_rw_reporting",
+        "num_range",
+    }
+    | {"kb_base", "read_iolog", "blockalign", "ba"}
+)
+"""Options with which a block's size is not that of `bs`."""
+_SAMPLED = ("bw_agg", "bw_min", "bw_max", "bw_mean", "bw_dev", "iops_")
+"""What fio samples every half second, of which nothing is taken: above 2 TiB/s its `bw_agg` is negative (fio 3.33)."""
+_MOST = 1 << 63
+_MOST_CPU = 1.05
+"""The share of a processor that one thread can use; fio's clock and the kernel's are not one."""
+_SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
+    """What cannot be of one entry's figures; `shared` are the report's options for all jobs."""
+    name = job["jobname"]
+    impossible = [f"`{path}` of job {name} is {value}" for path, value in _impossible(job)]
+    if impossible:
+        yield impossible[0]
+        return
+    options = {**(shared or {}), **job.get("job options", {})}
+    for direction in DIRECTIONS:
+        part = job.get(direction)
+        if part:
+            for problem in (*_rates(part), *_blocks(part, direction, options), *_latencies(part, _pending(options))):
+                yield f"{direction} of job {name}: {problem}"
+    for key in ("usr_cpu", "sys_cpu"):
+        if job[key] > 100 * _MOST_CPU * _threads(options):
+            yield f"`{key}` of job {name} is {job[key]} %"
+
+
+def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
+    """Figures that are none, negative, or larger than fio can count."""
+    for key in ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"):
+        if key in job and not _is_figure(job[key]):
+            yield key, job[key]
+    for direction in DIRECTIONS:
+        for key, value in job.get(direction, {}).items():
+            if isinstance(value, dict):
+                inner = [*value.items(), *value.get("bins", {}).items(), *value.get("percentile", {}).items()]
+                yield from ((f"{direction}.{key}.{one}", x) for one, x in inner if _is_wrong(x))
+            elif _is_wrong(value) and not key.startswith(_SAMPLED):
+                yield f"{direction}.{key}", value
+
+
+def _is_wrong(value: object) -> bool:
+    return not isinstance(value, dict | list) and not _is_figure(value)
+
+
+def _is_figure(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and 0 <= value < _MOST  # type: ignore[arg-type, operator]
+
+
+def _rates(part: _Part) -> Iterator[str]:
+    """Rates are operations and bytes by milliseconds."""
+    runtime, done, moved = part["runtime"], part["total_ios"], part["io_bytes"]
+    if part["io_kbytes"] != moved >> 10:
+        yield f"{part['io_kbytes']} KiB are not {moved} bytes"
+    if not runtime:
+        return
+    if not math.isclose(part["iops"], 1000 * done / runtime, rel_tol=_RATE, abs_tol=_RATE):
+        yield f"{part['iops']} IOPS in {runtime} ms are not {done} operations"
+    if abs(part["bw_bytes"] - 1000 * moved / runtime) > 1 + 1000 * moved / runtime * _RATE:
+        yield f"{part['bw_bytes']} bytes a second in {runtime} ms are not {moved} bytes"
+    if abs(part["bw"] - part["bw_bytes"] / 1024) > 1:
+        yield f"{part['bw']} KiB a second are not {part['bw_bytes']} bytes a second"
+    for what in ("short_ios", "drop_ios"):
+        if part.get(what, 0) > done:
+            yield f"`{what}` is {part[what]} of {done} operations"
+
+
+def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
+    """Bytes are operations by block size, as far as the report says which sizes there are."""
+    sizes = _block_sizes(options, direction)
+    done, moved = part["total_ios"], part["io_bytes"]
+    if not sizes or not done or not moved:
+        return
+    most, least = max(sizes) * (done + _pending(options)), min(sizes) * (done - part.get("short_ios", 0))
+    # The last block of each pass and of each thread may be cut off.
+    if not least * 0.99 - max(sizes) * _threads(options) <= moved <= most:
+        of = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
+        yield f"{moved} bytes are not {done} operations of {of} bytes"
+
+
+def _block_sizes(options: _Part, direction: str) -> list[int]:
+    """The sizes that a direction's blocks can have; none where that is not said plainly."""
+    if direction == "trim" or _OTHER_SIZES & options.keys():
+        return []
+    words = str(options.get("bs", options.get("blocksize", ""))).split(",")
+    word = words[min(DIRECTIONS.index(direction), len(words) - 1)] or words[0]
+    known = _SIZE.match(word)
+    if known is None:
+        return []
+    return [int(known[1]) * _UNITS[known[2].lower()]]
+
+
+def _pending(options: _Part) -> int:
+    """How many operations may be timed and not counted: those that were under way when the ramp time ended."""
+    if "ramp_time" not in options:
+        return 0
+    depth = str(options.get("iodepth", "1"))
+    return _threads(options) * int(depth) if depth.isdecimal() else _MOST
+
+
+def _threads(options: _Part) -> int:
+    text = str(options.get("numjobs", "1"))
+    return int(text) if text.isdecimal() else _MOST
+
+
+def _latencies(part: _Part, pending: int) -> Iterator[str]:
+    """A mean lies between its least and its greatest, percentiles go up, bins hold all that was timed."""
+    for key in _TIMES:
+        one = part.get(key)
+        if one and one["N"]:
+            for problem in _latency(one):
+                yield f"`{key}`: {problem}"
+            if one["N"] > part["total_ios"] + pending:
+                yield f"`{key}`: {one['N']} were timed of {part['total_ios']} operations"
+    whole, rest = part.get("lat_ns"), part.get("clat_ns")
+    if whole and rest and whole["N"] == rest["N"] and whole["mean"] < rest["mean"] * (1 - _PRINTED) - 1:
+        yield f"the mean of `lat_ns`, {whole['mean']}, is below that of `clat_ns`, {rest['mean']}"
+
+
+def _latency(one: _Part) -> Iterator[str]:
+    low, mean, high = one["min"], one["mean"], one["max"]
+    if not low - _PRINTED <= mean + low * _PRINTED or not mean <= high * (1 + _PRINTED) + 1:
+        yield f"the mean, {mean}, is not between {low} and {high}"
+    if one["stddev"] > (high - low) * (1 + _PRINTED) + 1:
+        yield f"the standard deviation, {one['stddev']}, is more than {high} - {low}"
+    known = sorted((float(share), value) for share, value in one.get("percentile", {}).items())
+    if any(earlier[1] > later[1] for earlier, later in pairwise(known)):
+        yield "its percentiles do not go up"
+    if known and not (low * (1 - _BIN) - 1 <= known[0][1] and known[-1][1] <= high * (1 + _BIN) + 1):
+        yield f"its percentiles, {known[0][1]} to {known[-1][1]}, are not between {low} and {high}"
+    bins = {int(value): count for value, count in one.get("bins", {}).items() if count}
+    if bins:
+        if sum(bins.values()) != one["N"]:
+            yield f"its bins hold {sum(bins.values())} of {one['N']}"
+        centre = sum(value * count for value, count in bins.items()) / sum(bins.values())
+        if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
+            yield f"the mean, {mean}, is not that of its bins, {centre:.0f}"
+        if not (low * (1 - _BIN) - 1 <= min(bins) and max(bins) <= high * (1 + _BIN) + 1):
+            yield f"its bins, {min(bins)} to {max(bins)}, are not between {low} and {high}"
