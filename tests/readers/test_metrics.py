@@ -1,4 +1,4 @@
-"""What readers yield has the names that programs may use, and no reader is unknown there."""
+"""What readers yield is declared in the library, and every reader of it is there."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 import reader_samples as samples
 
 from zlang import metrics
-from zlang.readers import about
+from zlang.check import library
+from zlang.check.types import NUMERIC, SCALARS, STORED
 from zlang.readers.registry import READERS
 
+DECLARED = library.load().readers
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("fio", "single.json", {}),
     ("fio", "unified.json", {}),
@@ -22,31 +24,57 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def test_every_reader_says_what_it_can_yield() -> None:
-    assert set(metrics.OF_READERS) == set(READERS)
+def test_every_reader_is_declared() -> None:
+    assert set(DECLARED) == set(READERS)
 
 
 @pytest.mark.parametrize(("tool", "artefact", "args"), CASES, ids=[artefact for _, artefact, _ in CASES])
-def test_every_metric_is_known(tool: str, artefact: str, args: dict[str, Any]) -> None:
+def test_every_metric_is_declared(tool: str, artefact: str, args: dict[str, Any]) -> None:
     reading = samples.read(samples.DATA, tool, artefact, **args)
     assert reading.metrics
-    assert set(reading.metrics) <= set(metrics.of(tool, args))
-    assert {f"{h.direction}_{h.kind}" for h in reading.latency} <= set(metrics.distributions(tool))
+    assert set(reading.metrics) <= {one.name for one in metrics.in_trials(DECLARED[tool])}
+    declared = {one.name for one in DECLARED[tool] if one.is_distribution}
+    assert {metrics.distribution(h.direction, h.kind) for h in reading.latency} <= declared
 
 
 def test_a_command_has_the_metrics_that_it_declares(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text('n = 5\n{"hits": {"l2.arc": 7}}\n')
+    (tmp_path / "out").write_text('n = 5\n{"hits": {"l2.arc": 7}}\nslept 250 ms\n')
     (tmp_path / "times.txt").write_text("0m0.00s 0m0.00s\n0m1.50s 0m0.25s\n")
-    asked = {"metrics": ["time", ["regex", "n=n = (.*)"], ["json", 'l2.hits=hits["l2.arc"]']]}
-    reading = samples.read(tmp_path, "shell", "out", (1.0, 3.0), **asked)
+    told: list[Any] = ["time", ["regex", "n=n = (.*)"], ["json", 'l2.hits=hits["l2.arc"]']]
+    told += [["regex", "slept: duration in ms=slept ([0-9]+)"], ["regex", "too: duration in ns=slept (.*)"]]
+    reading = samples.read(tmp_path, "shell", "out", (1.0, 3.0), metrics=told)
     assert reading.problems == ()
-    assert dict(reading.metrics) == {"elapsed": 2.0, "user_s": 1.5, "sys_s": 0.25, "n": 5, "l2.hits": 7}
-    assert set(metrics.of("shell", asked)) == set(reading.metrics)
+    times = {"elapsed": 2.0, "user_s": 1.5, "sys_s": 0.25}
+    assert dict(reading.metrics) == {**times, "n": 5, "l2.hits": 7, "slept": 0.25, "too": 250e6}
+    assert set(times) == {one.name for one in DECLARED["shell"]}
     assert metrics.column("l2.hits") == "l2_hits"
 
 
-def test_every_metric_is_described() -> None:
-    every = [name for names in metrics.OF_READERS.values() for name in names]
-    assert [name for name in every if not about.metric(name)] == []
-    assert about.metric("read_clat_p999") == "read latency from submission to completion, percentile 99.9"
-    assert about.metric("score") == ""
+def test_every_declared_metric_is_described_and_has_a_unit_of_its_type() -> None:
+    every = [one for declared in DECLARED.values() for one in metrics.in_trials(declared)]
+    assert [one.name for one in every if not one.doc] == []
+    assert {one.type for one in every} <= NUMERIC
+    assert [one.name for one in every if one.unit != SCALARS[one.type].unit and STORED[one.unit][0] != one.type] == []
+    (percentile,) = (one for one in every if one.name == "read_clat_p999")
+    assert percentile.doc == "read latency from submission to completion, percentile 99.9"
+    assert (percentile.unit, percentile.better, percentile.means) == ("ns", "lower", "read.completion.p999")
+
+
+def test_no_two_readers_declare_a_metric_differently() -> None:
+    known: dict[str, metrics.Metric] = {}
+    for declared in DECLARED.values():
+        for one in metrics.in_trials(declared):
+            assert known.setdefault(one.name, one) == one
+
+
+def test_metrics_of_a_kind_are_read_in_the_units_that_the_tool_prints(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text('took 18.5 ms\n{"lat": 1500}\n')
+    (tmp_path / "x.csv").write_text("a,t\n1,250\n2,500\n")
+    found = [
+        ["took", "duration", "regex", r"took ([0-9.]+) (\w+)", "", "stdout"],
+        ["lat", "duration", "json", "lat", "ns", "stdout"],
+        ["t", "duration", "csv", "t", "us", "./x.csv"],
+    ]
+    reading = samples.read(tmp_path, "shell", "out", found=found)
+    assert reading.problems == ()
+    assert dict(reading.metrics) == {"took": 0.0185, "lat": 1500, "t": 0.0005}

@@ -15,11 +15,25 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of
 
+_COUNTERS = {
+    **{f"arc_{each}": each for each in ("hits", "iohits", "misses")},
+    **{
+        f"arc_{which}_{each}": f"{which}_{each}"
+        for which in ("demand_data", "demand_metadata", "prefetch_data", "prefetch_metadata")
+        for each in ("hits", "iohits", "misses")
+    },
+    **{f"arc_{which}_hits": f"{which}_hits" for which in ("mru", "mfu", "mru_ghost", "mfu_ghost")},
+    **{name: name for name in ("l2_hits", "l2_misses", "l2_read_bytes", "l2_write_bytes")},
+}
+"""What is counted of the ARC and the L2ARC during a measurement, and what ZFS calls it."""
+_GAUGES = {"arc_size_bytes": "size", "arc_target_bytes": "c", "l2_size_bytes": "l2_size"}
+"""What is known of them at its end."""
+_RATIOS = {"arc_hit_ratio": "", "arc_data_hit_ratio": "demand_data_"}
+"""Shares of accesses, and how the names of what they are shares of begin."""
 _FORMS = (
     re.compile(r"(\w+)\s+\d+\s+(\d+)"),  # the kernel's table on Linux: NAME TYPE VALUE
     re.compile(r"kstat\.zfs\.misc\.arcstats\.(\w+)[:=] ?(\d+)"),  # sysctl of FreeBSD
@@ -57,9 +71,9 @@ def _counters(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
 
 
 def _metrics(added: Mapping[str, float], last: Mapping[str, int]) -> dict[str, float]:
-    found = {metric: added[name] for metric, name in metrics.ARC_COUNTERS.items() if name in added}
-    found |= {metric: float(last[name]) for metric, name in metrics.ARC_GAUGES.items() if name in last}
-    for metric, prefix in metrics.ARC_RATIOS.items():
+    found = {metric: added[name] for metric, name in _COUNTERS.items() if name in added}
+    found |= {metric: float(last[name]) for metric, name in _GAUGES.items() if name in last}
+    for metric, prefix in _RATIOS.items():
         accesses = _accesses(added, prefix)
         if accesses:
             found[metric] = 100 * added.get(f"{prefix}hits", 0) / accesses

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import orjson
 
+from zlang.files import read_regular
 from zlang.plan.plan import Reader, Scalar
+from zlang.readers.reading import LONGEST
 
 ARTEFACT = "fio.json"
 HINT = "they are made by fio --output-format=json+"
@@ -50,7 +52,7 @@ def reports(directory: Path) -> Iterator[Report]:
         for name in sorted(files):
             path = Path(place) / name
             try:
-                data = path.read_bytes()
+                data = read_regular(path, LONGEST)
                 report = orjson.loads(data[max(data.find(b"{"), 0) :])
             except (OSError, orjson.JSONDecodeError):
                 continue
@@ -71,7 +73,14 @@ def _told(path: Path, data: bytes, report: Mapping[str, object], file: Path) -> 
     made = report.get("timestamp_ms")
     ended = made / 1000 if isinstance(made, int) else file.stat().st_mtime
     ran = [job.get("job_runtime") for job in jobs]
-    return Report(path, data, levels, ended, max((r for r in ran if isinstance(r, int)), default=0) / 1000, len(jobs))
+    return Report(
+        path=path,
+        data=data,
+        levels=levels,
+        ended=ended,
+        seconds=max((r for r in ran if isinstance(r, int)), default=0) / 1000,
+        jobs=len(jobs),
+    )
 
 
 def _options(said: object) -> Iterator[tuple[str, str]]:

@@ -12,18 +12,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of
 from zlang.readers.zpool_iostat import amount
 
+_METRICS = {
+    **{
+        name: f"{name}_bytes"
+        for name in (
+            *("du", "apparent", "df_used", "df_available"),
+            *("compsize_disk", "compsize_uncompressed", "compsize_referenced"),
+            *("btrfs_used", "btrfs_allocated", "btrfs_unallocated"),
+            *("used", "logicalused", "referenced", "logicalreferenced", "usedbysnapshots", "allocated", "free"),
+        )
+    },
+    **{name: name for name in ("compressratio", "refcompressratio", "dedupratio")},
+}
+"""What files, datasets and pools take, as tools call it, and its metrics without `before_` and `after_`."""
 _FIELDS = 3
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Each property of both times."""
-    return twice(directory, reader, _samples, metrics.CAPACITY.values())
+    return twice(directory, reader, _samples, _METRICS.values())
 
 
 def twice(
@@ -51,7 +63,7 @@ def _samples(text: str) -> Iterator[Sample]:
     for t, lines in series.snapshots(text):
         for line in lines:
             words = line.split("\t")
-            if len(words) == _FIELDS and words[1] in metrics.CAPACITY:
+            if len(words) == _FIELDS and words[1] in _METRICS:
                 value = amount(words[2].removesuffix("x"))
                 if value is not None:
-                    yield Sample(t, words[0], metrics.CAPACITY[words[1]], value)
+                    yield Sample(t, words[0], _METRICS[words[1]], value)

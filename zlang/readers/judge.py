@@ -1,6 +1,6 @@
 """Whether a trial that was carried out is a measurement.
 
-In: the trial, the directory of its attempt, and when it was measured. Out: a `Verdict`.
+In: the trial, the directory of its attempt, and when it was measured. Out: a `Judgement`.
 Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
 was asked for. A collector that failed loses its samples, not the measurement; that is a note. What collectors saw
 counts for the time in which the load was measured, which fio knows better than the journal: without its start and ramp.
@@ -16,14 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zlang.plan.plan import Action, Step, Trial
-from zlang.readers.reading import Histogram, Reading, Sample, Verdict, Window, text_of
+from zlang.readers.reading import Histogram, Judgement, Reading, Sample, Window, text_of
 from zlang.readers.registry import READERS
 
 AS_IS = "as_is"
 _MOST_TEXT = 120
 
 
-def judge(trial: Trial, out: Path, window: Window | None) -> Verdict:
+def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     """Check the claims, read every artefact, and say whether the trial counts."""
     state, evidence, why_not = _cache(trial, out)
     why_not += _claims(trial, out)
@@ -49,7 +49,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Verdict:
         if reading.window is not None:
             measured.append(reading.window)
             of_load = _within(window, measured)
-    return Verdict(
+    return Judgement(
         valid=not why_not,
         why_not="; ".join(why_not),
         cache_state=state,

@@ -2,7 +2,7 @@
 
 In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
 `NAME: NUMBER kB`. Out: samples `mem_NAME_bytes` and metrics of the same names, their means, for those of
-`metrics.MEMINFO`.
+`_METRICS`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,16 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of
+
+_METRICS = {
+    "mem_free_bytes": "MemFree", "mem_available_bytes": "MemAvailable", "mem_cached_bytes": "Cached",
+    "mem_buffers_bytes": "Buffers", "mem_dirty_bytes": "Dirty", "mem_writeback_bytes": "Writeback",
+    "mem_slab_bytes": "Slab", "mem_slab_reclaimable_bytes": "SReclaimable",
+}  # fmt: skip
+"""What memory is used for, and what the kernel calls it."""
 
 _LINE = re.compile(r"(\w+):\s+(\d+) kB")
 
@@ -25,10 +31,10 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
     found = [(t, {name: kib * 1024.0 for name, kib in _amounts(lines).items()}) for t, lines in series.snapshots(text)]
-    rows = [series.Row(after, after - before, values) for (before, _), (after, values) in pairwise(found)]
+    rows = [series.SeriesRow(after, after - before, values) for (before, _), (after, values) in pairwise(found)]
     return series.reading(reader.artefact, rows, window)
 
 
 def _amounts(lines: list[str]) -> dict[str, int]:
     said = {line[1]: int(line[2]) for line in map(_LINE.fullmatch, lines) if line}
-    return {name: said[word] for name, word in metrics.MEMINFO.items() if word in said}
+    return {name: said[word] for name, word in _METRICS.items() if word in said}

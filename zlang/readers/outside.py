@@ -17,8 +17,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from zlang import metrics, units
-from zlang.check.types import DIMENSION_OF
+from zlang.check.metric_declarations import in_stored_unit, name_of, parse
+from zlang.check.types import DIMENSION_OF, SCALARS, parts_of
 from zlang.errors import RunError
+from zlang.metrics import Metric
 from zlang.plan.plan import Factor, Header, Reader, Scalar, Step, Trial
 from zlang.readers.reading import Reading, Window, text_of
 from zlang.suggest import did_you_mean
@@ -26,15 +28,6 @@ from zlang.suggest import did_you_mean
 NAME = "outside"
 _REPLICATE = "replicate"
 _WORDS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
-_METRIC = {
-    "bytes": (units.SIZE, 1),
-    "bytes/s": (units.RATE, 1),
-    "1/s": (units.FREQUENCY, 1),
-    "s": (units.DURATION, 1),
-    "ns": (units.DURATION, 10**9),
-    "%": (units.SHARE, 100),
-}
-"""What a metric's unit measures, and how many of it one of the language's is."""
 
 
 def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
@@ -50,7 +43,15 @@ def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = 
 def wanted_of(reader: Reader) -> list[str]:
     """The metrics that have to be brought."""
     wanted = reader.args.get("metrics")
-    return [str(name) for name in wanted] if isinstance(wanted, list | tuple) else []
+    return [name_of(str(one)) for one in wanted] if isinstance(wanted, list | tuple) else []
+
+
+def _declared(reader: Reader, header: Header) -> dict[str, tuple[Metric, str]]:
+    """The metrics that have to be brought, and the unit of numbers without one."""
+    known = {metric.name: metric for metric in metrics.in_trials(header.metrics)}
+    wanted = reader.args.get("metrics")
+    found = [parse(str(one), known) for one in wanted] if isinstance(wanted, list | tuple) else []
+    return {metric.name: (metric, unit) for metric, unit in found}
 
 
 def reader_of(trial: Trial) -> Reader | None:
@@ -69,8 +70,8 @@ def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict
     for row in table.rows:
         trial = _trial_of(row, factors, free)
         reader = reader_of(trial)
-        names = wanted_of(reader) if reader else []
-        found[trial.place] = {metric: row.metric(metric) for metric in names}
+        declared = _declared(reader, header) if reader else {}
+        found[trial.place] = {name: row.metric(*one) for name, one in declared.items()}
     left = [trial for waiting in free.values() for trial in waiting]
     if left:
         first = min(left, key=lambda trial: trial.number)
@@ -87,11 +88,12 @@ class _Row:
     place: str
     cells: Mapping[str, str]
 
-    def metric(self, name: str) -> float:
-        """What was measured, in the unit of the metric."""
-        unit = metrics.unit(name)
-        dimension, times = _METRIC.get(unit, (None, 1))
-        return _number(self.cells[name], f"{self.place}, column `{name}`", unit, dimension, times)
+    def metric(self, metric: Metric, unit: str) -> float:
+        """What was measured, in the unit in which results keep it; `unit` is that of a number without one."""
+        cell, place = self.cells[metric.name], f"{self.place}, column `{metric.name}`"
+        dimension = DIMENSION_OF[metric.type] if metric.unit else None
+        number = _number(cell, place, metric.unit, dimension, parts_of(metric.unit))
+        return in_stored_unit(cell.strip(), unit, metric) if _is_number(cell) else number
 
     def level(self, column: str, factor: Factor) -> Scalar:
         """The level of a factor."""
@@ -101,8 +103,8 @@ class _Row:
         if factor.type == "bool" and cell.lower() in _WORDS:
             return _WORDS[cell.lower()]
         if factor.type in DIMENSION_OF:
-            times = 100 if factor.type == "share" else 1
-            return _number(cell, f"{self.place}, column `{column}`", factor.type, DIMENSION_OF[factor.type], times)
+            dimension, parts = DIMENSION_OF[factor.type], SCALARS[factor.type].parts
+            return _number(cell, f"{self.place}, column `{column}`", factor.type, dimension, parts)
         return cell
 
 
@@ -182,13 +184,10 @@ def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, li
 
 
 def _number(cell: str, place: str, unit: str, dimension: units.Dimension | None, times: int) -> float:
-    try:
+    if _is_number(cell):
         found = float(cell)
-    except ValueError:
-        pass
-    else:
         if not math.isfinite(found):
-            raise RunError(f"{place}: `{cell.strip()}` is no number that can be measured")
+            raise RunError(f"{place}: `{cell.strip()}` is not a number that can be measured")
         return found
     try:
         quantity = units.parse(cell.strip())
@@ -196,5 +195,15 @@ def _number(cell: str, place: str, unit: str, dimension: units.Dimension | None,
         raise RunError(f"{place}: `{cell.strip()}`: {error}", str(error.hint)) from None
     if dimension is None or quantity.dimension != dimension:
         known = f"is in {unit}" if unit else "has no unit"
-        raise RunError(f"{place}: `{cell.strip()}` is {units.name_of(quantity.dimension)}, and this {known}")
+        hint = "" if unit else 'give the metric its type and unit, such as `metrics = ["latency: duration in ns"]`'
+        raise RunError(f"{place}: `{cell.strip()}` is {units.name_of(quantity.dimension)}, and this {known}", hint)
     return float(quantity.amount * Fraction(times))
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a number without a unit."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

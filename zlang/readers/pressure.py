@@ -24,7 +24,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
     rows = [
-        series.Row(after, after - before, shares)
+        series.SeriesRow(after, after - before, shares)
         for (before, old), (after, new), _ in series.changes(_totals(text), window)
         if after > before
         and (shares := {name: (new[name] - old[name]) / (after - before) / 1e4 for name in old.keys() & new.keys()})

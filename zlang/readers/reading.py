@@ -1,6 +1,6 @@
 """What a reader makes of the output of one tool, and what is made of all of them for one trial.
 
-In: nothing; these are the types between the readers and the store. Out: `Reading` for a step, `Verdict` for a trial.
+In: nothing; these are the types between the readers and the store. Out: `Reading` for a step, `Judgement` for a trial.
 Rule: values are in base units (bytes, bytes per second, per second, nanoseconds for latencies, seconds for durations,
 percent for shares of a processor or of time), and what was not measured is absent, never 0.
 """
@@ -13,7 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
+from zlang.files import read_regular
 from zlang.plan.plan import Reader, Step
+
+LONGEST = 1 << 28
+"""Bytes of an artefact that are read; more would be no report but an attack, or a mistake."""
 
 Window = tuple[float, float]
 """Start and end of the measurement in seconds since 1970."""
@@ -57,7 +61,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """Whether a trial counts, and what was measured.
 
     `why_not` is empty where it counts. `notes` are what went wrong beside the measurement, in the collectors.
@@ -110,8 +114,7 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 def text_of(path: Path) -> str | None:
     """A file's text, with what is not UTF-8 replaced, or None where there is no such file."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - Path.open costs a tenth of reading a small report
-            return file.read().decode("utf-8", "replace")
+        return read_regular(path, LONGEST).decode("utf-8", "replace")
     except OSError:
         return None
 

@@ -20,7 +20,7 @@ _WHOLE = 0.9
 T = TypeVar("T")
 
 
-class Row(NamedTuple):
+class SeriesRow(NamedTuple):
     """What a tool says of the `seconds` that ended at `t`."""
 
     t: float
@@ -79,7 +79,7 @@ def is_within(window: Window | None, before: float, after: float) -> bool:
     return share(window, before, after) >= _WHOLE
 
 
-def means(rows: Iterable[Row], window: Window | None) -> dict[str, float]:
+def means(rows: Iterable[SeriesRow], window: Window | None) -> dict[str, float]:
     """The mean of each metric over the window."""
     sums: dict[str, float] = {}
     weights: dict[str, float] = {}
@@ -91,7 +91,7 @@ def means(rows: Iterable[Row], window: Window | None) -> dict[str, float]:
     return {metric: total / weights[metric] for metric, total in sums.items() if weights[metric] > 0}
 
 
-def reading(artefact: str, rows: Sequence[Row], window: Window | None) -> Reading:
+def reading(artefact: str, rows: Sequence[SeriesRow], window: Window | None) -> Reading:
     """Rows without a source as samples, and their means as metrics of the same names."""
     samples = tuple(
         Sample(row.t, "", metric, value)

@@ -1,29 +1,41 @@
 """Numbers out of the output of any command.
 
-In: the artefact (the step's standard output). Args: `metrics`, a list of `["time"]`, `["regex", "NAME=PATTERN"]` and
-`["json", "NAME=PATH"]`. Out: one metric each; `time` gives `elapsed` (by the journal) and, where the command left a
-`times.txt` from the shell's `times`, `user_s` and `sys_s` of its children, all in seconds.
+In: the artefact (the step's standard output). Args: `found`, the metrics that a kind declares: name, type, how and
+where each is found, the unit in which the tool prints it, and the file or stream; `metrics`, a list of `["time"]`,
+`["regex", "NAME: TYPE in UNIT=PATTERN"]` and `["json", "NAME: TYPE in UNIT=PATH"]`. Out: one metric each; `time` gives
+`elapsed` (by the journal) and, where the command left a `times.txt` from the shell's `times`, `user_s` and `sys_s` of
+its children, all in seconds.
 Rule: what was asked for and is not there, or is no finite number, is a problem: the command did not measure it.
 
-A pattern's last match in the output counts, its first group or else the whole of it; `^` and `$` are those of a line.
-A path is `a.b[0]["c.d"]` in the first JSON document that fills whole lines.
+A pattern's last match in the output counts: its first group or else the whole of it, and the second group is the unit,
+if there is one; `^` and `$` are those of a line. A path is `a.b[0]["c.d"]` in the first JSON document that fills whole
+lines. Of a CSV column the last row counts. Texts may hold a unit of their own, `18.5 ms`.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from zlang.metrics import words
+from zlang.check.measured import words
+from zlang.check.metric_declarations import in_stored_unit, parse, size_of, stored_unit
+from zlang.check.types import SCALARS
+from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
 from zlang.readers.reading import Reading, Window, text_of
 
 _TIME = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s\s+(\d+)m(\d+(?:[.,]\d+)?)s")
 _DOCUMENT = re.compile(r"^[ \t]*(?=[{\[])", re.MULTILINE)
 _REST = re.compile(r"[ \t\r]*(?:\n|\Z)")
+_VALUE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/]*|%|/s)?")
+_SPELLED = {"nsec": "ns", "usec": "us", "\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us"}
+_SPELLED |= {"msec": "ms", "sec": "s", "secs": "s", "seconds": "s", "bytes": "B", "bytes/s": "B/s"}
+"""How tools spell units that zlang spells otherwise."""
 _PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|\.?([^.\[\]]+)")
 
 
@@ -33,28 +45,68 @@ class _MissingError(Exception):
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:
     """The metrics that were asked for, or why they are not there."""
-    wanted = reader.args.get("metrics")
-    text = text_of(directory / reader.artefact)
-    if text is None:
+    texts: dict[str, str | None] = {reader.artefact: text_of(directory / reader.artefact)}
+    if texts[reader.artefact] is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
     metrics: dict[str, float] = {}
     problems: list[str] = []
-    for item in wanted if isinstance(wanted, list | tuple) else ():
+    for item in _items(reader.args.get("metrics")):
         try:
-            match words(item):
-                case ["time"]:
-                    metrics.update(_times(directory, step, window))
-                case ["regex", said] if "=" in said:
-                    name, _, pattern = said.partition("=")
-                    metrics[name] = _by_pattern(text, name, pattern)
-                case ["json", said] if "=" in said:
-                    name, _, path = said.partition("=")
-                    metrics[name] = _by_path(text, name, path)
-                case other:
-                    problems.append(f"`{' '.join(other)}` is no way to find a metric")
+            if words(item) == ["time"]:
+                metrics.update(_times(directory, step, window))
+                continue
+            declared, _, where = words(item)[-1].partition("=")
+            metric, unit = parse(declared, {})
+            wanted = _Wanted(metric, words(item)[0], where, unit)
+            metrics[metric.name] = _find(wanted, texts[reader.artefact] or "")
+        except (_MissingError, ValueError) as problem:
+            problems.append(str(problem))
+    for item in _items(reader.args.get("found")):
+        name, type_, how, where, unit, source = words(item)
+        place = _place(source, step, reader.artefact)
+        if place not in texts:
+            texts[place] = text_of(directory / place)
+        text = texts[place]
+        stored = stored_unit(type_, unit)
+        if text is None:
+            problems.append(f"{name}: {place} was not written")
+            continue
+        try:
+            metrics[name] = _find(_Wanted(Metric(name, type_, stored), how, where, unit or stored), text)
         except _MissingError as problem:
             problems.append(str(problem))
     return Reading(metrics, tuple(problems))
+
+
+class _Wanted(NamedTuple):
+    """A metric, how and where it is found, and the unit of a number without one."""
+
+    metric: Metric
+    how: str
+    where: str
+    unit: str
+
+
+def _items(said: object) -> Sequence[object]:
+    return said if isinstance(said, list | tuple) else ()
+
+
+def _place(source: str, step: Step, artefact: str) -> str:
+    """The file that holds a metric, in the directory of the attempt."""
+    return {"stdout": artefact, "stderr": f"{step.name}.err"}.get(source, source.removeprefix("./"))
+
+
+def _find(wanted: _Wanted, text: str) -> float:
+    metric, how, where, unit = wanted
+    match how:
+        case "regex":
+            return _number(metric, *_by_pattern(text, metric.name, where), unit)
+        case "json":
+            return _number(metric, _by_path(text, metric.name, where), "", unit)
+        case "csv":
+            return _number(metric, _by_column(text, metric.name, where), "", unit)
+        case _:
+            raise _MissingError(f"`{how}` is not a way to find a metric")
 
 
 def _times(directory: Path, step: Step, window: Window | None) -> Iterator[tuple[str, float]]:
@@ -73,7 +125,8 @@ def _times(directory: Path, step: Step, window: Window | None) -> Iterator[tuple
     yield "sys_s", 60 * sys_m + sys_s
 
 
-def _by_pattern(text: str, name: str, pattern: str) -> float:
+def _by_pattern(text: str, name: str, pattern: str) -> tuple[object, str]:
+    """The number, and the unit that is printed beside it."""
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
@@ -83,10 +136,11 @@ def _by_pattern(text: str, name: str, pattern: str) -> float:
         pass
     if last is None:
         raise _MissingError(f"{name}: nothing in the output matches `{pattern}`")
-    return _number(name, last.group(1) if compiled.groups else last.group())
+    first, second = (*last.groups(), None, None)[:2]
+    return (first if compiled.groups else last.group()), second or ""
 
 
-def _by_path(text: str, name: str, path: str) -> float:
+def _by_path(text: str, name: str, path: str) -> object:
     value = _first_document(text, name)
     place = 0
     while place < len(path):
@@ -104,7 +158,7 @@ def _by_path(text: str, name: str, path: str) -> float:
             value = None
         if value is None:
             raise _MissingError(f"{name}: there is no `{path[:place]}` in the output's JSON")
-    return _number(name, value)
+    return value
 
 
 def _first_document(text: str, name: str) -> object:
@@ -120,13 +174,28 @@ def _first_document(text: str, name: str) -> object:
     raise _MissingError(f"{name}: there is no JSON in the output")
 
 
-def _number(name: str, value: object) -> float:
-    shown = str(value)[:60]
+def _by_column(text: str, name: str, column: str) -> str:
+    rows = list(csv.reader(text.splitlines()))
+    heads = [head.strip() for head in rows[0]] if rows else []
+    if column not in heads:
+        raise _MissingError(f"{name}: there is no column `{column}`; there are {', '.join(heads) or 'none'}")
+    place = heads.index(column)
+    cells = [row[place] for row in rows[1:] if len(row) > place]
+    if not cells:
+        raise _MissingError(f"{name}: the column `{column}` has no rows")
+    return cells[-1]
+
+
+def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
+    """What was found as a finite number, in the unit in which results keep it."""
+    shown = str(value).strip()[:60]
     if isinstance(value, int | float | str) and not isinstance(value, bool) and "_" not in shown:
-        try:
-            number = float(value)
-        except (ValueError, OverflowError):
-            number = math.nan
-        if math.isfinite(number):
-            return number
-    raise _MissingError(f"{name}: `{shown}` is not a number")
+        matched = _VALUE.fullmatch(shown)
+        if matched is not None:
+            number, own = matched[1], _SPELLED.get(matched[2] or printed, matched[2] or printed)
+            if own and size_of(own, metric.type) is None:
+                raise _MissingError(f"{metric.name}: `{own}` is not a unit of {SCALARS[metric.type].spoken}")
+            found = in_stored_unit(number, own or unit, metric)
+            if math.isfinite(found):
+                return found
+    raise _MissingError(f"{metric.name}: `{shown}` is not a number")

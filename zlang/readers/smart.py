@@ -1,7 +1,7 @@
 """What disks say of themselves, before and after the measurement, by `smartctl --json=c --all`.
 
 In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
-1970, with a fraction) is followed by a line of JSON for each disk. Out: samples of each disk, those of `metrics.SMART`;
+1970, with a fraction) is followed by a line of JSON for each disk. Out: samples of each disk, those of `_METRICS`;
 metrics `before_` and `after_` with their names, where there is one disk.
 Rule: of NVMe its health log is read, whose units are 1000 blocks of 512 bytes (NVMe base specification); of ATA only
 attributes whose names say their unit, because it is the vendor's.
@@ -15,11 +15,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.capacity import twice
 from zlang.readers.reading import Reading, Sample, Window
+
+_METRICS = (
+    *("smart_written_bytes", "smart_read_bytes", "smart_powered_s"),
+    *("smart_used_ratio", "smart_celsius", "smart_media_errors"),
+)
+"""What a disk says of itself, without `before_` and `after_`; `used` is the share of its life."""
 
 _NVME_UNIT = 512_000
 _ATA = re.compile(r"(?:Total|Host)_(LBAs_Written|LBAs_Read|Writes_32MiB|Reads_32MiB|Writes_GiB|Reads_GiB)")
@@ -29,7 +34,7 @@ _Said = Any  # an object of the document: _disk says what it may hold
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """What every disk said at both times."""
-    return twice(directory, reader, _samples, metrics.SMART)
+    return twice(directory, reader, _samples, _METRICS)
 
 
 def _samples(text: str) -> Iterator[Sample]:

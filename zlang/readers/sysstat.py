@@ -17,12 +17,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.diskstats import whole_disks
 from zlang.readers.reading import Reading, Sample, Window, text_of
 
+_IOSTAT = {
+    "iostat_read_iops": ("r/s", 1), "iostat_write_iops": ("w/s", 1),
+    "iostat_discard_iops": ("d/s", 1), "iostat_flush_iops": ("f/s", 1),
+    "iostat_read_bw": ("rkB/s", 1024), "iostat_write_bw": ("wkB/s", 1024), "iostat_discard_bw": ("dkB/s", 1024),
+    "iostat_read_await": ("r_await", 10**6), "iostat_write_await": ("w_await", 10**6),
+    "iostat_queue": ("aqu-sz", 1), "iostat_busy_ratio": ("util", 1),
+}  # fmt: skip
+"""Of a device: what sysstat calls it, and what that is times for base units."""
+_MPSTAT = {
+    f"mpstat_{word}_cpu": word
+    for word in ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
+}
+"""Shares of a processor, and what sysstat calls them."""
 _REPORT = re.compile(r"\{(?=\s*\"timestamp\")")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _AWAITED = {"iostat_read_await": "iostat_read_iops", "iostat_write_await": "iostat_write_iops"}
@@ -49,7 +61,7 @@ def _read(directory: Path, reader: Reader, window: Window | None, part: str, nam
         return Reading(problems=(f"{reader.artefact} does not begin with `@ SECONDS`",))
     seconds = series.interval(reader.args)
     samples: list[Sample] = []
-    rows: list[series.Row] = []
+    rows: list[series.SeriesRow] = []
     try:
         for t, report in _reports(text, start, seconds):
             parts = dict(named(entry) for entry in report[part])
@@ -57,7 +69,7 @@ def _read(directory: Path, reader: Reader, window: Window | None, part: str, nam
                 samples += (
                     Sample(t, source, name, value) for source, of in parts.items() for name, value in of.items()
                 )
-            rows.append(series.Row(t, seconds, parts["all"] if "all" in parts else _together(parts)))
+            rows.append(series.SeriesRow(t, seconds, parts["all"] if "all" in parts else _together(parts)))
     # A document of another program; one place says that it is not of sysstat's shape.
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return Reading(problems=(f"{reader.artefact} is not of sysstat's shape ({type(error).__name__}: {error})",))
@@ -80,20 +92,20 @@ def _reports(text: str, start: float, seconds: float) -> Iterator[tuple[float, _
 
 
 def _device(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
-    said = {name: float(entry[column]) * factor for name, (column, factor) in metrics.IOSTAT.items() if column in entry}
+    said = {name: float(entry[column]) * factor for name, (column, factor) in _IOSTAT.items() if column in entry}
     # Without I/O nothing waited: sysstat prints 0.
     return entry["disk_device"], {name: v for name, v in said.items() if name not in _AWAITED or said[_AWAITED[name]]}
 
 
 def _processor(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
-    return str(entry["cpu"]), {name: float(entry[word]) for name, word in metrics.MPSTAT.items() if word in entry}
+    return str(entry["cpu"]), {name: float(entry[word]) for name, word in _MPSTAT.items() if word in entry}
 
 
 def _together(devices: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     disks = whole_disks(set(devices)) or set(devices)
     of = [values for name, values in devices.items() if name in disks]
     found: dict[str, float] = {}
-    for name in metrics.IOSTAT:
+    for name in _IOSTAT:
         having = [values for values in of if name in values]
         if name in _AWAITED and having:
             weights = [values[_AWAITED[name]] for values in having]

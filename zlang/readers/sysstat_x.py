@@ -1,7 +1,7 @@
 """What `sysstat -x SECONDS` of a NetApp filer prints, as samples and means.
 
 In: the artefact: a line `@ SECONDS` (since 1970, when it was begun, with a fraction), then heads of two lines and rows.
-Args: `interval`, in seconds. Out: samples and metrics `ontap_…`, those of `metrics.ONTAP`, and `ontap_NAME_iops`,
+Args: `interval`, in seconds. Out: samples and metrics `ontap_…`, those of `_COLUMNS`, and `ontap_NAME_iops`,
 `ontap_NAME_in_bw`, `ontap_NAME_out_bw` of the protocols that the head names.
 Rule: a row has no time; it is one interval after the row before. Columns that the head does not name are left out:
 releases differ in what comes after `Disk util`. The age of the cache is in minutes unless it says `35s`; kB are KiB.
@@ -13,10 +13,17 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of, whole_lines
+
+_COLUMNS = (
+    "ontap_total_iops",
+    *("ontap_net_in_bw", "ontap_net_out_bw", "ontap_disk_read_bw", "ontap_disk_write_bw"),
+    *("ontap_tape_read_bw", "ontap_tape_write_bw", "ontap_cache_age_s", "ontap_cache_hit_ratio", "ontap_cp_ratio"),
+    *("", "ontap_disk_busy_ratio"),
+)
+"""The columns of ONTAP's sysstat from `Total` on; the empty one is no number (the type of a consistency point)."""
 
 _ROW = re.compile(r"\s*\d+%\s")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)(s|%)?")
@@ -33,7 +40,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     if start is None:
         return Reading(problems=(f"{reader.artefact} does not begin with `@ SECONDS`",))
     seconds = series.interval(reader.args)
-    rows = [series.Row(start + n * seconds, seconds, values) for n, values in enumerate(_rows(text), 1)]
+    rows = [series.SeriesRow(start + n * seconds, seconds, values) for n, values in enumerate(_rows(text), 1)]
     return series.reading(reader.artefact, rows, window)
 
 
@@ -55,7 +62,7 @@ def _columns(head: str) -> list[str]:
     return [
         "ontap_cpu",
         *(f"ontap_{name.lower()}_iops" for name in front.split()[1:]),
-        *metrics.ONTAP,
+        *_COLUMNS,
         *(f"ontap_{name.lower()}_iops" for name in counted),
         *(f"ontap_{name.lower()}_{way}_bw" for name in rated for way in ("in", "out")),
     ]

@@ -35,7 +35,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     return series.reading(reader.artefact, rows, window)
 
 
-def _rows(text: str, interval: float) -> Iterator[series.Row]:
+def _rows(text: str, interval: float) -> Iterator[series.SeriesRow]:
     names: list[str] = []
     zone = ""
     start: float | None = None
@@ -51,7 +51,7 @@ def _rows(text: str, interval: float) -> Iterator[series.Row]:
                 t = _seconds(" ".join(words[-_STAMP:]), zone)
                 near = t if start is None else start + rows * interval
                 values = {f"vmstat_{name}": _amount(name, word) for name, word in zip(names, words, strict=False)}
-                yield series.Row(series.within_second(t, near), interval, values)
+                yield series.SeriesRow(series.within_second(t, near), interval, values)
             rows += 1
         elif names and words and words[0].isdigit() and len(words) == len(names) + 1:
             raise ValueError("its rows have no time (vmstat needs -t)")

@@ -14,12 +14,13 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from zlang import metrics
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
 
-_METRICS = ("pool_alloc_bytes", "pool_free_bytes", *metrics.POOL_RATES)
+_RATES = ("pool_read_iops", "pool_write_iops", "pool_read_bw", "pool_write_bw")
+"""Of all pools together."""
+_METRICS = ("pool_alloc_bytes", "pool_free_bytes", *_RATES)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 
 
@@ -35,14 +36,14 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     return Reading(found, series.lacking(reader.artefact, found), samples=within)
 
 
-def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.Row]:
+def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.SeriesRow]:
     """What all pools together read and write."""
     rows: dict[float, dict[str, float]] = {}
     for sample in samples:
         values = rows.setdefault(sample.t, {})
-        if sample.metric in metrics.POOL_RATES:
+        if sample.metric in _RATES:
             values[sample.metric] = values.get(sample.metric, 0.0) + sample.value
-    return (series.Row(t, wait, values) for t, values in rows.items())
+    return (series.SeriesRow(t, wait, values) for t, values in rows.items())
 
 
 def amount(word: str) -> float | None:
