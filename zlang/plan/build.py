@@ -7,198 +7,57 @@ Raises ProgramError where a point cannot be carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import accumulate, islice
-from operator import mul
-from typing import TypeVar
+from functools import cache, cached_property
 
-from zlang.check import hosts, values
-from zlang.check.answers import Expectation, Plot, Table
-from zlang.check.instances import Frame, ground
-from zlang.check.kinds import option_word
+from zlang.check import digests, hosts, naming, values
+from zlang.check.instances import Frame, treatment_site
 from zlang.check.program import (
-    ActionDef,
     Experiment,
     FactorDef,
     Instance,
     Kind,
+    KindAction,
     Program,
     Symbol,
-    Value,
 )
-from zlang.check.texts import shell_text
+from zlang.check.questions import Expectation, Plot, Table
+from zlang.check.rendering import shell_text
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Code, ProgramError
 from zlang.lint.trial import Thing
-from zlang.plan import load
-from zlang.plan.difference import Told
-from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, written
+from zlang.plan import footprint, identity
+from zlang.plan.difference import TrialKey
+from zlang.plan.order import Order
 from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
-from zlang.plan.setups import Setups, drawn_frame, filled, guards, leaves_changed, rehearsal_frame, steps_of
-from zlang.space import bisection, faults, points
-from zlang.space.space import Space
+from zlang.plan.schedule import KEPT, Schedule, Slot, resources_of, treated
+from zlang.plan.setups import Setups, drawn_frame, guards, leaves_changed, may_write, rehearsal_frame, steps_of
+from zlang.space import faults
 
 _AS_IS = "as_is"
 """What is said of caches that nothing was done about, or that were not verified."""
+
+
 _SHOWN_LEVELS = 1000
-_LOOKED_AT = 100_000
-_KEPT = 4096
+
+
+_PLOTS_LOOKED_AT = 64
+
+
+_NOTHING: tuple[tuple[Setup, ...], tuple[Step, ...]] = (), ()
+
+
+_GUARDS = ("guard", "guard-again")
+
+
+_OWN_STEPS = ("flush", "warm", "verify", "property")
+"""The verbs of what a resource does in a trial by itself."""
+
+
 _KEPT_NATURES = tuple(name for name, trait in TRAITS.items() if trait.is_kept)
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One trial before its steps are known: its place and its point."""
-
-    number: int
-    block: int
-    replicate: int
-    point: Mapping[str, int]
-    whole_plot: int
-
-
-class Schedule:
-    """Which trial is when: what an experiment's design takes of its space, by whole plots."""
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        seed: int,
-        part: str | None = None,
-        order: Order = Order.PLANNED,
-        like: Schedule | None = None,
-        rounds: Rounds | None = None,
-    ) -> None:
-        self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
-        self.space: Space = like.space if like else points.without_search(experiment)
-        self.search = experiment.search
-        self.rounds = rounds or (bisection.rounds(self.search.levels) if self.search else ((0,),))
-        decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
-        costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
-        self.dear = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
-        self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
-        self.plots = points.plots(self.space, self.taken, self.dear if order.has_plots else ())
-        self._setups = Setups(seed, part)
-        self._cells = [_cells(factor) for factor in experiment.factors.values()]
-        self.trials = self.plots.points * sum(map(len, self.rounds)) * experiment.repeat
-        self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
-        if like is not None and rounds is None:
-            self.trials = like.trials
-        elif part is not None:
-            self.trials = sum(1 for _ in self.slots())
-
-    def _hosts(self) -> tuple[str, ...]:
-        """The hosts that have trials; where these are too many to be looked at, those that could have any."""
-        found = hosts.names(self.experiment)
-        if len(found) == 1 or self.trials > _LOOKED_AT:
-            return found
-        there = {hosts.name_at(self.experiment, slot.point) for slot in self._every_slot()}
-        return tuple(name for name in found if name in there)
-
-    def slots(self) -> Iterator[Slot]:
-        """Every trial of the part that is planned, in order."""
-        if self.part is None or self.hosts == (self.part,):
-            return self._every_slot()
-        return (slot for slot in self._every_slot() if hosts.name_at(self.experiment, slot.point) == self.part)
-
-    def _every_slot(self) -> Iterator[Slot]:
-        plot, last = 0, None
-        for number, place in enumerate(order(self._layout, self.order), start=1):
-            slot = self._slot(number, place, plot)
-            whole = place.plot if self.order.has_plots else tuple(map(slot.point.get, self.dear))
-            if whole != last:
-                plot, last = plot + 1, whole
-                slot = replace(slot, whole_plot=plot)
-            yield slot
-
-    def slot(self, number: int) -> Slot:
-        """The trial of a number; of one far away in an order without plots the whole plot (0) is not counted."""
-        if number <= _LOOKED_AT or self.part is not None:
-            return next(islice(self.slots(), number - 1, None))
-        place = next(order(self._layout, self.order, number - 1))
-        counted = 1 + (place.block - 1) // self._layout.passes if self.order is Order.PLANNED else 0 if self.dear else 1
-        return self._slot(number, place, counted)
-
-    @property
-    def _layout(self) -> Layout:
-        keys = self._states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
-        return Layout(self.plots.count, self.plots.size, self.experiment.repeat, self.seed, keys, self.rounds)
-
-    def _slot(self, number: int, place: Place, plot: int) -> Slot:
-        point = self.plots.at(place.plot, place.point)
-        if self.search is not None:
-            point = {**point, self.search.path: place.level}
-        return Slot(number, place.block, place.replicate, point, plot)
-
-    def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
-        """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
-        if self.order is Order.AS_WRITTEN:
-            counts = self.space.counts if self.taken is None else ()
-            drawn = written(self._layout, tuple(accumulate(reversed(counts[1:]), mul)), count)
-        else:
-            drawn = sampled(self._layout, self.order, count)
-        for weight, before, place in drawn:
-            yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
-
-    def carried_out(self) -> Schedule:
-        """The trials that are carried out, of a search as many as it may need at most."""
-        if self.search is None:
-            return self
-        rounds = [(level,) for level in bisection.longest(self.search.levels)]
-        return Schedule(self.experiment, self.seed, self.part, self.order, self, rounds)
-
-    def ordered(self, how: Order) -> Schedule:
-        """The same trials in another order."""
-        return Schedule(self.experiment, self.seed, self.part, how, self)
-
-    @property
-    def whole(self) -> tuple[str, ...]:
-        """The names of the factors that are dear to change."""
-        dear = [factor for path, factor in self.experiment.factors.items() if path in self.dear]
-        return tuple(name for factor in dear for name in factor.columns)
-
-    def _states(self, plot: int) -> tuple[Hashable, ...]:
-        """The states in which a plot needs what it stands on, parents first: what is made, then what is rewritten."""
-        found: list[Hashable] = []
-        with suppress(ProgramError):  # said when the plot is planned
-            on, before = _treated(self.experiment, self.plots.at(plot, 0))
-            for setup in self._setups.of(_resources(on), before) if on is not None else ():
-                rewritten = [one for one in setup.settings if one.rewrites]
-                found += [setup.base or setup.signature, tuple(step.command for one in rewritten for step in one.steps)]
-        return tuple(found)
-
-    def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
-        """The columns of a point; a factor that does not exist in it is None."""
-        row: dict[str, Scalar] = {}
-        for path, columns, cell in self._cells:
-            index = point.get(path)
-            row.update(zip(columns, (None,) * len(columns) if index is None else cell(index), strict=True))
-        return row
-
-
-def _cells(factor: FactorDef) -> tuple[str, tuple[str, ...], Callable[[int], tuple[Scalar, ...]]]:
-    def cell(index: int) -> tuple[Scalar, ...]:
-        return tuple(values.cell(value) for value in factor.level(index))
-
-    return factor.path, factor.columns, _remembering(cell)
-
-
-def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
-    known: dict[int, T] = {}
-
-    def look(key: int) -> T:
-        found = known.get(key)
-        if found is None:
-            if len(known) >= _KEPT:
-                known.clear()
-            found = known[key] = function(key)
-        return found
-
-    return look
 
 
 def plan(program: Program, schedule: Schedule, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
@@ -207,36 +66,66 @@ def plan(program: Program, schedule: Schedule, settings: Mapping[str, str], find
     return Plan(replace(builder.header(settings), findings=findings), builder.items)
 
 
-def told(schedule: Schedule) -> Iterator[Told]:
+def trial_keys(schedule: Schedule) -> Iterator[TrialKey]:
     """The trials in order, without their commands."""
+    identities = Identities(schedule)
     for slot in schedule.slots():
-        identity = _cast(schedule.experiment, slot.point).identity
-        yield Told(identity, slot.replicate, slot.number, schedule.factors(slot.point))
+        identity = identities.of(trial_config(schedule.experiment, slot.point))
+        yield TrialKey(identity, slot.replicate, slot.number, schedule.factors(slot.point))
+
+
+def trial_keys_by_values(schedule: Schedule) -> Iterator[TrialKey]:
+    """The same, told apart by the values that they reach: several times as fast.
+
+    Between programs that declare the same kinds these tell what identities tell.
+    """
+    for slot in schedule.slots():
+        key = trial_config(schedule.experiment, slot.point).key
+        yield TrialKey(key, slot.replicate, slot.number, schedule.factors(slot.point))
+
+
+def twins(schedule: Schedule) -> tuple[int, int] | None:
+    """The numbers of the first two trials that are one measurement, if there are any: one identity, one replicate.
+
+    In one program the values that a point reaches decide its commands, so these need not be made, unless a name is
+    that of two kinds, of which commands tell whether they do the same.
+    """
+    experiment = schedule.experiment
+    kinds = {thing.kind for thing, _ in hosts.used_by(experiment)}
+    identities = Identities(schedule) if len({kind.name for kind in kinds}) < len(kinds) else None
+    seen: dict[tuple[str, int], int] = {}
+    for slot in schedule.slots():
+        config = trial_config(experiment, slot.point)
+        own = identities.of(config) if identities else config.key
+        first = seen.setdefault((own, slot.replicate), slot.number)
+        if first != slot.number:
+            return first, slot.number
+    return None
 
 
 def trials(program: Program, schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
     """The trials in order that have one of these identities; the commands of the others are not made."""
     builder = Builder(program, schedule.experiment, schedule)
     for slot in schedule.slots():
-        if _cast(schedule.experiment, slot.point).identity in identities:
+        if builder.identities.of(trial_config(schedule.experiment, slot.point)) in identities:
             yield builder.trial(slot)[0]
 
 
-def makes(program: Program, schedule: Schedule) -> Iterator[Setup]:
+def setups_by_branch(program: Program, schedule: Schedule) -> Iterator[Setup]:
     """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
     builder = Builder(program, schedule.experiment, schedule)
     experiment = schedule.experiment
     axes = [axis for expr in (experiment.on, experiment.with_, experiment.before) if expr for axis in expr.axes]
     for point in hosts.each_choice(experiment, axes):
         with suppress(ProgramError):  # said at the point itself, if it is one
-            yield from builder.prepared(_cast(experiment, point))[0]
+            yield from builder.prepared(trial_config(experiment, point))[0]
 
 
 @dataclass(frozen=True, slots=True)
-class _Cast:
-    """What a point reaches: what is measured, on what, with what set meanwhile, under which protocol, watched by whom.
+class TrialConfig:
+    """What a point measures, on what, with which settings, under which protocol and collectors.
 
-    `identity` is the hash of everything that determines the measurement.
+    `key` is the hash of the values that it reaches: in one program they decide all that is done.
     """
 
     workload: Instance
@@ -245,69 +134,155 @@ class _Cast:
     before: Instance | None
     protocol: Instance
     collectors: tuple[Instance, ...]
-    identity: str
+    key: str
 
-    def frame(self, seed: int, replicate: int) -> Frame:
-        """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""
-        drawn_for = [] if self.workload.replays else [str(replicate)]
-        return drawn_frame(self.workload, self.on, values.digest(str(seed), self.identity, *drawn_for))
+    @property
+    def things(self) -> naming.Trial:
+        """All that the trial is of."""
+        before = (self.before,) if self.before else ()
+        return naming.Trial(self.on, self.with_, (*before, self.workload, self.protocol, *self.collectors))
 
 
-def _cast(experiment: Experiment, point: Mapping[str, int]) -> _Cast:
-    target, state = _treated(experiment, point)
+def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfig:
+    """Work out what is measured at a point, and how."""
+    target, state = treated(experiment, point)
     workload = experiment.run.value(point)
     cache = experiment.cache.value(point)
     collect = experiment.collect.value(point) if experiment.collect else ()
     assert isinstance(workload, Instance)
-    protocol = cache if isinstance(cache, Instance) else _called(experiment, cache)
+    assert isinstance(cache, Instance | Symbol)
+    protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
     collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
     decisive = (one.digest if one else "" for one in (workload, target, state))
-    with_ = hosts.things_of(experiment.with_.value(point) if experiment.with_ else None)
+    with_ = naming.beside(target, hosts.things_of(experiment.with_.value(point) if experiment.with_ else None))
     watching = (one.digest for one in collectors)
     # Without its own word, what is set could be taken for a collector of the same hash.
-    meanwhile = ("with", *sorted(one.digest for one in with_)) if with_ else ()
-    identity = values.digest(*decisive, protocol.digest, *watching, *meanwhile)[:12]
-    return _Cast(workload, target, with_, state, protocol, tuple(collectors), identity)
+    meanwhile = ("with", *(one.digest for one in with_), _shared((*with_, target))) if with_ else ()
+    key = digests.digest(*decisive, protocol.digest, *watching, *meanwhile)
+    return TrialConfig(
+        workload=workload,
+        on=target,
+        with_=with_,
+        before=state,
+        protocol=protocol,
+        collectors=tuple(collectors),
+        key=key,
+    )
 
 
-def _treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
-    """What is measured, and what puts it into a state."""
-    found = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
-    on, before = (one if isinstance(one, Instance) else None for one in found)
-    return on, before
+def _shared(things: Iterable[Instance | None]) -> str:
+    """Which of the things beneath some things are the same ones."""
+    keys = [one.key for thing in things if thing for one in naming.chain(thing)]
+    return " ".join(str(keys.index(key)) for key in keys)
 
 
-def _called(experiment: Experiment, word: Value) -> Instance:
+@cache
+def _called(protocol: Kind) -> Instance:
     """A protocol that is called by its name."""
-    assert isinstance(word, Symbol)
-    kind = experiment.protocols[word.name]
-    return Instance(kind, word.name, word.name, {}, None, is_given=False, digest=values.template_digest(kind))
+    name, digest = protocol.name, digests.template_digest(protocol)
+    return Instance(protocol, name, name, {}, None, is_given=False, digest=digest)
+
+
+class Identities:
+    """The identities of an experiment's points, worked out once for all that reach the same values."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._builder = Builder(None, schedule.experiment, schedule, is_rehearsal=True)
+        self._known: dict[str, str] = {}
+        self._neutral: dict[tuple[int, ...], tuple[tuple[Instance | None, ...], identity.Neutral]] = {}
+        self._prepared: dict[int, tuple[object, str]] = {}
+
+    def of(self, config: TrialConfig) -> str:
+        """The identity of a point. Raises ProgramError where it cannot be carried out."""
+        known = self._known.get(config.key)
+        if known is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            self._builder.require_possible(config)
+            renamed, given = self._renamed(config)
+            prepared = self._of_prepared(self._builder.prepared(renamed))
+            frame = self._builder.frame(renamed, 1, "")
+            steps = identity.of_steps(self._builder.steps(renamed, (), frame))
+            known = identity.joined(*identity.values_of(renamed.workload), given, prepared, steps)
+            self._known[config.key] = known
+        return known
+
+    def _renamed(self, config: TrialConfig) -> tuple[TrialConfig, str]:
+        """What a point reaches, with names by position, and the hash of the values of all but the workload."""
+        things = (config.on, config.before, config.protocol, *config.with_, *config.collectors)
+        place = tuple(map(id, things))
+        known = self._neutral.get(place)
+        if known is None:
+            if len(self._neutral) >= KEPT:
+                self._neutral.clear()
+            # The things are kept as well, so that no other can get their place in memory.
+            known = self._neutral[place] = things, identity.neutral(things)
+        on, before, protocol, *more = known[1].things
+        assert protocol is not None, "BUG: a protocol went away"
+        there = tuple([one for one in more if one is not None])
+        with_, collectors = there[: len(config.with_)], there[len(config.with_) :]
+        workload = replace(config.workload, alias="workload")
+        return TrialConfig(
+            workload=workload,
+            on=on,
+            with_=with_,
+            before=before,
+            protocol=protocol,
+            collectors=collectors,
+            key=config.key,
+        ), known[1].values
+
+    def _of_prepared(self, prepared: tuple[tuple[Setup, ...], tuple[Step, ...]]) -> str:
+        """The hash of what many points share, and which the builder hands out as one object."""
+        known = self._prepared.get(id(prepared))
+        if known is None:
+            if len(self._prepared) >= KEPT:
+                self._prepared.clear()
+            setups, steps = prepared
+            known = prepared, digests.digest(identity.of_setups(setups), identity.of_steps(steps))
+            self._prepared[id(prepared)] = known
+        return known[1]
 
 
 class Builder:
     """Makes the items of a plan."""
 
-    def __init__(self, program: Program, experiment: Experiment, schedule: Schedule) -> None:
-        self.program, self.experiment, self.schedule = program, experiment, schedule
+    def __init__(
+        self, program: Program | None, experiment: Experiment, schedule: Schedule, *, is_rehearsal: bool = False
+    ) -> None:
+        self.program, self.experiment, self.schedule, self.is_rehearsal = program, experiment, schedule, is_rehearsal
         self.here = schedule.part
         if self.here is None and len(schedule.hosts) == 1:
             self.here = schedule.hosts[0]
-        self.setups = Setups(schedule.seed, self.here)
+        if is_rehearsal:
+            self.here = None
+        self.setups = Setups(self.draw, self.here)
         used = (host for _, host in hosts.used_by(experiment) if host and self.here in {None, host.label})
         self.platform = hosts.platform_of(next(used, None))
         self.needs: dict[tuple[str, ...], tuple[tuple[Setup, ...], tuple[Step, ...]]] = {}
-        self.natures: dict[tuple[str, str], Mapping[str, Scalar]] = {}
+        self.traits: dict[tuple[str, str], Mapping[str, Scalar]] = {}
+        self.devices = naming.devices_of(experiment)
+
+    @cached_property
+    def identities(self) -> Identities:
+        """The identities of the points, for which everything is rendered once more."""
+        return Identities(self.schedule)
+
+    def draw(self, *drawn_for: str) -> str:
+        """The hash from which a seed is drawn for something."""
+        return identity.SEED if self.is_rehearsal else self.schedule.draw(*drawn_for)
 
     def header(self, settings: Mapping[str, str]) -> Header:
         """What holds for the whole plan."""
+        assert self.program is not None, "BUG: a rehearsal has no header"
         experiment, schedule = self.experiment, self.schedule
         sources = {source.name: source.text for source in self.program.sources}
         kinds = self._kinds()
         said = [f"{name}={text}" for name, text in sorted(settings.items())]
         texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
         ordered = [f"order={schedule.order}"] if schedule.order is not Order.PLANNED else []
-        templates = sorted(values.template_digest(kind) for kind in kinds)
-        identity = values.digest(experiment.name, str(schedule.seed), *ordered, *said, *texts, *templates)
+        templates = sorted(digests.template_digest(kind) for kind in kinds)
+        hashed = digests.digest(experiment.name, str(schedule.seed), *ordered, *said, *texts, *templates)
         factors = tuple(
             Factor(name, factor.column_path(i), factor.types[i], _levels(factor, i), factor.size)
             for factor in experiment.factors.values()
@@ -319,7 +294,7 @@ class Builder:
         return Header(
             experiment=experiment.name,
             title=experiment.title,
-            plan=identity,
+            plan=hashed,
             seed=schedule.seed,
             points=schedule.plots.points,
             repeat=experiment.repeat,
@@ -342,6 +317,7 @@ class Builder:
             settings=settings,
             until=experiment.until,
             search=experiment.search,
+            metrics=experiment.metrics,
         )
 
     def _guarded(self) -> Iterator[Guarded]:
@@ -349,8 +325,8 @@ class Builder:
         found: dict[str, Guarded] = {}
         for point in hosts.each_choice(self.experiment, self.experiment.axes):
             with suppress(ProgramError):  # said at the point itself, if it is one
-                for thing in self._written(_cast(self.experiment, point)):
-                    steps = guards(thing, self.here)
+                for thing in self._written(trial_config(self.experiment, point)):
+                    steps = guards([thing], self.here)
                     if thing.kind.armed and steps and steps[0].action is Action.GUARD:
                         named = thing.kind.armed.value(Frame(thing))
                         names = named if isinstance(named, tuple) else (named,)
@@ -364,26 +340,48 @@ class Builder:
         found: dict[str, Device] = {}
         for point in hosts.each_choice(self.experiment, self.experiment.on.axes if self.experiment.on else ()):
             with suppress(ProgramError):  # said at the point itself, if it is one
-                on, _ = _treated(self.experiment, point)
+                on, _ = treated(self.experiment, point)
                 if on is not None and on.kind.role == "resource":
-                    under = load.device_of(on)
+                    under = footprint.device_of(on)
                     offers = under.kind.offers
                     place = offers["dir"].value(Frame(under)) if "dir" in offers else ""
-                    known = load.device(under, place if isinstance(place, str) else values.show(place))
+                    known = footprint.device(under, place if isinstance(place, str) else values.show(place))
                     found.setdefault(known.name, known)
         yield from found.values()
 
-    def _written(self, cast: _Cast) -> Iterator[Instance]:
-        """What is made upon, treated or written to by what is measured."""
-        one = cast.on
-        while one is not None and one.parent is not None:
+    def _written(self, config: TrialConfig) -> Iterator[Instance]:
+        """The devices that are made upon, treated or written to by what is measured."""
+        for one in config.things.made:
             if not one.is_given:
-                yield one.parent
-            one = one.parent
-        treated = ground(cast.before, cast.on) if cast.before else None
-        for thing, at in ((cast.before, treated), (cast.workload, cast.on)):
-            if thing is not None and at is not None and leaves_changed(thing, drawn_frame(thing, at, cast.identity)):
-                yield at
+                yield from naming.exposed(one.parent)
+        if config.before is not None and config.on is not None:
+            at = treatment_site(config.before, config.on)
+            if at is not None and may_write(config.before, drawn_frame(config.before, at, config.key)):
+                yield from naming.exposed(at)
+            yield from self._named_devices(config, (config.before,))
+        yield from self._exposed(config, drawn_frame(config.workload, config.on, config.key))
+
+    def _named(self, config: TrialConfig) -> tuple[naming.Named, ...]:
+        """What a trial names beside what it stands on. Raises ProgramError where it does not make and guard that."""
+        things = config.things
+        for finding in naming.findings(self.experiment, things, self.devices):
+            raise ProgramError(finding)
+        return tuple(naming.named(things, self.devices))
+
+    def _named_devices(self, config: TrialConfig, by: Iterable[Instance]) -> list[Instance]:
+        """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
+        made = [one for one in config.things.made if not one.is_given and one.kind.has("create")]
+        held = {under.key for one in made for under in naming.exposed(one.parent)}
+        keys = {one.key for one in by}
+        every = [one for each in self._named(config) if each.by.key in keys for one in naming.exposed(each.thing)]
+        return [one for one in every if one.key not in held]
+
+    def _exposed(self, config: TrialConfig, frame: Frame) -> list[Instance]:
+        """The devices that the steps of a trial can write to directly."""
+        workers = (config.workload, config.protocol, *config.collectors)
+        is_written = any(may_write(one, frame if one is config.workload else Frame(one, config.on)) for one in workers)
+        devices = [*(naming.exposed(config.on) if is_written else ()), *self._named_devices(config, workers)]
+        return list({one.key: one for one in devices}.values())
 
     def _kinds(self) -> list[Kind]:
         """The kinds that the experiment can reach, and the machine's."""
@@ -417,6 +415,7 @@ class Builder:
         from zlang.check import library
 
         shipped = library.load()
+        assert self.program is not None, "BUG: a rehearsal has no header"
         return self.program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
 
     def _facts(self, kind: Kind) -> Iterator[Step]:
@@ -441,108 +440,169 @@ class Builder:
 
     def trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
         """A trial, and the setups that it needs, parents first."""
-        cast = _cast(self.experiment, slot.point)
-        self._join(cast.workload, cast.on)
-        carrier = hosts.carrier(cast.workload, cast.on)
-        for thing in (cast.workload, *cast.collectors):
-            _must_have(thing, carrier)
-        for collector in cast.collectors:
-            self._join(collector, cast.on)
-        setups, protocol = self.prepared(cast, slot.replicate)
-        frame = cast.frame(self.schedule.seed, slot.replicate)
-        spoils: tuple[str, ...] = ()
-        guarded: list[Step] = []
-        writes = leaves_changed(cast.workload, frame)
-        if cast.on is not None and writes:
-            spoils = (cast.on.key,)
-            # A protocol may rehearse the workload, so what is written to is guarded before that, too.
-            guarded = guards(cast.on, self.here, "guard-again") if protocol else []
-            protocol = (*guards(cast.on, self.here), *protocol)
-        # What looks at the target may read of it, so that the caches are treated after that.
-        before = (replace(step, reader=None) for step in self._looks(cast, "before", Action.PREPARE))
-        after = self._looks(cast, "after", Action.TIDY)
-        steps = (*before, *protocol, *guarded, *self._watch(cast), *self._measure(frame), *after)
+        config = trial_config(self.experiment, slot.point)
+        own = self.identities.of(config)
+        setups, protocol = self.prepared(config, slot.replicate, own)
+        frame = self.frame(config, slot.replicate, own)
+        carrier = hosts.carrier(config.workload, config.on)
+        writes = leaves_changed(config.workload, frame)
+        by_workload = (one.thing for one in self._named(config) if one.by.key == config.workload.key)
+        changed = [*([config.on] if config.on else []), *(one for one in by_workload if not one.is_given)]
+        invalidates = tuple(dict.fromkeys(one.key for one in changed)) if writes else ()
+        if slot.ends_block:
+            invalidates = tuple(
+                dict.fromkeys((*invalidates, *(one.key for one in setups if one.signature not in self._lasting)))
+            )
         trial = Trial(
-            slot.number,
-            cast.identity,
-            slot.replicate,
-            slot.block,
-            self.schedule.factors(slot.point),
-            cast.protocol.kind.name,
-            _state(cast.protocol.kind),
-            tuple(setup.signature for setup in setups),
-            spoils,
-            steps,
-            carrier.label if carrier else "",
-            slot.whole_plot,
-            self._natures(cast),
-            load.of_workload(cast.workload, cast.on, frame, writes=writes),
+            number=slot.number,
+            identity=own,
+            replicate=slot.replicate,
+            block=slot.block,
+            factors=self.schedule.factors(slot.point),
+            cache=config.protocol.kind.name,
+            cache_state=_state(config.protocol.kind),
+            setups=tuple(setup.signature for setup in setups),
+            spoils=invalidates,
+            steps=self.steps(config, protocol, frame),
+            host=carrier.label if carrier else "",
+            whole_plot=slot.whole_plot,
+            natures=self._traits(config),
+            load=footprint.of_workload(config.workload, config.on, frame, writes=writes),
         )
+        self._require_guards(config, setups, trial)
         return trial, setups
 
-    def _natures(self, cast: _Cast) -> Mapping[str, Scalar]:
-        """What the workload says of its nature, and the nearest of what it runs on, as far as results need it."""
-        key = (cast.workload.digest, cast.on.digest if cast.on else "")
-        known = self.natures.get(key)
+    def require_possible(self, config: TrialConfig) -> None:
+        """Raise ProgramError where a workload or a collector cannot be carried out at a point."""
+        self._join(config.workload, config.on)
+        carrier = hosts.carrier(config.workload, config.on)
+        for thing in (config.workload, *config.collectors):
+            _must_have(thing, carrier)
+        for collector in config.collectors:
+            self._join(collector, config.on)
+
+    def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frame: Frame) -> tuple[Step, ...]:
+        """What a trial does, around the steps of its cache protocol."""
+        exposed = self._exposed(config, frame)
+        # A protocol may rehearse the workload, so what is written to is guarded before that, too.
+        again = guards(exposed, self.here, "guard-again") if protocol else []
+        # What looks at the target may read of it, so that the caches are treated after that.
+        before = (replace(step, reader=None) for step in self._looks(config, "before", Action.PREPARE))
+        after = self._looks(config, "after", Action.TIDY)
+        guarded = (*guards(exposed, self.here), *before, *protocol, *again)
+        return (*guarded, *self._watch(config), *self._measure(frame), *after)
+
+    def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:
+        """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""
+        drawn_for = [] if config.workload.replays else [str(replicate)]
+        return drawn_frame(config.workload, config.on, self.draw(own, *drawn_for))
+
+    def _require_guards(self, config: TrialConfig, setups: Sequence[Setup], trial: Trial) -> None:
+        """Raise ProgramError where a command names a device that nothing guards in the trial.
+
+        A workload that only reads its target is given the places that the target offers, and no others.
+        """
+        made, on = config.things.made, naming.chain(config.on) if config.on else []
+        devices = {one.thing.key: one for one in self.devices}
+        devices |= {one.key: naming.device(one) for one in made if one.kind.armed}
+        if not devices:
+            return
+        making = {setup.key: (*setup.make, *setup.unmake, *_set_by(setup)) for setup in setups}
+        every = [(key, step) for key, steps in (*making.items(), ("", trial.steps)) for step in steps]
+        guarded = {key for key in devices for _, step in every if _is_step_of(step, key, _GUARDS)}
+        names = {name for key in guarded for name in devices[key].names}
+        for key, device in devices.items():
+            if set(device.names) <= names:
+                continue
+            has_offers = key not in {one.key for one in on}
+            for owner, step in every:
+                is_own = owner == key or step.action is Action.GUARD or _is_step_of(step, key, _OWN_STEPS)
+                if not is_own and naming.mentions(step.command, device, offers=has_offers):
+                    hint = f"name it by what it offers, `{{{device.thing.label}.block}}`, so that it is guarded"
+                    label = f"the step `{step.name}`"
+                    code, span = Code.UNGUARDED, self.experiment.run.span
+                    raise ProgramError(code.at(span, device=device.thing.label, hint=hint, label=label))
+
+    @cached_property
+    def _lasting(self) -> frozenset[str]:
+        """The signatures of the setups that every whole plot needs; of many plots, every one of the first."""
+        found: list[frozenset[str]] = []
+        for plot in range(min(self.schedule.plots.count, _PLOTS_LOOKED_AT)):
+            with suppress(ProgramError):  # said when the plot is planned
+                setups, _ = self.prepared(trial_config(self.experiment, self.schedule.plots.at(plot, 0)))
+                found.append(frozenset(setup.signature for setup in setups))
+        return frozenset.intersection(*found) if found else frozenset()
+
+    def _traits(self, config: TrialConfig) -> Mapping[str, Scalar]:
+        """The traits of the workload and of the nearest of what it runs on, as far as results need them."""
+        key = (config.workload.digest, config.on.digest if config.on else "")
+        known = self.traits.get(key)
         if known is None:
-            if len(self.natures) >= _KEPT:
-                self.natures.clear()
-            chain = _chain(cast.on)[::-1] if cast.on else ()
-            things = [Thing(cast.workload, cast.on), *map(Thing, chain)]
-            known = self.natures[key] = dict(_kept_natures(things))
+            if len(self.traits) >= KEPT:
+                self.traits.clear()
+            chain = naming.chain(config.on)[::-1] if config.on else ()
+            things = [Thing(config.workload, config.on), *map(Thing, chain)]
+            known = self.traits[key] = dict(_kept_traits(things))
         return known
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
-        lacking = faults.unjoined(self.experiment, workload, on)
+        lacking = faults.unmet_need(self.experiment, workload, on)
         if lacking is not None:
             raise ProgramError(lacking)
 
     def _may_change(self, treatment: Instance, on: Instance) -> None:
         """Raise ProgramError where a treatment would change what is not the run's own."""
-        at = ground(treatment, on)
+        at = treatment_site(treatment, on)
         if treatment.kind.role == "treatment" and at is not None and at.is_given:
             assert self.experiment.before is not None, "BUG: a treatment that nobody asked for"
-            message = f"`{treatment.kind.name}` would change `{at.label}`, which is given"
-            hint = "treat what the run makes itself"
+            message = f"`{treatment.kind.name}` would change `{at.label}`, which is `given`"
+            hint = "apply it to something that the run creates"
             raise ProgramError(Code.NOT_SHOWN.at(self.experiment.before.span, message=message, hint=hint))
 
-    def prepared(self, cast: _Cast, replicate: int = 1) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
+    def prepared(
+        self, config: TrialConfig, replicate: int = 1, own: str = ""
+    ) -> tuple[tuple[Setup, ...], tuple[Step, ...]]:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
-        on, protocol = cast.on, cast.protocol
-        if on is None and not cast.with_:
-            return (), ()
-        chains = [_chain(one) for one in (*cast.with_, on) if one is not None]
-        keys = " ".join("/".join(instance.key for instance in chain) for chain in chains)
-        digests = "/".join(chain[-1].digest for chain in chains)
-        drawn_for = [cast.identity, str(replicate)] if protocol.kind.draws else []
-        key = (digests, keys, cast.before.digest if cast.before else "", protocol.digest, *drawn_for)
+        on, protocol = config.on, config.protocol
+        if on is None and not config.with_:
+            return _NOTHING
+        chains = [naming.chain(one) for one in (*config.with_, on) if one is not None]
+        keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
+        chain_digests = "/".join(chain[-1].digest for chain in chains)
+        named = self._named(config)
+        drawn_for = [config.key, own, str(replicate)] if protocol.kind.draws else []
+        drawn_for += [f"{one.by.key} {one.thing.key}" for one in named]
+        key = (chain_digests, keys, config.before.digest if config.before else "", protocol.digest, *drawn_for)
         known = self.needs.get(key)
         if known is not None:
             return known
-        for finding in hosts.set_twice(self.experiment, cast.with_):
+        for finding in hosts.set_twice(self.experiment, config.with_):
             raise ProgramError(finding)
-        resources = [_resources(chain[-1]) for chain in chains]
+        resources = [resources_of(chain[-1]) for chain in chains]
         every = [instance for chain in resources for instance in chain]
         for instance in every:
             _must_have(instance, hosts.host_of(instance))
-        meanwhile = resources[: len(cast.with_)]
+        meanwhile = resources[: len(config.with_)]
         setups = [replace(setup, is_ambient=True) for chain in meanwhile for setup in self.setups.of(chain, None)]
         steps: list[Step] = []
         if on is not None:
-            if cast.before is not None:
-                self._join(cast.before, on)
-                _must_have(cast.before, cast.before.origin or hosts.host_of(on))
-                self._may_change(cast.before, on)
-            setups += self.setups.of(resources[-1], cast.before)
+            if config.before is not None:
+                self._join(config.before, on)
+                _must_have(config.before, config.before.origin or hosts.host_of(on))
+                self._may_change(config.before, on)
+            by_treatment = self._named_devices(config, (config.before,)) if config.before else []
+            setups += self.setups.of(resources[-1], config.before, by_treatment)
             self._join(protocol, on)
             frame = Frame(protocol, on)
             if protocol.kind.draws:
-                drawn = values.digest(str(self.schedule.seed), *drawn_for)
-                frame = rehearsal_frame(protocol, cast.workload, on, drawn)
+                frame = rehearsal_frame(protocol, config.workload, on, self.draw(own, str(replicate)))
+            by_workload = [one.thing for one in named if one.by.key == config.workload.key]
+            beneath = {one.key: one for one in resources[-1]}
+            beneath |= {one.key: one for thing in by_workload for one in resources_of(thing)}
             for phase in protocol.kind.phases:
-                steps += self._phase(phase, frame, on, resources[-1])
+                steps += self._phase(phase, frame, on, tuple(beneath.values()))
         steps += [step for instance in every for step in self._read_back(instance)]
-        if len(self.needs) >= _KEPT:
+        if len(self.needs) >= KEPT:
             self.needs.clear()
         self.needs[key] = tuple(setups), tuple(steps)
         return self.needs[key]
@@ -569,25 +629,25 @@ class Builder:
             if action is not None:
                 found += self._steps(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
         if state and not found:
-            message = f"nothing beneath `{on.key}` knows how to verify that its cache is {state}"
+            message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
             raise ProgramError(
                 Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint=f"say `cache = {_AS_IS}`")
             )
         yield from found
 
-    def _watch(self, cast: _Cast) -> Iterator[Step]:
-        at = cast.workload.origin or cast.on
-        for instance in cast.collectors:
+    def _watch(self, config: TrialConfig) -> Iterator[Step]:
+        at = config.workload.origin or config.on
+        for instance in config.collectors:
             action = hosts.action_of(instance, "watch", at=at)
             if action is not None:
                 yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
 
-    def _looks(self, cast: _Cast, when: str, verb: Action) -> Iterator[Step]:
+    def _looks(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """What collectors look at before the protocol and after the measurement."""
-        for instance in cast.collectors:
-            action = hosts.action_of(instance, "look", at=cast.on)
+        for instance in config.collectors:
+            action = hosts.action_of(instance, "look", at=config.on)
             if action is not None:
-                yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, cast.on))
+                yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
 
     def _measure(self, frame: Frame) -> list[Step]:
         assert frame.instance is not None, "BUG: a measurement without a workload"
@@ -595,27 +655,28 @@ class Builder:
         assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
         return self._steps(action, Action.MEASURE, "measure", frame)
 
-    def _steps(self, action: ActionDef, verb: Action, name: str, frame: Frame) -> list[Step]:
+    def _steps(self, action: KindAction, verb: Action, name: str, frame: Frame) -> list[Step]:
         return steps_of(action, verb, name, frame, self.here)
 
 
-def _chain(thing: Instance) -> list[Instance]:
-    """What a thing stands on, the machine first, and itself."""
-    return [*(_chain(thing.parent) if thing.parent else []), thing]
+def _set_by(setup: Setup) -> tuple[Step, ...]:
+    return tuple(step for setting in setup.settings for step in setting.steps)
 
 
-def _resources(thing: Instance) -> list[Instance]:
-    return [one for one in _chain(thing) if one.kind.role == "resource"]
+def _is_step_of(step: Step, key: str, verbs: Sequence[str]) -> bool:
+    """Whether a step is what a thing of this key does under one of some verbs, as `_numbered` names it."""
+    names = [f"{verb}-{key}" for verb in verbs]
+    return any(step.name == name or step.name.removeprefix(f"{name}-").isdecimal() for name in names)
 
 
-def _kept_natures(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
-    """What the nearest of some things says of each nature that results are judged by."""
+def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
+    """The traits by which results are judged, each of the nearest thing that declares it."""
     for name in _KEPT_NATURES:
         said = [thing for thing in things if name in thing.instance.kind.traits]
         if not said:
             continue
-        with suppress(ProgramError):  # a nature that has no value at this point is not known
-            value = next((value for thing in said if (value := thing.nature(name)) is not None), None)
+        with suppress(ProgramError):  # a trait that has no value at this point is not known
+            value = next((value for thing in said if (value := thing.trait(name)) is not None), None)
             if isinstance(value, Fraction):
                 yield name, value.numerator if value.denominator == 1 else float(value)
             elif value is not None:
@@ -632,45 +693,6 @@ def _state(protocol: Kind) -> str:
     """What is known of the caches after a protocol."""
     verified = [phase.removeprefix("verify_") for phase in protocol.phases if phase.startswith("verify_")]
     return verified[-1] if verified else _AS_IS
-
-
-def job(slot: Slot, experiment: Experiment, seed: int) -> tuple[str, str] | None:
-    """A trial as the job file of its own tool: the file's ending and its text; None where the kind has no such form.
-
-    Raises ProgramError where a value cannot be written in a job file.
-    """
-    cast = _cast(experiment, slot.point)
-    forms = cast.workload.kind.forms
-    if "job" not in forms:
-        return None
-    frame = cast.frame(seed, slot.replicate)
-    head = [
-        part if isinstance(part, str) else _name_in_file(part.value(frame), experiment)
-        for part in forms.get("job_head", ())
-    ]
-    properties = cast.workload.kind.properties
-    line = forms.get("job_line", ())
-    words = [option_word(line, properties[name], given) for name, given in cast.workload.values.items()] if line else []
-    lines = [_in_file(word, experiment) for word in words]
-    return filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
-
-
-def _name_in_file(value: Value, experiment: Experiment) -> str:
-    """A name, in which what splits a list or begins a comment cannot be written (measured with fio)."""
-    text = _in_file(value, experiment)
-    for character in ":;#":
-        if character in text:
-            span, shown = experiment.run.span, values.show(value)
-            raise ProgramError(Code.NOT_IN_JOBFILE.at(span, name=shown, what=f"`{character}`"))
-    return text
-
-
-def _in_file(value: Value, experiment: Experiment) -> str:
-    try:
-        return values.file_text(value)
-    except values.ValueProblem as problem:
-        shown = values.show(value)
-        raise ProgramError(Code.NOT_IN_JOBFILE.at(experiment.run.span, name=shown, what=str(problem))) from None
 
 
 def _levels(factor: FactorDef, column: int) -> tuple[Scalar, ...]:

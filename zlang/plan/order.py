@@ -1,4 +1,4 @@
-"""The order of trials: dear factors are whole plots in random order, the rest is shuffled within them.
+"""The order of trials: whole plots in random order, and the rest shuffled within them.
 
 In: how many whole plots, cheap points in each and replicates, the rounds of a search at each point, and a seed.
 Out: a stream of places.
@@ -38,7 +38,7 @@ class Order(StrEnum):
 
     @property
     def has_plots(self) -> bool:
-        """Whether trials of the same dear levels stay together."""
+        """Whether trials with the same levels of factors that are hard to change stay together."""
         return self in {Order.PLANNED, Order.BLOCKED}
 
 
@@ -89,7 +89,7 @@ def order(layout: Layout, how: Order = Order.PLANNED, start: int = 0) -> Iterato
     Of a search each round is decided by those before it: all replicates of a round come before the next, in a plot or,
     where there is none, of all points; a round is shuffled as a block of its own.
 
-    The data of a plot are laid out once (or as often as the workload spoils them), and drift over time falls on all
+    The data of a plot are laid out once (or whenever they are invalidated), and drift over time falls on all
     cheap levels alike (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for Experimenters, ch. 9).
     """
     repeat = layout.repeat
@@ -178,7 +178,7 @@ def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[
     """The same of points as they are written.
 
     `turns` are after how many points each factor but the first begins anew, the last factor first: what changes then is
-    drawn apart, for it is seldom and dear.
+    drawn apart, for it is rare and slow.
     """
     source, levels = random.Random(f"{layout.seed}:sample"), layout.levels
     each = layout.repeat * len(levels)

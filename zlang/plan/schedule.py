@@ -1,0 +1,231 @@
+"""The schedule of an experiment: which trial is when, before its steps are known.
+
+In: an experiment, a seed, an order. Out: `Slot`s, as they are asked for. Rule: the same input gives the same schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+from operator import mul
+from typing import TypeVar
+
+from zlang.check import digests, hosts, naming, values
+from zlang.check.program import (
+    Experiment,
+    FactorDef,
+    Instance,
+)
+from zlang.diagnostics import ProgramError
+from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, written
+from zlang.plan.plan import Scalar
+from zlang.plan.setups import Setups
+from zlang.space import bisection, points
+from zlang.space.space import Space
+
+_LOOKED_AT = 100_000
+
+
+KEPT = 4096
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One trial before its steps are known: its place and its point.
+
+    After the last trial of a block everything is made anew, where the order says so: it `ends_block`.
+    """
+
+    number: int
+    block: int
+    replicate: int
+    point: Mapping[str, int]
+    whole_plot: int
+    ends_block: bool = False
+
+
+class Schedule:
+    """Which trial is when: what an experiment's design takes of its space, by whole plots."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        seed: int,
+        part: str | None = None,
+        order: Order = Order.PLANNED,
+        like: Schedule | None = None,
+        rounds: Rounds | None = None,
+    ) -> None:
+        self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
+        self.space: Space = like.space if like else points.without_search(experiment)
+        self.search = experiment.search
+        self.rounds = rounds or (bisection.rounds(self.search.levels) if self.search else ((0,),))
+        decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
+        costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
+        self.hard_to_change = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
+        self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
+        self.plots = points.plots(self.space, self.taken, self.hard_to_change if order.has_plots else ())
+        self._setups = Setups(self.draw, part)
+        self._cells = [_cells(factor) for factor in experiment.factors.values()]
+        self.trials = self.plots.points * sum(map(len, self.rounds)) * experiment.repeat
+        self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
+        if like is not None and rounds is None:
+            self.trials = like.trials
+        elif part is not None:
+            self.trials = sum(1 for _ in self.slots())
+
+    def draw(self, *drawn_for: str) -> str:
+        """The hash from which a seed is drawn for something."""
+        return digests.digest(str(self.seed), *drawn_for)
+
+    def _hosts(self) -> tuple[str, ...]:
+        """The hosts that have trials; where these are too many to be looked at, those that could have any."""
+        found = hosts.names(self.experiment)
+        if len(found) == 1 or self.trials > _LOOKED_AT:
+            return found
+        there = {hosts.name_at(self.experiment, slot.point) for slot in self._every_slot()}
+        return tuple(name for name in found if name in there)
+
+    def slots(self) -> Iterator[Slot]:
+        """Every trial of the part that is planned, in order."""
+        if self.part is None or self.hosts == (self.part,):
+            return self._every_slot()
+        return (slot for slot in self._every_slot() if hosts.name_at(self.experiment, slot.point) == self.part)
+
+    def _every_slot(self) -> Iterator[Slot]:
+        if self.order is not Order.BLOCKED:
+            yield from self._in_plots()
+            return
+        before: Slot | None = None
+        for slot in self._in_plots():
+            if before is not None:
+                yield replace(before, ends_block=before.block != slot.block)
+            before = slot
+        if before is not None:
+            yield before
+
+    def _in_plots(self) -> Iterator[Slot]:
+        """Every trial in order, with the whole plots counted."""
+        plot, last = 0, None
+        for number, place in enumerate(order(self._layout, self.order), start=1):
+            slot = self._slot(number, place, plot)
+            whole = place.plot if self.order.has_plots else tuple(map(slot.point.get, self.hard_to_change))
+            if whole != last:
+                plot, last = plot + 1, whole
+                slot = replace(slot, whole_plot=plot)
+            yield slot
+
+    def slot(self, number: int) -> Slot:
+        """The trial of a number; of one far away in an order without plots the whole plot (0) is not counted."""
+        if number <= _LOOKED_AT or self.part is not None:
+            return next(islice(self.slots(), number - 1, None))
+        place = next(order(self._layout, self.order, number - 1))
+        counted = (
+            1 + (place.block - 1) // self._layout.passes
+            if self.order is Order.PLANNED
+            else 0
+            if self.hard_to_change
+            else 1
+        )
+        return self._slot(number, place, counted)
+
+    @property
+    def _layout(self) -> Layout:
+        keys = self._states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
+        return Layout(
+            plots=self.plots.count,
+            points=self.plots.size,
+            repeat=self.experiment.repeat,
+            seed=self.seed,
+            keys=keys,
+            rounds=self.rounds,
+        )
+
+    def _slot(self, number: int, place: Place, plot: int) -> Slot:
+        point = self.plots.at(place.plot, place.point)
+        if self.search is not None:
+            point = {**point, self.search.path: place.level}
+        return Slot(number, place.block, place.replicate, point, plot)
+
+    def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
+        """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
+        if self.order is Order.AS_WRITTEN:
+            counts = self.space.counts if self.taken is None else ()
+            drawn = written(self._layout, tuple(accumulate(reversed(counts[1:]), mul)), count)
+        else:
+            drawn = sampled(self._layout, self.order, count)
+        for weight, before, place in drawn:
+            yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
+
+    def carried_out(self) -> Schedule:
+        """The trials that are carried out, of a search as many as it may need at most."""
+        if self.search is None:
+            return self
+        rounds = [(level,) for level in bisection.longest(self.search.levels)]
+        return Schedule(self.experiment, self.seed, self.part, self.order, self, rounds)
+
+    def ordered(self, how: Order) -> Schedule:
+        """The same trials in another order."""
+        return Schedule(self.experiment, self.seed, self.part, how, self)
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """The names of the factors that are hard to change."""
+        hard_to_change = [factor for path, factor in self.experiment.factors.items() if path in self.hard_to_change]
+        return tuple(name for factor in hard_to_change for name in factor.columns)
+
+    def _states(self, plot: int) -> tuple[Hashable, ...]:
+        """The states in which a plot needs what it stands on, parents first: what is made, then what is rewritten."""
+        found: list[Hashable] = []
+        with suppress(ProgramError):  # said when the plot is planned
+            on, before = treated(self.experiment, self.plots.at(plot, 0))
+            for setup in self._setups.of(resources_of(on), before) if on is not None else ():
+                rewritten = [one for one in setup.settings if one.rewrites]
+                found += [setup.base or setup.signature, tuple(step.command for one in rewritten for step in one.steps)]
+        return tuple(found)
+
+    def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
+        """The columns of a point; a factor that does not exist in it is None."""
+        row: dict[str, Scalar] = {}
+        for path, columns, cell in self._cells:
+            index = point.get(path)
+            row.update(zip(columns, (None,) * len(columns) if index is None else cell(index), strict=True))
+        return row
+
+
+def _cells(factor: FactorDef) -> tuple[str, tuple[str, ...], Callable[[int], tuple[Scalar, ...]]]:
+    def cell(index: int) -> tuple[Scalar, ...]:
+        return tuple(values.cell(value) for value in factor.level(index))
+
+    return factor.path, factor.columns, _remembering(cell)
+
+
+def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
+    known: dict[int, T] = {}
+
+    def look(key: int) -> T:
+        found = known.get(key)
+        if found is None:
+            if len(known) >= KEPT:
+                known.clear()
+            found = known[key] = function(key)
+        return found
+
+    return look
+
+
+def treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
+    """What is measured, and what puts it into a state."""
+    found = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
+    on, before = (one if isinstance(one, Instance) else None for one in found)
+    return on, before
+
+
+def resources_of(thing: Instance) -> list[Instance]:
+    """Give the resources in the chain that a thing stands on, and the thing itself, if it is one."""
+    return [one for one in naming.chain(thing) if one.kind.role == "resource"]
