@@ -7,16 +7,18 @@ stands on. What can be set belongs to its own state only, unless a command of wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from zlang import units
-from zlang.check import hosts, values
-from zlang.check.instances import Frame, ground
-from zlang.check.program import Absent, ActionDef, Expr, Instance, ReaderDef, Value, Variable
-from zlang.check.texts import shell_text
-from zlang.plan import load
+from zlang.check import digests, hosts, values
+from zlang.check.instances import Frame, treatment_site
+from zlang.check.naming import exposed
+from zlang.check.program import Absent, Expr, Instance, KindAction, ReaderDef, Value, Variable
+from zlang.check.rendering import shell_text
+from zlang.diagnostics import Code, ProgramError
+from zlang.plan import footprint
 from zlang.plan.plan import LOCAL, Action, Reader, Setting, Setup, Step
 from zlang.units import Quantity
 
@@ -25,27 +27,35 @@ _KEPT = 4096
 
 
 class Setups:
-    """The setups of a plan; what many trials share is worked out once."""
+    """The setups of a plan; what many trials share is worked out once.
 
-    def __init__(self, seed: int, here: str | None) -> None:
-        self._seed, self._here = seed, here
+    `draw` gives the hash from which a seed is drawn for what it is given.
+    """
+
+    def __init__(self, draw: Callable[..., str], here: str | None) -> None:
+        self._draw, self._here = draw, here
         self._known: dict[tuple[str, ...], tuple[Setup, str]] = {}
 
-    def of(self, resources: Sequence[Instance], treatment: Instance | None) -> tuple[Setup, ...]:
-        """The setups of resources, each standing on the one before; one of them gets the treatment."""
+    def of(
+        self, resources: Sequence[Instance], treatment: Instance | None, named: Sequence[Instance] = ()
+    ) -> tuple[Setup, ...]:
+        """The setups of resources, each standing on the one before; one of them gets the treatment.
+
+        `named` are the devices beside these that the treatment names.
+        """
         setups: list[Setup] = []
-        treated = ground(treatment, resources[-1]) if treatment else None
+        treated = treatment_site(treatment, resources[-1]) if treatment else None
         host = hosts.host_of(resources[0]) if resources else None
         core, keys = host.digest if host else "", ""
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
-            keys = f"{keys}/{instance.key}"
+            keys = f"{keys}/{instance.name}"
             asked = _asked(instance, core, keys)
             carries = [_made_of(carried), carried.key] if instance.kind.carries_one and carried is not None else []
             if carries and carried is treated and treatment is not None:
                 carries.append(treatment.digest)
             setup, core = self._setup(instance, carries, core, keys)
             if treatment is not None and instance is treated:
-                setup, core = self._treated(setup, treatment, instance)
+                setup, core = self._treated(setup, treatment, instance, named)
             setups += [setup] if asked is None else [asked, replace(setup, parent=asked.key)]
         return tuple(setups)
 
@@ -66,13 +76,13 @@ class Setups:
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
         offered = [place if isinstance(place, str) else values.show(place) for place in places]
         made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
-        if parent is not None and not instance.is_given:
-            made = (*guards(parent, self._here), *made)
+        if not instance.is_given:
+            made = (*guards(exposed(parent), self._here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
-        core = values.digest(_made_of(instance), keys, below, *carries, *sorted(asked))
+        core = digests.digest(_made_of(instance), keys, below, *carries, *sorted(asked))
         # A state that would be found elsewhere, or be unmade in another way, is no state of the same thing.
-        base = values.digest(core, *offered, *(step.command for step in unmade))
+        base = digests.digest(core, *offered, *(step.command for step in unmade))
         setup = Setup(
             signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
@@ -85,31 +95,31 @@ class Setups:
             base=base[:12] if settings else None,
             settings=settings,
             is_ambient=instance.kind.is_ambient,
-            load=load.of_resource(instance, frame),
+            load=footprint.of_resource(instance, frame),
         )
         if len(self._known) >= _KEPT:
             self._known.clear()
         self._known[place] = setup, core
         return setup, core
 
-    def _steps(self, action: ActionDef | None, verb: Action, name: str, frame: Frame) -> list[Step]:
+    def _steps(self, action: KindAction | None, verb: Action, name: str, frame: Frame) -> list[Step]:
         return steps_of(action, verb, name, frame, self._here) if action else []
 
-    def _treated(self, setup: Setup, treatment: Instance, on: Instance) -> tuple[Setup, str]:
+    def _treated(self, setup: Setup, treatment: Instance, on: Instance, named: Sequence[Instance]) -> tuple[Setup, str]:
         """A setup followed by what puts it into the wanted state, and its core: made anew, it is treated anew."""
         action = hosts.action_of(treatment, "apply" if treatment.kind.role == "treatment" else "run", at=on)
         assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
         rewriting = {setting.name for setting in setup.settings if setting.rewrites}
-        given = [f"{name}={values.canonical(on.values[name])}" for name in sorted(rewriting)]
-        core = values.digest(setup.base or setup.signature, treatment.digest, *given)
+        given = [f"{name}={digests.canonical(on.values[name])}" for name in sorted(rewriting)]
+        core = digests.digest(setup.base or setup.signature, treatment.digest, *given)
         asked: set[str] = set()
-        frame = drawn_frame(treatment, _watched(on, asked), values.digest(str(self._seed), core))
+        frame = drawn_frame(treatment, _watched(on, asked), self._draw(core))
         steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
         said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
-        if leaves_changed(treatment, frame):
-            said = (*guards(on, self._here), *said)
-        base = values.digest(core, *sorted(asked))[:12]
-        setup = replace(setup, load=load.both(setup.load, load.of_treatment(treatment, on, frame)))
+        devices = exposed(on) if may_write(treatment, frame) else ()
+        said = (*guards((*devices, *named), self._here), *said)
+        base = digests.digest(core, *sorted(asked))[:12]
+        setup = replace(setup, load=footprint.both(setup.load, footprint.of_treatment(treatment, on, frame)))
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *said)), base
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base
@@ -120,10 +130,18 @@ def _where(offered: Sequence[str]) -> str:
     return "/".join([*offered[:1], *(name for name in offered[1:] if "/" not in name and "/" in offered[0])][:2])
 
 
-def guards(resource: Instance, here: str | None, name: str = "guard") -> list[Step]:
-    """What is looked at just before anything is written to a resource that is not the run's own."""
-    action = hosts.action_of(resource, "guard")
-    return steps_of(action, Action.GUARD, f"{name}-{resource.key}", Frame(resource), here) if action else []
+def guards(devices: Iterable[Instance], here: str | None, name: str = "guard") -> list[Step]:
+    """Check devices just before anything is written to them."""
+    steps = []
+    for one in {one.key: one for one in devices}.values():
+        action = hosts.action_of(one, "guard")
+        steps += steps_of(action, Action.GUARD, f"{name}-{one.key}", Frame(one), here) if action else []
+    return steps
+
+
+def may_write(thing: Instance, frame: Frame) -> bool:
+    """Whether something may write to what it is carried out on: also where its kind does not say."""
+    return leaves_changed(thing, frame) or (thing.kind.writes is None and thing.kind.needs is not None)
 
 
 def leaves_changed(thing: Instance, frame: Frame) -> bool:
@@ -140,9 +158,9 @@ def _asked(instance: Instance, below: str, keys: str) -> Setup | None:
         return None
     frame = Frame(instance)
     said = "; ".join(filled(text, frame) for text in manual.values())
-    given = [f"{name}={values.canonical(instance.values[name])}" for name in manual]
+    given = [f"{name}={digests.canonical(instance.values[name])}" for name in manual]
     return Setup(
-        signature=values.digest(below, keys, *given)[:12],
+        signature=digests.digest(below, keys, *given)[:12],
         key=f"{instance.key}.asked",
         parent=instance.parent.key if instance.parent and instance.parent.kind.role == "resource" else None,
         creates="",
@@ -174,16 +192,16 @@ def _made_of(instance: Instance) -> str:
     """The hash of what a resource is made with: of what can be set later, only which of it is given."""
     changeable, properties = _changeable(instance), instance.kind.properties
     said = [
-        name if name in changeable else f"{name}={values.canonical(instance.values[name])}{properties[name].said}"
+        name if name in changeable else f"{name}={digests.canonical(instance.values[name])}"
         for name in sorted(instance.values)
         if properties[name].cost != "none"
     ]
-    return values.digest(values.template_digest(instance.kind), str(instance.is_given), *said)
+    return digests.digest(digests.template_digest(instance.kind), str(instance.is_given), *said)
 
 
 def _signature(base: str, instance: Instance) -> str:
     changeable = _changeable(instance)
-    return values.digest(base, *(f"{name}={values.canonical(changeable[name])}" for name in sorted(changeable)))[:12]
+    return digests.digest(base, *(f"{name}={digests.canonical(changeable[name])}" for name in sorted(changeable)))[:12]
 
 
 class _Watched(Mapping[str, Value]):
@@ -196,7 +214,7 @@ class _Watched(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         value = self._values[name]
         if name in self._changeable:
-            self._asked.add(f"{self._key}.{name}={values.canonical(value)}")
+            self._asked.add(f"{self._key}.{name}={digests.canonical(value)}")
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -229,7 +247,7 @@ def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn:
     return Frame(protocol, on, {**drawn_frame(protocol, on, drawn).context, **texts})
 
 
-def steps_of(action: ActionDef, verb: Action, name: str, frame: Frame, here: str | None) -> list[Step]:
+def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: str | None) -> list[Step]:
     """The commands of an action with their values filled in.
 
     `here` is the machine that carries the plan out (nothing where it has no name): what is to be done on another one
@@ -260,9 +278,10 @@ def _typed(step: Step) -> str:
     return f"{step.command}\n# which has to print:\n{printed}"
 
 
-def _commands(action: ActionDef, verb: Action, name: str, frame: Frame, host: str) -> list[Step]:
+def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: str) -> list[Step]:
     steps = []
-    reader = _reader(action.readers[0], frame) if action.readers else None
+    last_step = _numbered(name, action, len(action.commands))
+    reader = _reader(action.readers[0], frame, f"{last_step}.out") if action.readers else None
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
         if command.asked is not None:
@@ -270,7 +289,18 @@ def _commands(action: ActionDef, verb: Action, name: str, frame: Frame, host: st
             expect = "" if action.name.startswith("verify") else None
             why = filled(command.asked, frame)
             last = reader if i == len(action.commands) else None
-            steps.append(Step(_numbered(name, action, i), Action.ASK, "", why, 0, host, expect, last))
+            steps.append(
+                Step(
+                    name=_numbered(name, action, i),
+                    action=Action.ASK,
+                    command="",
+                    why=why,
+                    timeout=0,
+                    host=host,
+                    expect=expect,
+                    reader=last,
+                )
+            )
             continue
         steps.append(
             Step(
@@ -287,13 +317,20 @@ def _commands(action: ActionDef, verb: Action, name: str, frame: Frame, host: st
     return steps
 
 
-def _numbered(name: str, action: ActionDef, number: int) -> str:
+def _numbered(name: str, action: KindAction, number: int) -> str:
     return name if len(action.commands) == 1 else f"{name}-{number}"
 
 
 def filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
-    """A text of a kind with its values filled in, as it is, without quotes."""
-    return "".join(part if isinstance(part, str) else _lines(part.value(frame)) for part in parts)
+    """A text of a kind with its values filled in, as it is, without quotes. Raises ProgramError."""
+    pieces = []
+    for part in parts:
+        try:
+            pieces.append(part if isinstance(part, str) else _lines(part.value(frame)))
+        except values.ValueProblem as problem:
+            assert isinstance(part, Expr), "BUG: a text without a value has one"
+            raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
+    return "".join(pieces)
 
 
 def _lines(value: Value) -> str:
@@ -307,10 +344,11 @@ def _seconds(value: Value) -> int:
     return max(1, -(-value.amount.numerator // value.amount.denominator))
 
 
-def _reader(definition: ReaderDef, frame: Frame) -> Reader:
+def _reader(definition: ReaderDef, frame: Frame, output: str) -> Reader:
+    """The reader of a step; without an artefact of its own it reads the step's output."""
     arguments: dict[str, object] = {}
     for name, expr in definition.arguments:
         value = expr.value(frame)
         if not isinstance(value, Absent):
             arguments[name] = values.argument(value)
-    return Reader(definition.reader, filled(definition.artefact, frame), arguments)
+    return Reader(definition.reader, filled(definition.artefact, frame) or output, arguments)

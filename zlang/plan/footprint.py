@@ -1,6 +1,6 @@
-"""What carrying something out asks of the machine, by what its kind says of itself.
+"""The footprint of a resource, treatment or workload: time, bytes and space, as far as its kind states them.
 
-In: a declared thing at a point. Out: `Load`. Rule: what a kind does not say is not known, and is never guessed here.
+In: a declared thing at a point. Out: `Footprint`. Rule: what a kind does not say is not known, and is never guessed.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from contextlib import suppress
 from zlang.check.instances import Frame
 from zlang.check.program import Instance
 from zlang.diagnostics import ProgramError
-from zlang.plan.plan import Device, Load
+from zlang.plan.plan import Device, Footprint
 from zlang.units import Quantity
 
 _OF_DEVICES = {"bandwidth", "endurance"}
 
 
-def of_resource(thing: Instance, frame: Frame) -> Load | None:
+def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
     """What it takes to make a resource; None for one that writes nothing to speak of."""
     written, holds = _number(thing, "written", frame), _number(thing, "holds", frame)
     if thing.is_given or (written is None and holds is None):
@@ -24,30 +24,30 @@ def of_resource(thing: Instance, frame: Frame) -> Load | None:
     under = device_of(thing)
     space = _number(thing, "takes", frame) if thing.parent is under else None
     laid = _whole(holds or None) if written is None else _whole(written)  # that it holds nothing: nobody knows
-    return Load(_called(under), laid, _rate(thing), None, _whole(space))
+    return Footprint(_called(under), laid, _rate(thing), None, _whole(space))
 
 
-def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Load:
+def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Footprint:
     """What a treatment, or a workload that is carried out before the measurement, takes."""
     written = _number(thing, "written", frame)
-    return Load(_called(device_of(on)), _whole(written), _rate(on), _seconds(thing, frame))
+    return Footprint(_called(device_of(on)), _whole(written), _rate(on), _seconds(thing, frame))
 
 
-def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: bool) -> Load:
+def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: bool) -> Footprint:
     """What a measurement takes."""
     seconds = _seconds(thing, frame)
     amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
     written = _whole(amount) if writes else 0
-    return Load(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
+    return Footprint(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
 
 
-def both(one: Load | None, other: Load) -> Load:
+def both(one: Footprint | None, other: Footprint) -> Footprint:
     """What two things take that are done one after the other."""
     if one is None:
         return other
     known = one.written is not None and other.written is not None
     written = (one.written or 0) + (other.written or 0) if known else None
-    return Load(one.device, written, one.rate, other.seconds, one.space)
+    return Footprint(one.device, written, one.rate, other.seconds, one.space)
 
 
 def device_of(thing: Instance) -> Instance:
