@@ -1,0 +1,104 @@
+"""What tells a measurement from all others: the hash of what is carried out, and of the values that it reaches.
+
+In: the setups and the steps of a trial, rendered with names by position and one seed for all. Out: its identity.
+Rule: two trials of one identity run the same commands, which must print the same, and are read in the same way.
+docs/identity.md says what is in it, and when it may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import orjson
+
+from zlang.check import digests
+from zlang.check.program import Instance
+from zlang.plan.plan import Action, Setup, Step
+from zlang.record import Record
+
+FORMAT = 1
+"""Raised when what is hashed changes, so that no result is taken over whose identity meant something else."""
+SEED = "00000001"
+"""The hash from which every seed is drawn in what is hashed."""
+_LENGTH = 12
+
+
+class Neutral(Record):
+    """Things with names by their position, so that their names in the program do not matter, and their values as text.
+
+    Things that shared a name share one.
+    """
+
+    things: tuple[Instance | None, ...]
+    values: str
+
+
+def neutral(things: Iterable[Instance | None]) -> Neutral:
+    """The same things with other names."""
+    names: dict[str, str] = {}
+    renamed = tuple([_renamed(thing, names) for thing in things])
+    return Neutral(renamed, digests.digest(*(word for thing in renamed for word in values_of(thing))))
+
+
+def _renamed(thing: Instance | None, names: dict[str, str]) -> Instance | None:
+    if thing is None:
+        return None
+    parent, origin = _renamed(thing.parent, names), _renamed(thing.origin, names)
+    return replace(thing, alias=names.setdefault(thing.key, f"thing{len(names)}"), parent=parent, origin=origin)
+
+
+def values_of(thing: Instance | None) -> Iterator[str]:
+    """What a thing is and which values it has, and the same of what it stands on; of a machine, which it is."""
+    if thing is None:
+        yield "-"
+        return
+    # What is measured on one machine is not what is measured on another, whatever is known of them.
+    yield thing.kind.name
+    yield thing.label if thing.kind.role == "machine" else ""
+    yield "replay" if thing.replays else ""
+    yield str(len(thing.said))
+    yield from map(_word, thing.said)
+    yield from values_of(thing.origin)
+    yield from values_of(thing.parent)
+
+
+def of_setups(setups: Iterable[Setup]) -> str:
+    """The hash of how resources are made, altered and unmade."""
+    return digests.digest(*(_word(part) for setup in setups for part in _of_setup(setup)))
+
+
+def of_steps(steps: Iterable[Step]) -> str:
+    """The hash of what steps do, must print and read."""
+    return digests.digest(*(_word(part) for step in steps for part in _of_step(step)))
+
+
+def joined(*parts: str) -> str:
+    """The identity of which these are the parts."""
+    return digests.digest(str(FORMAT), *parts)[:_LENGTH]
+
+
+def _of_setup(setup: Setup) -> Iterator[str | None]:
+    for name, steps in (("make", setup.make), *((one.name, one.steps) for one in setup.settings), ("", setup.unmake)):
+        yield name
+        yield str(len(steps))
+        for step in steps:
+            yield from _of_step(step)
+
+
+def _of_step(step: Step) -> Iterator[str | None]:
+    yield step.action.value
+    # A person is told what to do where a machine gets a command.
+    yield step.why if step.action is Action.ASK else step.command
+    yield step.expect
+    if step.reader is None:
+        yield None
+    else:
+        yield step.reader.name
+        yield step.reader.artefact
+        yield orjson.dumps(step.reader.args, option=orjson.OPT_SORT_KEYS, default=str).decode()
+
+
+def _word(part: str | None) -> str:
+    """A part that cannot be taken for two, nor for one that is not there."""
+    return "-" if part is None else f"{len(part)}:{part}"
