@@ -1,7 +1,7 @@
 """What differs between two plans: the trials that come, go and change, and their commands.
 
-In: what each side says of its trials, in order. Out: a `Difference`. A trial is known by its identity and replicate; a
-point that has the same levels on both sides and is another has changed.
+In: what each side says of its trials, in order. Out: a `PlanDifference`. A trial is known by its identity and
+replicate; a point that has the same levels on both sides and is another has changed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from zlang.plan.plan import Plan, Scalar, Setup, Step, Trial
 
-_SHORT, _MOST_WORDS = 100, 4000
+_SHORT, _MOST_WORDS = 200, 4000
 """Characters of a command that is shown as a whole; words of one that are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a side says of one trial; `commands` is a hash of them, where both sides have one."""
+class TrialKey:
+    """What identifies a trial when two plans are compared; `commands` is their hash, where both plans have one."""
 
     identity: str
     replicate: int
@@ -49,7 +49,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PlanDifference:
     """All that differs. `same` counts trials; `is_reordered` if nothing but their order differs."""
 
     come: tuple[Point, ...]
@@ -68,14 +68,14 @@ Key = tuple[str, int, str]
 Place = tuple[frozenset[tuple[str, Scalar]], int]
 
 
-def difference(was: Iterable[Told], now: Iterable[Told]) -> Difference:
+def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifference:
     """Compare two sides; each is gone through once."""
     before, first = _side(was)
     after, second = _side(now)
     gone = {_place(one): one for key, one in before.items() if key not in after}
     new = [one for key, one in after.items() if key not in before]
     changed: dict[frozenset[tuple[str, Scalar]], Changed] = {}
-    come: list[Told] = []
+    come: list[TrialKey] = []
     for one in new:
         old = gone.pop(_place(one), None)
         if old is None:
@@ -86,24 +86,26 @@ def difference(was: Iterable[Told], now: Iterable[Told]) -> Difference:
         changed[levels] = replace(known, replicates=known.replicates + 1)
     same = len(after) - len(new)
     is_same = not (gone or new)
-    return Difference(_points(come), _points(gone.values()), tuple(changed.values()), same, is_same and first != second)
+    return PlanDifference(
+        _points(come), _points(gone.values()), tuple(changed.values()), same, is_same and first != second
+    )
 
 
-def _side(told: Iterable[Told]) -> tuple[dict[Key, Told], str]:
+def _side(keys: Iterable[TrialKey]) -> tuple[dict[Key, TrialKey], str]:
     """A side's trials by what identifies them, and the hash of their order."""
-    found: dict[Key, Told] = {}
+    found: dict[Key, TrialKey] = {}
     order = hashlib.sha256()
-    for one in told:
+    for one in keys:
         found[one.identity, one.replicate, one.commands] = one
         order.update(f"{one.identity} {one.replicate}\n".encode())
     return found, order.hexdigest()
 
 
-def _place(told: Told) -> Place:
-    return frozenset(told.factors.items()), told.replicate
+def _place(key: TrialKey) -> Place:
+    return frozenset(key.factors.items()), key.replicate
 
 
-def _points(trials: Iterable[Told]) -> tuple[Point, ...]:
+def _points(trials: Iterable[TrialKey]) -> tuple[Point, ...]:
     """The points of some trials."""
     found: dict[frozenset[tuple[str, Scalar]], Point] = {}
     for one in trials:
@@ -113,21 +115,21 @@ def _points(trials: Iterable[Told]) -> tuple[Point, ...]:
     return tuple(found.values())
 
 
-# -- what a plan tells
+# -- the trials of a plan
 
 
-def told(plan: Plan) -> Iterator[Told]:
+def trial_keys(plan: Plan) -> Iterator[TrialKey]:
     """The trials of a plan with the hash of their commands."""
     for item in plan.items():
         if isinstance(item, Trial):
             yield of_trial(item)
 
 
-def of_trial(trial: Trial) -> Told:
+def of_trial(trial: Trial) -> TrialKey:
     """A trial with the hash of its commands."""
     said = [(step.name, step.action, step.command, step.expect) for step in trial.steps]
     digest = hashlib.sha256(repr((said, trial.setups)).encode()).hexdigest()
-    return Told(trial.identity, trial.replicate, trial.number, trial.factors, digest)
+    return TrialKey(trial.identity, trial.replicate, trial.number, trial.factors, digest)
 
 
 def steps(plan: Plan, numbers: Iterable[int]) -> dict[int, list[Step]]:
@@ -150,7 +152,7 @@ def steps(plan: Plan, numbers: Iterable[int]) -> dict[int, list[Step]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class CommandEdit:
     """A command that differs: its step, and what went and came; of a long command the words that did."""
 
     step: str
@@ -158,11 +160,11 @@ class Edit:
     now: str
 
 
-def edits(was: Iterable[Step], now: Iterable[Step]) -> tuple[Edit, ...]:
+def edits(was: Iterable[Step], now: Iterable[Step]) -> tuple[CommandEdit, ...]:
     """The commands that differ, in the order of the newer ones; those that went come last."""
     before, after = _by_name(was), _by_name(now)
     found = [_edit(name, before.get(name, ""), text) for name, text in after.items() if before.get(name, "") != text]
-    return (*found, *(Edit(name, text, "") for name, text in before.items() if name not in after))
+    return (*found, *(CommandEdit(name, text, "") for name, text in before.items() if name not in after))
 
 
 def _by_name(steps_: Iterable[Step]) -> dict[str, str]:
@@ -175,14 +177,14 @@ def _by_name(steps_: Iterable[Step]) -> dict[str, str]:
     return found
 
 
-def _edit(name: str, was: str, now: str) -> Edit:
+def _edit(name: str, was: str, now: str) -> CommandEdit:
     old, new = was.split(" "), now.split(" ")
     if not was or max(len(was), len(now)) <= _SHORT or len(old) + len(new) > _MOST_WORDS:
-        return Edit(name, was, now)
+        return CommandEdit(name, was, now)
     went: list[str] = []
     came: list[str] = []
     for how, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if how != "equal":
             went += old[i:j]
             came += new[k:m]
-    return Edit(name, " ".join(went), " ".join(came))
+    return CommandEdit(name, " ".join(went), " ".join(came))

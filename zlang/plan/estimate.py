@@ -1,4 +1,4 @@
-"""How long a plan takes, what it writes, and what else it needs: `Stop`s + what is known -> `Estimate`.
+"""How long a plan takes, what it writes, and what else it needs: `SampledTrial`s + what is known -> `Estimate`.
 
 A step takes what the same step took on this machine (the median); else what its kind says: a runtime, or bytes over a
 bandwidth; else what steps of its name took; else `COMMAND`. Rule: what is not known is counted, and never left out
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from zlang.plan.plan import Action, Load, Setup, Step, Trial
+from zlang.plan.plan import Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Make
-from zlang.plan.survey import Stop
+from zlang.plan.survey import SampledTrial
 
 COMMAND = 0.03
 BETWEEN = 0.015
 """Seconds for a command of which nothing is known, and between two commands: measured, the medians of 178 commands of
 examples/quickstart.zexp on a virtual machine."""
-KINDS = ("measuring", "laying out data", "making and removing", "caches and checks")
+KINDS = ("measuring", "writing data", "creating and removing", "caches and checks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,41 +72,41 @@ class Outlook:
     measured: Mapping[str, tuple[int, ...]] | None
 
 
-def estimate(stops: Iterable[Stop], facts: Iterable[Step], past: Past) -> Estimate:
+def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past) -> Estimate:
     """Add up what is carried out."""
     found = Estimate()
     for step in facts:
         found.steps += 1
-        found.seconds["making and removing"] += _command("facts", step, past) + BETWEEN
+        found.seconds["creating and removing"] += _command("facts", step, past) + BETWEEN
     largest: dict[str, tuple[str, int]] = {}
-    for stop in stops:
-        for change in stop.changes:
+    for sample in sampled:
+        for change in sample.changes:
             match change:
                 case Make(setup):
-                    found.made += stop.weight
-                    _make(found, setup, past, stop.weight)
+                    found.made += sample.weight
+                    _make(found, setup, past, sample.weight)
                     if setup.load is not None and setup.load.space is not None:
                         before = largest.get(setup.key, ("", 0))[1]
                         largest[setup.key] = setup.load.device, max(before, setup.load.space)
                 case Alter(_, setup):
-                    found.altered += stop.weight
-                    _steps(found, setup.signature, change.steps, past, stop.weight)
+                    found.altered += sample.weight
+                    _steps(found, setup.signature, change.steps, past, sample.weight)
                 case _:
-                    _steps(found, change.setup.signature, change.steps, past, stop.weight)
-        if stop.trial is not None:
-            _trial(found, stop.trial, past, stop.weight)
+                    _steps(found, change.setup.signature, change.steps, past, sample.weight)
+        if sample.trial is not None:
+            _trial(found, sample.trial, past, sample.weight)
     for device, space in largest.values():
         found.space[device] = found.space.get(device, 0) + space
     return found
 
 
-def kind_of(step: Step, load: Load | None) -> str:
+def kind_of(step: Step, load: Footprint | None) -> str:
     """The kind of a step that makes a state, or belongs to a trial (without a load)."""
     if step.action is Action.MEASURE:
         return "measuring"
     if step.action in {Action.FLUSH, Action.WARM, Action.VERIFY}:
         return "caches and checks"
-    return "laying out data" if load is not None and step.action is Action.PREPARE else "making and removing"
+    return "writing data" if load is not None and step.action is Action.PREPARE else "creating and removing"
 
 
 def _make(found: Estimate, setup: Setup, past: Past, weight: float) -> None:
@@ -117,11 +117,11 @@ def _make(found: Estimate, setup: Setup, past: Past, weight: float) -> None:
     if first is None or (setup.signature, first.name) not in past.seconds:
         rate, written = setup.load.rate or past.rate, setup.load.written
         if setup.load.seconds is not None:
-            found.seconds["laying out data"] += weight * setup.load.seconds
+            found.seconds["writing data"] += weight * setup.load.seconds
         elif written is None or (written and rate is None):
             found.unknown_seconds += weight
         elif rate is not None:
-            found.seconds["laying out data"] += weight * written / rate
+            found.seconds["writing data"] += weight * written / rate
     _write(found, setup.load, setup.load.written, weight)
 
 
@@ -148,7 +148,7 @@ def _trial(found: Estimate, trial: Trial, past: Past, weight: float) -> None:
         _write(found, load, written, weight)
 
 
-def _write(found: Estimate, load: Load, written: int | None, weight: float) -> None:
+def _write(found: Estimate, load: Footprint, written: int | None, weight: float) -> None:
     if written is None:
         found.unknown_bytes += weight
     elif written:
@@ -156,7 +156,7 @@ def _write(found: Estimate, load: Load, written: int | None, weight: float) -> N
 
 
 def _steps(
-    found: Estimate, owner: str, steps: Iterable[Step], past: Past, weight: float, load: Load | None = None
+    found: Estimate, owner: str, steps: Iterable[Step], past: Past, weight: float, load: Footprint | None = None
 ) -> None:
     for step in steps:
         if step.action is Action.ASK:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from zlang.check.answers import Expectation, Plot, Search, Table, Until
+from zlang.check.questions import Expectation, Plot, Search, Table, Until
+from zlang.metrics import Metric
 from zlang.space import bisection
 
 ROOT = "root"
@@ -86,7 +87,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class Footprint:
     """What carrying something out asks of the machine; None where its kind does not say.
 
     `device` is what is beneath everything, `written` bytes that are written to it, `rate` the bytes per second that are
@@ -128,7 +129,7 @@ class Setup:
     base: str | None = None
     settings: tuple[Setting, ...] = ()
     is_ambient: bool = False
-    load: Load | None = None
+    load: Footprint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Trial:
     `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
     needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
     be made anew before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
-    a row that have the same levels of all factors which are dear to change are one `whole_plot`. `natures` are what is
+    a row that have the same levels of all factors which are hard to change are one `whole_plot`. `natures` are what is
     known of its workload and of what that runs on, as far as results are judged by it.
     """
 
@@ -156,7 +157,7 @@ class Trial:
     host: str = ""
     whole_plot: int = 0
     natures: Mapping[str, Scalar] = field(default_factory=dict)
-    load: Load | None = None
+    load: Footprint | None = None
 
     @property
     def place(self) -> str:
@@ -210,10 +211,11 @@ class Header:
 
     A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
     empty). The `design` takes `points` of the space, and leaves others out.
-    `whole_plot_factors` are the names of those that are dear to change, by which the `order` goes.
+    `whole_plot_factors` are the names of those that are hard to change, by which the `order` goes.
     Each point is measured `repeat` times, or fewer if `until` says so; of a `search` each level is there, and few are
     carried out. `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the
-    rules about measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said.
+    rules about measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said,
+    `metrics` what its readers declare: type, unit and direction of all that a trial can have.
     """
 
     experiment: str
@@ -243,6 +245,7 @@ class Header:
     settings: Mapping[str, str] = field(default_factory=dict)
     until: Until | None = None
     search: Search | None = None
+    metrics: tuple[Metric, ...] = ()
 
     @property
     def at_most(self) -> int:

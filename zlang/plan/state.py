@@ -105,11 +105,11 @@ class State:
             case Alter(_, setup):
                 altered = State(tuple(setup if there.key == key else there for there in self.standing), self.stale)
                 is_rewritten = any(setting.rewrites for setting in change.settings)
-                return altered.spoil(altered._upon(key) - {key}) if is_rewritten else altered
+                return altered.invalidate(altered._upon(key) - {key}) if is_rewritten else altered
             case Unmake():
                 return State(others, self.stale - {key})
 
-    def spoil(self, keys: Iterable[str]) -> State:
+    def invalidate(self, keys: Iterable[str]) -> State:
         """Give the state once the resources of these keys are no longer as they were made."""
         here = {there.key for there in self.standing}
         return State(self.standing, self.stale | here.intersection(keys))

@@ -1,7 +1,7 @@
-"""A way through a plan without carrying it out: `Schedule` -> `Stop`s, over which something can be added up.
+"""Sampling of a plan: `Schedule` -> `SampledTrial`s, over which an estimate adds up.
 
-Rule: a plan of up to `EXACT` trials is gone through; of a longer one places are drawn, and what is counted is about so.
-What is `but` of the way, by its place, was measured before and is not carried out.
+Rule: all trials of a plan of up to `EXACT`; of a longer one `DRAWN` places, each with the weight of those that it
+stands for. The trials in `but`, by their place, were measured before and are not carried out.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from zlang.check import hosts
-from zlang.plan.build import Builder, Schedule
+from zlang.plan.build import Builder
 from zlang.plan.plan import Trial
+from zlang.plan.schedule import Schedule
 from zlang.plan.state import Change, State
 
 EXACT = 1000
@@ -19,7 +20,7 @@ DRAWN = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class SampledTrial:
     """What has to change before a trial, and the trial, if it is one; it stands for `weight` trials."""
 
     weight: float
@@ -27,13 +28,13 @@ class Stop:
     trial: Trial | None
 
 
-def stops(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[Stop]:
-    """Each trial that is carried out at most, or those that are drawn, and at last what is removed."""
+def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[SampledTrial]:
+    """Give each trial that may be carried out, or a sample of them, and at last what is removed."""
     schedule = schedule.carried_out()
     return (_exact if schedule.trials <= EXACT else _drawn)(builder, schedule, but)
 
 
-def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[Stop]:
+def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     state = State()
     for slot in schedule.slots():
         trial, setups = builder.trial(slot)
@@ -42,12 +43,12 @@ def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
         changes = state.changes(setups)
         for change in changes:
             state = state.after(change)
-        yield Stop(1, changes, trial)
-        state = state.spoil(trial.spoils)
-    yield Stop(1, state.teardown(), None)
+        yield SampledTrial(1, changes, trial)
+        state = state.invalidate(trial.spoils)
+    yield SampledTrial(1, state.teardown(), None)
 
 
-def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[Stop]:
+def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     state = State()
     for weight, before, slot in schedule.sampled(DRAWN):
         if schedule.part is not None and hosts.name_at(schedule.experiment, slot.point) != schedule.part:
@@ -61,9 +62,9 @@ def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
             trial, setups = builder.trial(before)
             for change in state.changes(setups):
                 state = state.after(change)
-            state = state.spoil(trial.spoils)
+            state = state.invalidate(trial.spoils)
         changes = state.changes(needed)
         for change in changes:
             state = state.after(change)
-        yield Stop(weight, changes, drawn if is_left else None)  # whichever is the first finds nothing made
-    yield Stop(1, state.teardown(), None)
+        yield SampledTrial(weight, changes, drawn if is_left else None)  # whichever is the first finds nothing made
+    yield SampledTrial(1, state.teardown(), None)

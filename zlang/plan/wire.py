@@ -18,12 +18,13 @@ import orjson
 from zlang.errors import RunError
 from zlang.plan.estimate import Outlook
 from zlang.plan.plan import Header, Plan, Setup, Trial
+from zlang.text import visible_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FORMAT = 1
-_HINT = "make the plan again with `zlang plan` or `zlang run`"
+_HINT = "create the plan again with `zlang plan` or `zlang run`"
 
 
 def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
@@ -58,8 +59,13 @@ class _Line:
     trial: Trial | None = None
 
 
+_DELETE = b"\x7f"
+"""The one invisible character of ASCII that JSON does not escape."""
+
+
 def _line(tag: str, item: Header | Outlook | Setup | Trial) -> bytes:
-    return orjson.dumps({tag: item}, default=_plain, option=orjson.OPT_APPEND_NEWLINE)
+    line = orjson.dumps({tag: item}, default=_plain, option=orjson.OPT_APPEND_NEWLINE)
+    return line if line.isascii() and _DELETE not in line else visible_json(line.decode()).encode()
 
 
 def _plain(value: object) -> object:
@@ -78,7 +84,7 @@ def _adapter() -> TypeAdapter[_Line]:
 
 def _parse(line: bytes, number: int, name: str) -> _Line:
     if not line.endswith(b"\n"):
-        message = f"{name} breaks off in line {number}"
+        message = f"{name} ends in the middle of line {number}"
         raise RunError(message, _HINT)
     try:
         return _adapter().validate_json(line, strict=True)
@@ -104,9 +110,9 @@ def _header(lines: Callable[[], Iterable[bytes]], name: str) -> Header:
             break
         if header.format != FORMAT:
             message = f"{name} has plan format {header.format}; this zlang reads format {FORMAT}"
-            raise RunError(message, "use the zlang that made the plan, or make the plan again")
+            raise RunError(message, "use the version of zlang that created the plan, or create the plan again")
         return header
-    message = f"{name} does not begin with the header of a plan"
+    message = f"{name} does not begin with a plan header"
     raise RunError(message, _HINT)
 
 
@@ -125,5 +131,5 @@ def _items(lines: Callable[[], Iterable[bytes]], header: Header, name: str) -> I
             message = f"{name}, line {number}, is neither a setup nor a trial"
             raise RunError(message, _HINT)
     if trials != header.trials:
-        message = f"{name} breaks off: {trials} of {header.trials} trials are there"
+        message = f"{name} is incomplete: it has {trials} of {header.trials} trials"
         raise RunError(message, _HINT)
