@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, State
@@ -64,9 +64,9 @@ experiment e { on = tree  before = BEFORE  run = work  repeat = 2 }
 
 
 def plan_of(text: str, seed: int = 1, order: Order = Order.PLANNED) -> Plan:
-    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    checked = programs.check(Source("program.zexp", text), Overrides())
     assert checked.findings == ()
-    return pipeline.plan(checked, pipeline.choose(checked, None), seed, Overrides(), order=order).plan
+    return plans.plan(checked, programs.choose(checked, None), seed, Overrides(), order=order).plan
 
 
 @dataclass
@@ -131,12 +131,12 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
             for step in change.steps[:1] if is_broken else change.steps:
                 machine.run(step)
             if is_broken:  # as the runner has it: neither the one state nor the other
-                state = state.spoil([change.setup.key])
+                state = state.invalidate([change.setup.key])
                 break
             state = state.after(change)
         else:
             check(machine, item)
-            state = state.spoil(item.spoils)
+            state = state.invalidate(item.spoils)
     for unmake in state.teardown():
         for step in unmake.steps:
             machine.run(step)
@@ -155,7 +155,7 @@ def counted(text: str, order: Order = Order.PLANNED) -> Counter[str]:
         for change in state.changes([known[signature] for signature in item.setups]):
             state = state.after(change)
             counts[f"{type(change).__name__} {change.setup.key}"] += 1
-        state = state.spoil(item.spoils)
+        state = state.invalidate(item.spoils)
     return counts
 
 
@@ -237,7 +237,7 @@ def test_what_a_person_does_is_asked_once_for_each_state() -> None:
             for change in state.changes([known[signature] for signature in item.setups]):
                 state = state.after(change)
                 done += [step.command or step.why for step in change.steps]
-            state = state.spoil(item.spoils)
+            state = state.invalidate(item.spoils)
         asked = [text for text in done if text.startswith("fit")]
         assert sorted(asked) == [f"fit {number} cards into machine" for number in range(3)]
         places = [place for place, text in enumerate(done) if text in asked]
@@ -266,16 +266,28 @@ def test_an_order_makes_each_state_as_often_as_it_says(order: Order, pools: int,
         assert (counts["Make pool"], counts["Make tree"]) == (pools, trees)
 
 
+def test_a_block_begins_with_nothing_of_the_one_before() -> None:
+    """Else what stands at the end of a block would be measured in the next, where its state is the first again."""
+    text = f"""{KINDS}
+    place pool {{ disks = 1..2  block = 4KiB }}
+    shell work {{ command = "true"  writes = off }}
+    experiment e {{ on = pool  run = work  repeat = 6 }}
+    """
+    assert counted(text, Order.BLOCKED)["Make pool"] == 12
+    constant = text.replace("disks = 1..2", "disks = 1")
+    assert counted(constant, Order.BLOCKED)["Make pool"] == 1
+
+
 @pytest.mark.parametrize("order", Order)
 def test_a_whole_plot_is_left_when_something_dear_changes(order: Order) -> None:
     plan = plan_of(NESTED, order=order)
     assert (plan.header.order, plan.header.whole_plot_factors) == (order, ("files", "disks", "block"))
     trials = [item for item in plan.items() if isinstance(item, Trial)]
-    dear = [tuple(trial.factors[name] for name in plan.header.whole_plot_factors) for trial in trials]
-    changes = [a != b for a, b in itertools.pairwise(dear)]
+    hard_to_change = [tuple(trial.factors[name] for name in plan.header.whole_plot_factors) for trial in trials]
+    changes = [a != b for a, b in itertools.pairwise(hard_to_change)]
     assert [b.whole_plot - a.whole_plot for a, b in itertools.pairwise(trials)] == changes
     assert trials[0].whole_plot == 1
     if order is Order.PLANNED:
-        assert trials[-1].whole_plot == len(set(dear)) == 18
+        assert trials[-1].whole_plot == len(set(hard_to_change)) == 18
         replicates = [trial.replicate for trial in trials if trial.whole_plot == 1]
         assert replicates == sorted(replicates), "replicates are blocks also where a condition ties factors together"

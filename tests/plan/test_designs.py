@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
 from zlang.plan.plan import Plan, Trial
 from zlang.source import Source
 
@@ -22,9 +22,9 @@ experiment e { on = target  run = w  repeat = 2  design = DESIGN  where w.iodept
 
 def plan_of(design: str, seed: int = 1, text: str = PROGRAM) -> Plan:
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", text.replace("DESIGN", design)), said)
+    checked = programs.check(Source("t.zexp", text.replace("DESIGN", design)), said)
     assert not checked.findings
-    return pipeline.plan(checked, pipeline.choose(checked, None), seed, said).plan
+    return plans.plan(checked, programs.choose(checked, None), seed, said).plan
 
 
 def trials(plan: Plan) -> list[Trial]:

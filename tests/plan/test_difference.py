@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zlang.plan.difference import Edit, Told, difference, edits
+from zlang.plan.difference import CommandEdit, TrialKey, difference, edits
 from zlang.plan.plan import Action, Step
 
 IDENTITIES = st.sampled_from("abcdef")
@@ -15,9 +15,9 @@ SIDES = st.lists(
 )
 
 
-def _told(points: list[tuple[str, int, int]]) -> list[Told]:
+def _keys(points: list[tuple[str, int, int]]) -> list[TrialKey]:
     return [
-        Told(identity, replicate, number, {"bs": level})
+        TrialKey(identity, replicate, number, {"bs": level})
         for number, (identity, level, repeat) in enumerate(points, 1)
         for replicate in range(1, repeat + 1)
     ]
@@ -25,11 +25,11 @@ def _told(points: list[tuple[str, int, int]]) -> list[Told]:
 
 @given(SIDES, SIDES)
 def test_every_trial_is_counted_once(was: list[tuple[str, int, int]], now: list[tuple[str, int, int]]) -> None:
-    found = difference(_told(was), _told(now))
+    found = difference(_keys(was), _keys(now))
     changed = sum(point.replicates for point in found.changed)
     come, go = (sum(point.replicates for point in some) for some in (found.come, found.go))
-    assert found.same + changed + come == len(_told(now))
-    assert found.same + changed + go == len(_told(was))
+    assert found.same + changed + come == len(_keys(now))
+    assert found.same + changed + go == len(_keys(was))
     before, after = ({identity: repeat for identity, _, repeat in side} for side in (was, now))
     assert found.same == sum(min(repeat, after.get(identity, 0)) for identity, repeat in before.items())
     for point in found.changed:
@@ -39,17 +39,17 @@ def test_every_trial_is_counted_once(was: list[tuple[str, int, int]], now: list[
 
 @given(SIDES, st.randoms(use_true_random=False))
 def test_another_order_is_said_where_nothing_else_differs(points: list[tuple[str, int, int]], draw: object) -> None:
-    told = _told(points)
-    mixed = list(told)
+    keys = _keys(points)
+    mixed = list(keys)
     draw.shuffle(mixed)  # type: ignore[attr-defined]
-    assert difference(told, told).is_none
-    assert difference(told, mixed).is_reordered == (
-        [(one.identity, one.replicate) for one in told] != [(one.identity, one.replicate) for one in mixed]
+    assert difference(keys, keys).is_none
+    assert difference(keys, mixed).is_reordered == (
+        [(one.identity, one.replicate) for one in keys] != [(one.identity, one.replicate) for one in mixed]
     )
 
 
 def test_commands_of_the_same_trial_are_compared() -> None:
-    was, now = Told("a", 1, 1, {"bs": 1}, "old"), Told("a", 1, 1, {"bs": 1}, "new")
+    was, now = TrialKey("a", 1, 1, {"bs": 1}, "old"), TrialKey("a", 1, 1, {"bs": 1}, "new")
     (changed,) = difference([was], [now]).changed
     assert (changed.was, changed.now) == (1, 1)
 
@@ -63,8 +63,8 @@ def test_of_a_long_command_the_words_are_said() -> None:
     was = [_step("make", "mkdir a"), _step("fio", f"fio {words} --iodepth=1"), _step("gone", "rm a")]
     now = [_step("make", "mkdir b"), _step("fio", f"fio {words} --iodepth=4"), _step("flush", "sync")]
     assert edits(was, now) == (
-        Edit("make", "mkdir a", "mkdir b"),
-        Edit("fio", "--iodepth=1", "--iodepth=4"),
-        Edit("flush", "", "sync"),
-        Edit("gone", "rm a", ""),
+        CommandEdit("make", "mkdir a", "mkdir b"),
+        CommandEdit("fio", "--iodepth=1", "--iodepth=4"),
+        CommandEdit("flush", "", "sync"),
+        CommandEdit("gone", "rm a", ""),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
-from zlang.pipeline import Planned
+from zlang.pipeline import plans, programs
+from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Setup, Trial
 from zlang.source import Source
 
@@ -44,9 +44,9 @@ experiment e { on = here  run = says  cache = cold }
 
 
 def planned(text: str, host: str | None = None) -> Planned:
-    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    checked = programs.check(Source("program.zexp", text), Overrides())
     assert [finding for finding in checked.findings if finding.code.severity is Severity.ERROR] == []
-    return pipeline.plan(checked, pipeline.choose(checked, None), 1, Overrides(), host)
+    return plans.plan(checked, programs.choose(checked, None), 1, Overrides(), host)
 
 
 def trials(plan: Planned) -> list[Trial]:
@@ -81,19 +81,19 @@ def test_what_a_parameter_leaves_out_is_not_needed(far: str) -> None:
 
 
 def test_only_one_machine_can_carry_a_plan_out() -> None:
-    pipeline.require_one_host(planned(TWO, "a"))
+    plans.require_one_host(planned(TWO, "a"))
     with pytest.raises(RunError, match="2 hosts: a, b"):
-        pipeline.require_one_host(planned(TWO))
+        plans.require_one_host(planned(TWO))
     with pytest.raises(RunError, match="2 hosts"):
-        pipeline.emit(planned(TWO), "sh")
+        plans.emit(planned(TWO), "sh")
     with pytest.raises(RunError, match="no trials on a host `c`"):
         planned(TWO, "c")
-    pipeline.require_one_host(planned(TWO.replace("let box = a | b", "let box = a")))
+    plans.require_one_host(planned(TWO.replace("let box = a | b", "let box = a")))
     only = planned(TWO.replace("repeat = 2", "where box == b"))
-    pipeline.require_one_host(only)
+    plans.require_one_host(only)
     assert only.plan.header.hosts == ("b",)
     with pytest.raises(RunError, match="others on no host"):
-        pipeline.require_one_host(planned(TWO.replace("on = here", "on = here | tool {}")))
+        plans.require_one_host(planned(TWO.replace("on = here", "on = here | tool {}")))
 
 
 def test_what_is_elsewhere_is_asked_for() -> None:

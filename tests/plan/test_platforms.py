@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from zlang import pipeline
 from zlang.check import library
 from zlang.check.check import Overrides
 from zlang.check.program import PLATFORMS
 from zlang.diagnostics import Code, ProgramError
+from zlang.pipeline import plans, programs
 from zlang.plan.plan import Plan, Setup, Trial
 from zlang.source import Source
 
@@ -34,9 +34,9 @@ work does {}
 
 
 def plan_of(text: str) -> Plan:
-    checked = pipeline.check(Source("program.zexp", KINDS + text), Overrides())
+    checked = programs.check(Source("program.zexp", KINDS + text), Overrides())
     assert checked.findings == ()
-    return pipeline.plan(checked, pipeline.choose(checked, None), 1, Overrides()).plan
+    return plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan
 
 
 def commands(plan: Plan) -> set[str]:
@@ -54,7 +54,7 @@ def commands(plan: Plan) -> set[str]:
             {"make on freebsd", "remove", "look on freebsd", "work on freebsd"},
         ),
         (
-            "host h { platform = linux | freebsd }\nscratch here on h",
+            "host a {}\nhost b { platform = freebsd }\nlet h = a | b\nscratch here on h",
             {"make anywhere", "make on freebsd", "remove", "look anywhere", "look on freebsd"}
             | {"work anywhere", "work on freebsd"},
         ),
@@ -73,25 +73,26 @@ def test_a_cache_protocol_for_another_platform_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "seen", "code"),
+    ("fact", "levels", "seen", "code"),
     [
-        ("platform = linux | illumos", "", Code.NO_PLATFORM),
-        ('kernel = "6.12" | "5.4"', "often = on", Code.TOO_OLD),
+        ("platform", ("linux", "illumos"), "", Code.NO_PLATFORM),
+        ("kernel", ('"6.12"', '"5.4"'), "often = on", Code.TOO_OLD),
     ],
 )
 @pytest.mark.parametrize("where", [False, True])
 def test_what_only_some_hosts_lack_is_found_unless_no_trial_has_it(
-    host: str, seen: str, code: Code, *, where: bool
+    fact: str, levels: tuple[str, str], seen: str, code: Code, *, where: bool
 ) -> None:
     kinds = KINDS.replace("collector {", 'collector { property often: bool { since = "kernel 6.1" }\n')
-    things = f"host h {{ {host} }}\nscratch here on h\nwatch seen {{ {seen} }}\n"
-    more = 'where h.platform == linux  where h.kernel == "6.12" ' if where else ""
+    hosts = "".join(f"host {name} {{ {fact} = {level} }}\n" for name, level in zip("ab", levels, strict=True))
+    things = f"{hosts}let h = a | b\nscratch here on h\nwatch seen {{ {seen} }}\n"
+    more = f"where h.{fact} == {levels[0]} " if where else ""
     text = f"{kinds}{things}experiment e {{ on = here  run = does  collect = [seen]  {more}}}\n"
-    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    checked = programs.check(Source("program.zexp", text), Overrides())
     assert [finding.code for finding in checked.findings if finding.code is not Code.UNUSED_WHERE] == (
         [] if where else [code]
     )
-    plan = pipeline.plan(checked, pipeline.choose(checked, None), 1, Overrides()).plan
+    plan = plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan
     if where:
         assert plan.header.trials == len([item for item in plan.items() if isinstance(item, Trial)]) == 1
     else:

@@ -64,7 +64,7 @@ def test_unmakes_what_stands_on_it_first_in_reverse_order() -> None:
 
 def test_children_of_a_parent_made_anew_are_made_anew() -> None:
     state, _ = bring(State(), POOL, DATA, FILE)
-    assert bring(state.spoil(["pool"]), POOL, DATA, FILE)[1] == ["-f1", "-d1", "-p1", "+p1", "+d1", "+f1"]
+    assert bring(state.invalidate(["pool"]), POOL, DATA, FILE)[1] == ["-f1", "-d1", "-p1", "+p1", "+d1", "+f1"]
 
 
 def test_two_states_of_one_key_alternate() -> None:
@@ -77,7 +77,7 @@ def test_two_states_of_one_key_alternate() -> None:
 
 def test_stale_is_made_anew_only_when_needed() -> None:
     state, _ = bring(State(), POOL, DATA, OTHER)
-    state = state.spoil(["data", "unheard-of"])
+    state = state.invalidate(["data", "unheard-of"])
     assert state.stale == {"data"}
     state, words = bring(state, POOL, OTHER)
     assert words == []
@@ -100,7 +100,7 @@ def test_a_live_change_leaves_what_stands_on_it_and_a_rewrite_has_it_made_anew()
 def test_another_base_and_what_is_stale_are_made_anew() -> None:
     state, _ = bring(State(), POOL, SET, UPON)
     assert bring(state, POOL, ELSE, UPON)[1] == ["-u1", "-s", "+e", "+u1"]
-    assert bring(state.spoil(["set"]), POOL, QUICK, UPON)[1] == ["-u1", "-s", "+q", "+u1"]
+    assert bring(state.invalidate(["set"]), POOL, QUICK, UPON)[1] == ["-u1", "-s", "+q", "+u1"]
 
 
 def test_teardown_is_the_reverse_of_making() -> None:
@@ -137,7 +137,7 @@ def test_the_rules_hold_along_any_way(way: list[tuple[tuple[Setup, ...], set[str
             state = state.after(change)
         assert all(state.has(made) for made in needed)
         assert not state.changes(needed)
-        state = state.spoil(spoils)
+        state = state.invalidate(spoils)
     for unmake in state.teardown():
         state = state.after(unmake)
     assert state == State()

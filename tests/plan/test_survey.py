@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.errors import RunError
+from zlang.pipeline import costs, plans, programs
 from zlang.plan import estimate, survey
 from zlang.plan.build import Builder
 from zlang.plan.estimate import Estimate, Past
@@ -44,11 +44,11 @@ experiment e { on = data  run = work  repeat = 2 }
 
 def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text: str = PROGRAM) -> Estimate:  # noqa: B008
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", text.replace("LEVELS", levels)), said)
+    checked = programs.check(Source("t.zexp", text.replace("LEVELS", levels)), said)
     assert not checked.findings
-    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said, order=order)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, said, order=order)
     builder = Builder(checked.program, planned.experiment, planned.schedule)
-    return estimate.estimate(survey.stops(builder, planned.schedule), planned.plan.header.facts, past)
+    return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past)
 
 
 @pytest.mark.parametrize("order", Order)
@@ -73,14 +73,14 @@ def test_what_is_seldom_as_written_is_drawn_too(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), said)
-    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    checked = programs.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), said)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
     builder, header = Builder(checked.program, planned.experiment, planned.schedule), planned.plan.header
     trials = [item for item in planned.plan.items() if isinstance(item, Trial)]
 
     def left(but: list[Trial]) -> Estimate:
-        stops = survey.stops(builder, planned.schedule, {trial.place for trial in but})
-        return estimate.estimate(stops, header.facts, Past())
+        sampled = survey.sample(builder, planned.schedule, {trial.place for trial in but})
+        return estimate.estimate(sampled, header.facts, Past())
 
     half = left([trial for trial in trials if trial.factors["files"] in {1, 2}])
     assert (half.trials, half.made) == (len(trials) * 3 / 5, 3 + 9)
@@ -102,7 +102,7 @@ def test_a_trillion_trials_are_surveyed() -> None:
     assert found.trials == pytest.approx(60_000_000)
 
 
-NATURES = """
+TRAITS = """
 kind place: resource {
   property speed: rate
   property most: size
@@ -138,14 +138,14 @@ experiment e { on = data  run = work  repeat = 5 }
 
 
 def of(place: str, work: str, past: Past = Past()) -> Estimate:  # noqa: B008
-    return counted("", past=past, text=NATURES.replace("PLACE", place).replace("WORK", work))
+    return counted("", past=past, text=TRAITS.replace("PLACE", place).replace("WORK", work))
 
 
 def test_what_is_stated_is_added_up() -> None:
     found = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
     # Each of ten trials writes, so that the data are laid out ten times.
     assert found.seconds["measuring"] == pytest.approx(10 * 10, rel=0.01)
-    assert found.seconds["laying out data"] == pytest.approx(5 * 1 + 5 * 3, rel=0.1)
+    assert found.seconds["writing data"] == pytest.approx(5 * 1 + 5 * 3, rel=0.1)
     assert found.written == {"place disk": (5 * 1 + 5 * 3 + 10 * 2) << 30}
     assert found.space == {"place disk": 3 << 30}
     assert (found.unknown_seconds, found.unknown_bytes) == (0, 0)
@@ -153,29 +153,29 @@ def test_what_is_stated_is_added_up() -> None:
 
 def test_what_is_not_known_is_counted() -> None:
     found = of("", "")
-    assert found.seconds["laying out data"] < 1
+    assert found.seconds["writing data"] < 1
     assert found.unknown_seconds == 2 + 10
-    assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["laying out data"] == pytest.approx(4, rel=0.1)
+    assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["writing data"] == pytest.approx(4, rel=0.1)
 
 
 def test_the_same_step_takes_what_it_took() -> None:
-    once = counted("", text=NATURES.replace("PLACE", "").replace("WORK", ""))
+    once = counted("", text=TRAITS.replace("PLACE", "").replace("WORK", ""))
     assert once.unknown_seconds
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", NATURES.replace("PLACE", "").replace("WORK", "")), said)
-    items = list(pipeline.plan(checked, pipeline.choose(checked, None), 1, said).plan.items())
+    checked = programs.check(Source("t.zexp", TRAITS.replace("PLACE", "").replace("WORK", "")), said)
+    items = list(plans.plan(checked, programs.choose(checked, None), 1, said).plan.items())
     owners = {(item.signature, step.name): 7.0 for item in items if isinstance(item, Setup) for step in item.make}
     owners |= {(item.identity, step.name): 5.0 for item in items if isinstance(item, Trial) for step in item.steps}
     found = of("", "", Past(owners))
     assert found.seconds["measuring"] == pytest.approx(50, rel=0.01)
-    assert found.seconds["laying out data"] == pytest.approx(14, rel=0.01)
+    assert found.seconds["writing data"] == pytest.approx(14, rel=0.01)
     assert found.unknown_seconds == 0
 
 
 def test_more_than_a_device_is_to_bear_is_refused() -> None:
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", NATURES.replace("PLACE", "most = 3GiB").replace("WORK", "")), said)
-    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    checked = programs.check(Source("t.zexp", TRAITS.replace("PLACE", "most = 3GiB").replace("WORK", "")), said)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
     with pytest.raises(RunError, match=r"4,294,967,296 bytes, 133% of its endurance, .* place disk"):
-        pipeline.require_endurance(planned.plan.header, of("most = 3GiB", ""))
-    pipeline.require_endurance(planned.plan.header, Estimate(written={"place disk": 3 << 30}))
+        costs.require_endurance(planned.plan.header, of("most = 3GiB", ""))
+    costs.require_endurance(planned.plan.header, Estimate(written={"place disk": 3 << 30}))

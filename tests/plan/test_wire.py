@@ -98,10 +98,10 @@ def lines_of_two() -> list[bytes]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda _: [], "p does not begin with the header of a plan"),
-        (lambda lines: lines[1:], "p does not begin with the header of a plan"),
-        (lambda lines: [*lines[:-1], lines[-1][:20]], "p breaks off in line 4"),
-        (lambda lines: lines[:-1], "p breaks off: 1 of 2 trials are there"),
+        (lambda _: [], "p does not begin with a plan header"),
+        (lambda lines: lines[1:], "p does not begin with a plan header"),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], "p ends in the middle of line 4"),
+        (lambda lines: lines[:-1], "p is incomplete: it has 1 of 2 trials"),
         (lambda _: [b"\x7fELF\x00\xff\n"], "p, line 1, is not a line of a plan: Invalid JSON"),
         (lambda lines: [*lines[:2], b'{"trial":{"number":"1"}}\n'], "p, line 3, is not a line of a plan: trial.number"),
         (lambda lines: [*lines[:2], b"{}\n"], "p, line 3, is neither a setup nor a trial"),
