@@ -14,13 +14,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.emit import json_lines, markdown
+from zlang.emit.registry import EMITTERS
 from zlang.plan.plan import Action, Plan
+from zlang.text import LAYOUT
 
 FRAGMENTS = (
     *("'", '"', "`", "\\", "$", "!", "#", "\n", "\r", "\t", ";", "&", "|", ">", "*", "~", "-", "%s", " "),
     *("$(touch pwned)", "`touch pwned`", "'; touch pwned; '", '"; touch pwned; "', "\ntouch pwned\n", "${IFS}"),
     *("END_OF_PLAN", "\nEND_OF_PLAN\ntouch pwned\n", "EOF", "\n}\n", "\nfi\n", "-n", "--", "../../", "/", "\\\n"),
-    *("\n```\n", "````", "<script>", "](x)", "shellcheck disable=all", "\x1b[2J", "\x7f", "é\u2028", "\u0081\x88"),
+    *(
+        "\u202e",
+        "\u200b",
+        "\u2066",
+        "\U000e0041",
+        "\u00a0",
+        "\n```\n",
+        "````",
+        "<script>",
+        "](x)",
+        "shellcheck disable=all",
+        "\x1b[2J",
+        "\x7f",
+        "é\u2028",
+        "\u0081\x88",
+    ),
 )
 hostile = st.lists(st.sampled_from(FRAGMENTS) | st.characters(codec="utf-8", exclude_characters="\0"), max_size=6).map(
     "".join
@@ -70,6 +87,21 @@ def test_text_is_inert_in_the_script(made: tuple[Plan, list[str]], shell: str) -
         subprocess.run([*SHELLS[shell], at / "plan.sh", "-h"], check=True, capture_output=True, cwd=at)
         subprocess.run([*SHELLS[shell], at / "plan.sh", "--list"], check=True, capture_output=True, cwd=at)
         assert not list(at.rglob("pwned"))
+
+
+@pytest.mark.parametrize("form", sorted(EMITTERS))
+@given(made=plans())
+def test_nothing_invisible_is_emitted(form: str, made: tuple[Plan, list[str]]) -> None:
+    emitted = "".join(EMITTERS[form](made[0]))
+    assert [char for char in emitted if not char.isprintable() and char not in LAYOUT] == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_invisible_text_is_exact_where_it_is_executed(shell: str, tmp_path: Path) -> None:
+    text = "a'\u202e'\u200b\u202e\n\x1b[2J\x7f\r\n\u2066\U000e0041%s\\\u00a0"
+    run = carry_out(tmp_path, plan(trial(1, steps=[step("m", f"printf %s {shlex.quote(text)}")]), title=text), shell)
+    assert (run / "trials/t1/1/a1/m.out").read_bytes().decode() == text
+    assert "$(printf '\\342\\200\\213\\342\\200\\256')" in (tmp_path / "plan.sh").read_text("utf-8")
 
 
 @given(plans())

@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from zlang.plan.plan import Plan, Scalar, Trial
+from zlang.text import visible
 
-NOT_DECIDED = "`zlang run` decides while it measures which trials are needed; here are all {trials:,} that can be."
+NOT_DECIDED = (
+    "`zlang run` decides during the run which trials are needed; this contains all {trials:,} that could be needed."
+)
 """Said of a plan of which not all trials have to be carried out."""
 
 
@@ -23,8 +26,8 @@ class Emitter(Protocol):
 
 
 def one_line(text: str) -> str:
-    """Make text safe to stand in one line that people read: no line ends, no control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Make text safe to stand in one line that people read: no line ends, no characters that hide or steer."""
+    return visible(" ".join(text.split()))
 
 
 def point(trial: Trial) -> str:

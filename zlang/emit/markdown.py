@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make, State, Unmake
+from zlang.text import LAYOUT, visible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
 _SHORTEST_FENCE = 3
@@ -33,8 +34,8 @@ def _head(header: Header) -> Iterator[str]:
         + f"Plan `{header.plan}`, seed {header.seed}.\n\n"
     )
     yield (
-        "Every command is run by `sh -c` in the directory from which the run is started. "
-        "`RUN` is the run's name, `OUT` the absolute directory for what the step leaves behind, `CDPATH` is empty, "
+        "`sh -c` runs every command in the directory where the run was started. "
+        "`RUN` is the name of the run, `OUT` the directory for the output of the step (absolute), `CDPATH` is empty, "
         "`LC_ALL` is `C`.\n\n"
     )
     if header.tools:
@@ -45,7 +46,7 @@ def _head(header: Header) -> Iterator[str]:
 
 
 def _inventory(plan: Plan) -> Iterator[str]:
-    yield "## What is created, and destroyed again\n\n"
+    yield "## Resources that the run creates and removes\n\n"
     nothing = True
     for item in plan.items():
         if isinstance(item, Setup):
@@ -76,7 +77,7 @@ def _trials(plan: Plan) -> Iterator[str]:
             state = state.after(change)
             changes.extend(_labelled(change))
         yield from _commands([*changes, *(("", step) for step in _in_order(item))])
-        state = state.spoil(item.spoils)
+        state = state.invalidate(item.spoils)
     if state.standing:
         yield "## At the end\n\n"
         yield from _commands([pair for undo in state.teardown() for pair in _labelled(undo)])
@@ -101,15 +102,15 @@ def _commands(steps: Sequence[tuple[str, Step]]) -> Iterator[str]:
     for number, (label, step) in enumerate(steps, 1):
         yield f"**{number}.** {_escape(label + step.why)} _({_escape(step.name)}, {_limits(step)})_\n\n"
         if step.command:
-            yield _fenced(step.command)
+            yield _fenced(visible(step.command, LAYOUT))
         if step.expect is not None and step.action is not Action.ASK:
-            yield f"It has to print:\n\n{_fenced(step.expect)}"
+            yield f"It must print:\n\n{_fenced(visible(step.expect, LAYOUT))}"
 
 
 def _limits(step: Step) -> str:
     where = "" if step.host == "local" else f" on {_escape(step.host)}"
     if step.action is Action.ASK:
-        return f"by hand{where}"
+        return f"manual step{where}"
     if step.action is Action.COLLECT:
         return f"in the background until the measurement is over{where}"
     return f"at most {step.timeout} s{where}"

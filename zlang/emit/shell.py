@@ -8,19 +8,20 @@ it cannot hold, or in a comment of one line; a trial's commands stand where the 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from itertools import islice
+from itertools import groupby, islice
 
 import orjson
 
+from zlang.check.values import quote
 from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.errors import RunError
 from zlang.plan import wire
 from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
+from zlang.text import LAYOUT
 
 _END = "END_OF_PLAN"
 """Ends a here-document of plan lines, each of which begins with a brace."""
@@ -28,6 +29,7 @@ _LINES_AT_ONCE = 200
 """A shell holds a here-document in memory: so many lines of the plan are in one."""
 _WORD = re.compile(r"[A-Za-z0-9._-]+")
 _LONGEST_NAME = 40
+_SEEN = str.maketrans("", "", LAYOUT)
 _CALLS = {Action.COLLECT: "collect", Action.ASK: "ask"}
 
 _OPENING = """\
@@ -39,7 +41,11 @@ _OPENING = """\
 set -u
 CDPATH=''
 LC_ALL=C
-export CDPATH LC_ALL
+PATH=${{PATH:-/bin:/usr/bin}}
+for z_place in /usr/local/sbin /usr/sbin /sbin; do
+  case :$PATH: in *:$z_place:*) ;; *) PATH=$PATH:$z_place ;; esac
+done
+export CDPATH LC_ALL PATH
 z_title={quoted_title}
 z_plan={plan}
 z_part={part}
@@ -180,12 +186,12 @@ def _function(name: str, steps: Sequence[Step], by_hand: str = "ask") -> Iterato
 
 def _trial(trial: Trial, numbers: _Numbers) -> str:
     setups = " ".join(str(numbers.signature(signature)) for signature in trial.setups)
-    spoils = " ".join(str(numbers.key(key)) for key in trial.spoils)
+    invalidates = " ".join(str(numbers.key(key)) for key in trial.spoils)
     name = f"{trial.number} {_word(trial.identity)} {trial.replicate}"
     steps = [step for step in trial.steps if step.action is not Action.TIDY]
     tidying = [step for step in trial.steps if step.action is Action.TIDY]
     lines = [
-        f"\nif trial {name} {_quote(point(trial))} '{setups}' '{spoils}'; then",
+        f"\nif trial {name} {_quote(point(trial))} '{setups}' '{invalidates}'; then",
         *_chain([(_CALLS.get(step.action, "step"), step) for step in steps]),
         "  settle",
         *(line for step in tidying for line in _chain([("step", step)])),
@@ -217,7 +223,17 @@ def _word(text: str) -> str:
 
 
 def _quote(text: str) -> str:
+    """Quote text as one word; characters that nobody would see in the script are made by printf."""
     if "\0" in text:
         message = f"a NUL character cannot stand in a shell script: {one_line(text)[:60]}"
         raise RunError(message, "write it as \\0 and let printf make it")
-    return shlex.quote(text)
+    if text.translate(_SEEN).isprintable():
+        return quote(text)
+    return "".join(
+        quote("".join(part)) if is_visible else _made_by_printf("".join(part))
+        for is_visible, part in groupby(text, lambda char: char.isprintable() or char in LAYOUT)
+    )
+
+
+def _made_by_printf(text: str) -> str:
+    return "\"$(printf '" + "".join(f"\\{byte:03o}" for byte in text.encode()) + "')\""
