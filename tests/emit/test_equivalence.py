@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from emit_plans import SHELLS, carry_out, events, full_plan, plan, setting, setu
 
 from zlang.plan.plan import Action, Plan, Setup
 from zlang.readers.reading import Histogram
-from zlang.run import folder, runner
+from zlang.run import folder, hashes, run_state, runner
 from zlang.run.events import Commit, End, Recorded, Unmade
 from zlang.run.executor import LocalExecutor
 from zlang.run.folder import Folder
@@ -70,7 +72,10 @@ PLANS = {
 
 def told(event: Recorded) -> tuple[object, ...]:
     """What both have to say alike: everything but when, under which name, and how a signal is written."""
-    members = {name: value for name, value in asdict(event).items() if name not in {"t", "run", "boot"}}
+    assert event.up is not None
+    members = {name: value for name, value in asdict(event).items() if name not in {"t", "up", "run", "boot"}}
+    if "files" in members:
+        members["files"] = bool(members["files"])
     if isinstance(event, End) and event.rc < 0:
         members["rc"] = 128 - event.rc
     return (type(event).__name__, *members.values())
@@ -99,6 +104,32 @@ def test_runner_and_script_write_the_same_journal(tmp_path: Path, name: str, she
         place.mkdir()
     carried_out = carry_out(places[1], PLANS[name], shell, code=None)
     assert [told(event) for event in events(carried_out)] == by_runner(places[0], PLANS[name])
+    for event in events(carried_out):
+        if isinstance(event, Commit):
+            assert hashes.is_of_directory(carried_out / event.out, event.files)
+
+
+TOOLS = "sh dash cat cksum date find grep head ln mkdir mkfifo mv od printf rm sleep sort sync tail timeout tr"
+
+
+@pytest.mark.parametrize(("shell", "method"), [*((name, "sha256") for name in SHELLS), ("dash", "cksum")])
+def test_the_script_hashes_the_files_of_a_trial_as_the_runner_does(tmp_path: Path, shell: str, method: str) -> None:
+    odd = r"""mkdir -p "$OUT/a b/c" "$OUT/.h"; cd "$OUT"
+        printf x >"a b/c/*[é]"; printf y >.h/-n; : >"a b/$(printf 'n\nn')"
+        : >'b\\s'; : >"$(printf 'r\rr')"; ln -s /etc/passwd link; mkfifo fifo; head -c 100000 /dev/urandom >big"""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in TOOLS.split():
+        (tools / name).symlink_to(str(shutil.which(name)))
+    path = os.environ["PATH"] if method == "sha256" else str(tools)
+    run = carry_out(tmp_path, plan(trial(1, steps=[step("m", odd)])), shell, PATH=path)
+    account = run_state.read(run / "journal.jsonl")
+    attempt = account.ended["trials/t1/1"]
+    assert attempt.files.startswith(f"{method}-")
+    assert account.plans == {hashes.of_file(run / "plan.jsonl", method)}
+    assert hashes.is_of_directory(run / attempt.out, attempt.files)
+    (run / attempt.out / "a b" / "c" / "*[é]").write_text("X")
+    assert not hashes.is_of_directory(run / attempt.out, attempt.files)
 
 
 def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from zlang import pipeline
 from zlang.check.check import Checked, Overrides
+from zlang.pipeline import plans, programs
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 
 PROGRAMS = sorted((Path(__file__).parent / "platforms").glob("*.zexp"))
@@ -26,15 +26,15 @@ _LINUX = re.compile(
 
 
 def checked(path: Path) -> Checked:
-    found = pipeline.check(pipeline.read(str(path)), Overrides())
+    found = programs.check(programs.read(str(path)), Overrides())
     assert [finding.message for finding in found.findings] == []
     return found
 
 
-def plans(path: Path) -> list[tuple[str, Plan]]:
+def made_plans(path: Path) -> list[tuple[str, Plan]]:
     program = checked(path)
     return [
-        (name, pipeline.plan(program, experiment, 1, Overrides()).plan)
+        (name, plans.plan(program, experiment, 1, Overrides()).plan)
         for name, experiment in program.program.experiments.items()
     ]
 
@@ -54,7 +54,7 @@ def commands(plan: Plan) -> dict[str, Step]:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_commands_are_as_blessed(path: Path) -> None:
     said = []
-    for name, plan in plans(path):
+    for name, plan in made_plans(path):
         said.append(f"# {name}\n")
         for command, step in commands(plan).items():
             claim = "" if step.expect is None else f", has to print {step.expect!r}"
@@ -71,9 +71,9 @@ def test_commands_are_as_blessed(path: Path) -> None:
 def test_shellcheck_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
     program = checked(path)
     for number, (name, experiment) in enumerate(program.program.experiments.items()):
-        planned = pipeline.plan(program, experiment, 1, Overrides())
+        planned = plans.plan(program, experiment, 1, Overrides())
         script = tmp_path / f"{name}.sh"
-        script.write_text("".join(pipeline.emit(planned, "sh")))
+        script.write_text("".join(plans.emit(planned, "sh")))
         each = tmp_path / f"{name}-commands.sh"
         each.write_text("#!/bin/sh\n" + "\n".join(f"(\n{one}\n)" for one in commands(planned.plan) if one))
         for file, more in [(each, ["-e", _EXCLUDED]), *([(script, list[str]())] if number == 0 else [])]:
@@ -83,7 +83,7 @@ def test_shellcheck_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [path for path in PROGRAMS if path.stem != "ontap"], ids=lambda path: path.stem)
 def test_what_only_linux_has_is_not_asked_for(path: Path) -> None:
-    for _, plan in plans(path):
+    for _, plan in made_plans(path):
         assert [found.group() for one in commands(plan) if (found := _LINUX.search(one))] == []
         assert not plan.header.tools.keys() & {"fincore", "losetup", "findmnt", "truncate"} - (
             {"truncate"} if path.stem == "freebsd" else set()
@@ -91,7 +91,7 @@ def test_what_only_linux_has_is_not_asked_for(path: Path) -> None:
 
 
 def test_every_word_passes_both_shells_to_the_filer() -> None:
-    (_, plan) = plans(next(path for path in PROGRAMS if path.stem == "ontap"))[0]
+    (_, plan) = made_plans(next(path for path in PROGRAMS if path.stem == "ontap"))[0]
     (create,) = [one for one in commands(plan) if "vol create" in one]
     spied = f"RUN=r-1; export RUN; ssh() {{ shift 4; printf '%s\\n' \"$*\" >&2; }}\n{create}"
     done = subprocess.run(["sh", "-c", spied], capture_output=True, text=True, check=True)

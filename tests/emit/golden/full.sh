@@ -6,7 +6,11 @@
 set -u
 CDPATH=''
 LC_ALL=C
-export CDPATH LC_ALL
+PATH=${PATH:-/bin:/usr/bin}
+for z_place in /usr/local/sbin /usr/sbin /sbin; do
+  case :$PATH: in *:$z_place:*) ;; *) PATH=$PATH:$z_place ;; esac
+done
+export CDPATH LC_ALL PATH
 z_title='A test'
 z_plan=c0ffee
 z_part=''
@@ -48,6 +52,7 @@ z_pick_clock() {
   fi
 }
 
+# The moment by the wall clock, z_t, and by the clock that nobody sets, z_uptime, where the machine tells it.
 # Ctrl-C reaches date and cksum, too, when they happen to run: hence the second try, here and below.
 z_now() {
   case $z_clock in
@@ -62,6 +67,7 @@ z_now() {
       ;;
     *) z_t=$(date +%s).000 || z_t=$(date +%s).000 ;;
   esac
+  if [ -r /proc/uptime ]; then read -r z_uptime z_idle </proc/uptime; else z_uptime=; fi
 }
 
 z_milliseconds() { z_ms=${z_t%.*}${z_t#*.}; }
@@ -77,7 +83,8 @@ z_checksum() {
 # An event at the moment z_t.
 z_write() {
   [ -z "$z_lost" ] || return 0
-  z_line="{\"t\":$z_t,\"event\":$1"
+  z_lines=$((z_lines + 1))
+  z_line="{\"n\":$z_lines,\"t\":$z_t,${z_uptime:+\"up\":$z_uptime,}\"event\":$1"
   if ! z_checksum "$z_line" || ! printf '%s,"crc":%s}\n' "$z_line" "$z_crc" >>"$z_dir/journal.jsonl"; then z_lose; fi
 }
 
@@ -104,6 +111,24 @@ z_field() {
   z_value=${z_value%%,*}
   z_value=${z_value#\"}
   z_value=${z_value%\"}
+}
+
+# The number of the last line of the journal: one of the last lines has it, as no more than one was torn.
+z_count_lines() {
+  z_lines=0
+  tail -n 3 "$z_dir/journal.jsonl" | tr '\0' '?' >"$z_dir/.done/lines"
+  while IFS= read -r z_line; do
+    case $z_line in
+      '{"n":'*) z_believed || continue ;;
+      *) continue ;;
+    esac
+    z_field n
+    case $z_value in
+      '' | *[!0-9]* | ???????????????*) ;;
+      *) if [ "$z_value" -gt "$z_lines" ]; then z_lines=$z_value; fi ;;
+    esac
+  done <"$z_dir/.done/lines"
+  if [ "$z_lines" -eq 0 ]; then z_lines=$(grep -c '"crc":' "$z_dir/journal.jsonl"); fi
 }
 
 z_believed() {
@@ -146,7 +171,7 @@ z_recall() {
   rm -rf "$z_dir/.done"
   mkdir "$z_dir/.done" || z_die "cannot write in $z_dir"
   [ -e "$z_dir/journal.jsonl" ] || return 0
-  z_mend_journal
+  z_count_lines
   tr '\0' '?' <"$z_dir/journal.jsonl" | grep -e '"event":"commit"' -e '"event":"fail"' -e '"event":"made"' -e '"event":"unmade"' \
     -e '"event":"altered"' -e '"event":"start".*"out":"setups/' -e '"event":"end".*"out":"facts","rc":0,' \
     >"$z_dir/.done/lines"
@@ -158,6 +183,7 @@ z_recall() {
 
 # A line that was torn must not swallow the next.
 z_mend_journal() {
+  [ -e "$z_dir/journal.jsonl" ] || return 0
   case $(tail -c 1 "$z_dir/journal.jsonl" | tr '\n\0' '+x') in
     '' | +) ;;
     *) printf '\n' >>"$z_dir/journal.jsonl" || z_die "cannot write in $z_dir" ;;
@@ -209,12 +235,36 @@ z_recall_trial() {
   printf '%s\n' "$1" >"$z_mark" || z_die "cannot write in $z_dir"
 }
 
+# ---- Hashes of what the run folder holds ----
+
+z_pick_hash() {
+  if command -v sha256sum >/dev/null; then z_hasher=sha256sum z_method=sha256; else z_hasher=cksum z_method=cksum; fi
+  z_odd=$(printf '*[\\\\\n\r]*') # the tools write such paths in different ways
+}
+
+z_hash_file() {
+  z_hash=$($z_hasher <"$1") || z_hash=$($z_hasher <"$1") || z_die "cannot read $1"
+  z_hash=$z_method-${z_hash%% *}
+}
+
+# Of the names and contents of all files in and under a directory.
+z_hash_files() {
+  z_list_files "$1" || z_list_files "$1" || z_lose
+  z_hash=$($z_hasher <"$z_dir/.line") || z_hash=$($z_hasher <"$z_dir/.line") || z_lose
+  z_hash=$z_method-${z_hash%% *}
+}
+
+z_list_files() {
+  (cd "$1" && find . -type f ! -path "$z_odd" -exec "$z_hasher" {} +) >"$z_dir/.files" &&
+    sort "$z_dir/.files" >"$z_dir/.line"
+}
+
 # ---- The folder ----
 
 z_open() {
   z_mode=run z_runs='' z_left='' z_found=' '
   z_stop='' z_signals=0 z_tidying='' z_lost='' z_running='' z_collectors='' z_standing='' z_stale=' '
-  z_bad_step='' z_bad_out='' z_bad_rc=0 z_out=''
+  z_bad_step='' z_bad_out='' z_bad_rc=0 z_out='' z_lines=0
   while [ $# -gt 0 ]; do
     case $1 in
       -h | --help)
@@ -244,7 +294,7 @@ z_usage() {
 }
 
 z_require() {
-  for z_each in cat cksum date grep mkdir mv od rm sleep sync tail timeout tr; do
+  for z_each in cat cksum date find grep mkdir mv od rm sleep sort sync tail timeout tr; do
     command -v "$z_each" >/dev/null || z_die "$z_each is needed (it belongs to coreutils, util-linux or busybox)"
   done
   z_is_coreutils=
@@ -341,7 +391,11 @@ z_lock() {
   z_each=
   read -r z_each <"$z_dir/lock"
   if ! z_hold "$z_each"; then
-    z_die "the run ${z_dir##*/} is being carried out by process ${z_each:-of another user}"
+    z_die "process ${z_each:-of another user} is already running ${z_dir##*/}"
+  fi
+  # zlang binds an abstract address (unix(7)): it may be carrying out a copy of this folder.
+  if grep -q -F -e "@zlang-run-${z_dir##*/}" /proc/net/unix 2>/dev/null; then
+    z_die "the run ${z_dir##*/} is being carried out by zlang, from a copy of this folder"
   fi
   printf '%s\n' "$$" >"$z_dir/lock"
 }
@@ -390,8 +444,11 @@ begin_run() {
   if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
   z_say "$z_title"
   if [ -n "$z_is_new" ]; then z_say "begin $z_dir"; else z_say "go on in $z_dir: $z_done of $z_trials trials are done"; fi
+  z_pick_hash
+  z_hash_file "$z_dir/plan.jsonl"
+  z_mend_journal
   z_now
-  z_write_through "\"session\",\"run\":\"$z_run\",\"boot\":\"$z_boot\""
+  z_write_through "\"session\",\"run\":\"$z_run\",\"boot\":\"$z_boot\",\"plan\":\"$z_hash\""
   if [ -z "$z_is_new" ]; then
     z_sweep
     z_unmake_leftovers
@@ -406,6 +463,7 @@ z_unmake_leftovers() {
         z_number=${z_number%% *}
         z_standing="$z_standing $z_number"
         eval "z_spoil \"\$z_key_$z_number\""
+        z_find_made "$z_number"
         ;;
       *) z_die "the journal of $z_run names a setup that the plan does not have: $z_each" ;;
     esac
@@ -422,7 +480,7 @@ end_run() {
   z_now
   if [ "$z_done" -ge "$z_trials" ] && [ -z "${z_standing# }" ]; then z_write_through '"finish"'; fi
   trap '' INT TERM HUP
-  rm -rf "$z_dir/.done" "$z_dir/.line"
+  rm -rf "$z_dir/.done" "$z_dir/.line" "$z_dir/.files"
   z_say "$z_done of $z_trials trials are done, $z_failed of them failed; their output is in $z_dir"
   z_say "to read the results: zlang ingest $z_shown_runs"
   [ "$z_failed" -eq 0 ] && [ -z "${z_standing# }" ] || exit 1
@@ -456,7 +514,7 @@ z_interrupted() {
   z_sweep
   z_now
   z_write_through '"interrupt"'
-  rm -rf "$z_dir/.done" "$z_dir/.line"
+  rm -rf "$z_dir/.done" "$z_dir/.line" "$z_dir/.files"
   z_say "interrupted: $z_done of $z_trials trials are done; start this script again to go on"
   exit "$z_stop"
 }
@@ -525,6 +583,19 @@ z_name_timeout() {
   [ $((z_ms - $2)) -lt $(($1 * 1000)) ] || z_rc=124
 }
 
+# A setup that stands on nothing of the run leaves in `made` the inode and the path of the directory that it made.
+z_is_replaced() {
+  for z_maker in $z_standing; do
+    eval "z_made=\${z_made_$z_maker:-}"
+    [ -f "$z_made" ] || continue
+    { read -r z_inode z_born && IFS= read -r ZLANG_REPLACED; } <"$z_made" || continue
+    z_there=$(ls -di -- "$ZLANG_REPLACED" 2>/dev/null) || continue
+    z_there=${z_there#"${z_there%%[! ]*}"}
+    [ "${z_there%% *}" = "$z_inode" ] || return 0
+  done
+  return 1
+}
+
 step() { # NAME TIMEOUT COMMAND, in the directory z_out
   z_check
   z_now
@@ -532,6 +603,10 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   z_milliseconds
   z_began=$z_ms
   z_running=1
+  if z_is_replaced; then
+    export ZLANG_REPLACED
+    set -- "$1" "$2" 'echo "$ZLANG_REPLACED is not the directory that this run made" >&2; exit 126'
+  fi
   z_launch "$@"
   z_pid=$!
   # A signal that came before the command had been started did not end it.
@@ -540,6 +615,10 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   z_running=
   z_now
   z_name_timeout "$2" "$z_began"
+  if [ "$z_rc" -eq 0 ] && z_is_replaced; then
+    z_rc=126
+    echo "$ZLANG_REPLACED was replaced meanwhile: it is not what this run made" >>"$z_dir/$z_out/$1.err"
+  fi
   [ "$z_rc" -eq 0 ] || z_sweep "$z_out" "$1"
   z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":$z_rc"
   z_check
@@ -558,7 +637,7 @@ tell() { # NAME WHAT TYPED; nobody waits for it
   z_check
   z_now
   z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
-  z_say "please: $2"
+  z_say "manual step: $2"
   z_show_typed "$3"
   z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":0"
 }
@@ -567,7 +646,7 @@ ask() { # NAME WHAT TYPED; goes on when somebody presses Enter, and ends the run
   z_check
   z_now
   z_write_through "\"start\",\"step\":\"$1\",\"out\":\"$z_out\""
-  z_say "please: $2, then press Enter"
+  z_say "manual step: $2, then press Enter"
   z_show_typed "$3"
   if ! read -r z_each; then
     [ -n "$z_stop" ] || z_stop=1
@@ -777,6 +856,20 @@ z_make() {
     return 1
   fi
   eval "z_now_is made \"\$z_json_$1\" \"\$z_sig_$1\"; z_freshen \"\$z_key_$1\""
+  z_find_made "$1"
+}
+
+# Where the latest attempt at making setup $1 left what it made.
+z_find_made() {
+  eval "z_try=\$z_tries_$1 z_place=\$z_dir/setups/\$z_sig_$1; z_made_$1="
+  [ "$(eval "echo \$z_parent_$1")" = 0 ] || return 0
+  while [ "$z_try" -gt 0 ]; do
+    if [ -f "$z_place/a$z_try/made" ]; then
+      eval "z_made_$1=\$z_place/a$z_try/made"
+      return 0
+    fi
+    z_try=$((z_try - 1))
+  done
 }
 
 # At the moment at which the last command ended.
@@ -808,7 +901,8 @@ z_tear_down() {
       *)
         if ! z_unmake "$z_unmaking"; then
           z_held="$z_held$z_parent "
-          eval "z_say \"still there: \$z_what_$z_unmaking (\$z_bad_step exited with \$z_bad_rc, see \$z_bad_out)\""
+          z_why=$(tail -n 1 "$z_dir/$z_bad_out/$z_bad_step.err" 2>/dev/null)
+          eval "z_say \"still there: \$z_what_$z_unmaking (\$z_bad_step exited with \$z_bad_rc, see \$z_bad_out): \$z_why\""
         fi
         ;;
     esac
@@ -855,16 +949,17 @@ ended() {
     z_outcome=fail
     z_failed=$((z_failed + 1))
     z_said="FAILED: $z_bad_step exited with $z_bad_rc, see $z_dir/$z_bad_out/$z_bad_step.err"
-    if [ "$z_bad_rc" -eq 124 ]; then z_said="FAILED: $z_bad_step was out of time"; fi
+    if [ "$z_bad_rc" -eq 124 ]; then z_said="FAILED: $z_bad_step timed out"; fi
   else
     z_outcome=commit
     z_sync_out
+    z_hash_files "$z_dir/$z_out"
     z_now
     z_said=ok
   fi
   z_about="\"trial\":\"$z_trial\",\"replicate\":$z_replicate"
   case $z_outcome in
-    commit) z_write_through "\"commit\",$z_about,\"out\":\"$z_out\"" ;;
+    commit) z_write_through "\"commit\",$z_about,\"out\":\"$z_out\",\"files\":\"$z_hash\"" ;;
     fail) z_write_through "\"fail\",$z_about,\"out\":\"$z_bad_out\",\"step\":\"$z_bad_step\"" ;;
   esac
   z_done=$((z_done + 1))
@@ -895,7 +990,7 @@ END_OF_PLAN
 source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
-{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[],"findings":[],"order":"planned","whole_plot_factors":[],"devices":[],"settings":{},"until":null,"search":null}}
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[],"findings":[],"order":"planned","whole_plot_factors":[],"devices":[],"settings":{},"until":null,"search":null,"metrics":[]}}
 {"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"load":null}}
 {"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"load":null}}
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"natures":{},"load":null}}
