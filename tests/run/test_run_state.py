@@ -1,0 +1,239 @@
+"""The account of a run, held to a plain model of what a journal says, over journals as they are and damaged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from zlang.run import journal, run_state
+from zlang.run.events import (
+    Begin,
+    Commit,
+    End,
+    Fail,
+    Finish,
+    Interrupt,
+    Recorded,
+    Reuse,
+    Session,
+    Skip,
+    Start,
+)
+from zlang.run.run_state import RunState
+
+
+def account(events: Iterable[Recorded]) -> RunState:
+    state = RunState()
+    for event in events:
+        state.apply(event)
+    return state
+
+
+def test_a_run_took_what_its_sessions_took() -> None:
+    events: list[Recorded] = [
+        Reuse(50, "a", 1, "earlier", 1, 1),
+        Begin(1, "a", 1, 1, "a/1"),
+        Start(2, "measure", "a/1"),
+        End(9, "measure", "a/1", 0),
+        Commit(10, "a", 1, "a/1"),
+        Session(100, "r", "boot"),
+        Start(101, "measure", "b/1"),
+        Interrupt(104),
+        Session(1000, "r", "boot"),
+        Start(1001, "measure", "b/2"),
+        End(1003, "measure", "b/2", 0),
+        Finish(1003.5),
+    ]
+    assert account(events).seconds == 4 + 3.5
+
+
+# -- clocks
+
+
+def attempt(walls: Sequence[float], ups: Sequence[float | None], trial: str = "t") -> list[Recorded]:
+    out = f"trials/{trial}/1/a1"
+    events: list[Recorded] = [
+        Begin(0, trial, 1, 1, out),
+        Start(0, "measure", out),
+        End(0, "measure", out, 0),
+        Commit(0, trial, 1, out),
+    ]
+    return [replace(event, t=t, up=up) for event, t, up in zip(events, walls, ups, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("walls", "ups", "elapsed", "moved"),
+    [
+        ((10, 11, 13, 14), (1, 2, 4, 5), 2, ""),
+        ((10, 11, 3613, 3614), (1, 2, 4, 5), 2, "3,600.0 s"),
+        ((5000, 5001, 1403, 1404), (1, 2, 4, 5), 2, "3,600.0 s"),
+        ((10, 11, 13, 3614), (1, 2, 4, 5), 2, "3,600.0 s"),
+        ((10, 11, 3613, 14), (1, 2, 4, 5), 2, "3,600.0 s"),
+        ((10, 11, 13.2, 14.2), (1, 2, 4, 5), 2, ""),
+        ((10, 11, 13.3, 14.3), (1, 2, 4, 5), 2, "0.3 s"),
+        ((10, 11, 3614, 3615), (1, 2, 3602, 3603), 3600, ""),
+        ((10, 11, 3613, 3614), (None,) * 4, 3602, ""),
+        ((5000, 5001, 1403, 1404), (None,) * 4, -3598, "3,598.0 s"),
+    ],
+)
+def test_durations_are_of_the_monotonic_clock(
+    walls: Sequence[float], ups: Sequence[float | None], elapsed: float, moved: str
+) -> None:
+    state = account([Session(1, "r", "b", up=0), *attempt(walls, ups)])
+    window = state.window("trials/t/1/a1", ["measure"])
+    assert window == (walls[1], walls[1] + elapsed)
+    assert state.steps["trials/t/1/a1"][0].elapsed == elapsed
+    why = f"the wall clock was moved by {moved} during the trial" if moved else ""
+    assert state.ended["trials/t/1"].problem == why
+
+
+def test_the_order_is_that_of_the_lines() -> None:
+    first, second = attempt((9000, 9001, 9002, 9003), (1, 2, 3, 4), "x"), attempt((10, 11, 12, 13), (5, 6, 7, 8), "y")
+    assert account([*first, *second]).positions() == {"trials/x/1": 1, "trials/y/1": 2}
+
+
+# -- a plain model
+
+
+def stands(events: Sequence[Recorded]) -> dict[str, tuple[str, str]]:
+    """For each trial the directory of the attempt that stands for it and how it ended: list everything, then choose."""
+    told: dict[str, list[tuple[str, str]]] = {}
+    for at, event in enumerate(events):
+        if isinstance(event, Begin):
+            later = events[at + 1 :]
+            ends = [one for one in later if isinstance(one, Commit | Fail) and one.out == event.out]
+            told.setdefault(event.trial, []).append((event.out, type(ends[0]).__name__ if ends else "nothing"))
+        elif isinstance(event, Fail) and event.out.startswith("setups/"):
+            told.setdefault(event.trial, []).append((event.out, "Fail"))
+    chosen = {}
+    for trial, attempts in told.items():
+        ended = [one for one in attempts if one[1] != "nothing"]
+        chosen[trial] = (ended or attempts)[-1]
+    return chosen
+
+
+def said(state: RunState) -> dict[str, tuple[str, str]]:
+    """The same, as the account has it; without what does not count because of damage."""
+    found = {}
+    for one in state.attempts.values():
+        end = "Commit" if one.is_committed else "Fail" if one.failed else "nothing"
+        found[one.trial] = one.out, "damaged" if one.problem else end
+    return found
+
+
+ENDS = ("commit", "commit", "commit", "fail", "setup", "stop", "kill", "skip")
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Recorded]:
+    """What several sessions of a run write, some of which end in the middle of an attempt."""
+    events: list[Recorded] = []
+    tries: dict[str, int] = {}
+    clock = 0
+
+    def add(event: Recorded) -> None:
+        nonlocal clock
+        clock += draw(st.integers(1, 5))
+        events.append(replace(event, t=1000.0 + clock, up=float(clock)))
+
+    for _ in range(draw(st.integers(1, 4))):
+        add(Session(0, "r", "b"))
+        for _ in range(draw(st.integers(0, 5))):
+            trial, end = draw(st.sampled_from("abc")), draw(st.sampled_from(ENDS))
+            if end == "skip":
+                add(Skip(0, trial, 1, 1, "precise"))
+                continue
+            if end == "setup":
+                add(Start(0, "make", "setups/s/a1"))
+                add(End(0, "make", "setups/s/a1", 1))
+                add(Fail(0, trial, 1, "setups/s/a1", "make"))
+                continue
+            tries[trial] = tries.get(trial, 0) + 1
+            out = f"trials/{trial}/1/a{tries[trial]}"
+            add(Begin(0, trial, 1, 1, out))
+            add(Start(0, "measure", out))
+            if end == "kill":
+                break
+            add(End(0, "measure", out, 0 if end == "commit" else 1))
+            if end == "stop":
+                add(Interrupt(0))
+                break
+            add(Commit(0, trial, 1, out) if end == "commit" else Fail(0, trial, 1, out, "measure"))
+    return events
+
+
+@settings(max_examples=300, deadline=None)
+@given(histories())
+def test_the_account_is_that_of_a_plain_model(events: list[Recorded]) -> None:
+    state = account(events)
+    assert said(state) == stands(events)
+    carried_out = {one.trial for one in state.ended.values()}
+    assert {event.trial for event in state.skipped.values()} == {
+        event.trial for event in events if isinstance(event, Skip) and event.trial not in carried_out
+    }
+
+
+FAULTS = ("lose", "double", "swap", "flip", "zero", "junk", "insert", "join", "cut")
+
+
+def damaged(lines: list[bytes], fault: str, at: int, amount: int) -> list[bytes]:
+    """The lines of a journal after something happened to them, at a line and for so many lines or bits."""
+    at %= len(lines)
+    some = 1 + amount % 3
+    line = lines[at]
+    bit = amount % (8 * len(line))
+    flipped = line[: bit // 8] + bytes([line[bit // 8] ^ 1 << bit % 8]) + line[bit // 8 + 1 :]
+    other = lines[amount % len(lines)]
+    match fault:
+        case "lose":
+            return lines[:at] + lines[at + some :]
+        case "double":
+            return [*lines[: at + 1], *lines[at : at + some], *lines[at + 1 :]]
+        case "swap":
+            return [*lines[:at], *lines[at + some : at + some + 1], *lines[at : at + some], *lines[at + some + 1 :]]
+        case "flip":
+            return [*lines[:at], flipped, *lines[at + 1 :]]
+        case "zero":
+            return [*lines[:at], bytes(len(line)), *lines[at + 1 :]]
+        case "junk":
+            return [*lines[:at], b"\xff{\x00}\n", *lines[at + 1 :]]
+        case "insert":
+            return [*lines[:at], other, *lines[at:]]
+        case "join":
+            return [*lines[:at], line[:-1], *lines[at + 1 :]]
+        case _:
+            return [*lines[:at], line[: 1 + amount % (len(line) - 1)]] if len(line) > 1 else lines[:at]
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    histories(),
+    st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 99), st.integers(0, 9999)), min_size=1, max_size=3),
+)
+def test_damage_never_makes_something_else_count(
+    tmp_path: Path, events: list[Recorded], faults: list[tuple[str, int, int]]
+) -> None:
+    lines = [journal.encode(event, number) for number, event in enumerate(events, 1)]
+    for fault, at, amount in faults:
+        lines = damaged(lines, fault, at, amount) if lines else lines
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"".join(lines))
+    state = run_state.read(path)
+    # What was cut off the end was never written, as far as anybody can tell; and a setup that failed leaves no
+    # directory at its trial.
+    known = [event for event in events[: state.number] if not (isinstance(event, Fail) and event.out[:6] == "setups")]
+    truth = stands(known)
+    outs = {event.out for event in known if isinstance(event, Begin)}
+    for place, one in state.attempts.items():
+        is_lost = state.gaps and any(out.startswith(f"{place}/") and out not in state.outs for out in outs)
+        if one.is_committed and not one.problem and not is_lost:
+            assert truth[one.trial] == (one.out, "Commit")
+            assert state.window(one.out, ["measure"]) == account(known).window(one.out, ["measure"])
+    if [line for line in lines if line.strip()] != [journal.encode(event, n) for n, event in enumerate(events, 1)]:
+        is_only_unended = b"".join(lines).endswith(b"}")
+        assert state.gaps or state.torn or state.number < len(events) or is_only_unended

@@ -1,0 +1,107 @@
+"""Which trials of a run count, and why the others do not: journal, plan and artefacts of a folder -> verdicts.
+
+Rule: `run`, `resume`, `status`, `ingest` and the search for what was measured before ask here, so that they say the
+same. A trial counts only if its attempt is whole in the journal, what it left behind is what was committed, the plan is
+the one that was carried out, and the judge finds that it is a measurement.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from zlang.plan.plan import Action, Trial
+from zlang.run import failure, hashes, run_state
+from zlang.run.events import Fail, Verdict
+from zlang.run.folder import Folder
+from zlang.run.run_state import Attempt, Window
+
+V = TypeVar("V", bound=Verdict)
+
+NOT_CARRIED_OUT = "it was not carried out"
+PLAN_CHANGED = "the plan was changed after the run had begun"
+FILES_CHANGED = "what it left behind was changed after it had been measured"
+LOST = "the journal is damaged, and there is an attempt of which it says nothing"
+
+_UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+
+
+class Account(Generic[V]):
+    """What a run folder says of its trials."""
+
+    def __init__(self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V]) -> None:
+        self.folder = folder
+        self.state = run_state.read(folder.journal)
+        self._judge = judge
+
+    @cached_property
+    def is_plan_changed(self) -> bool:
+        """Whether the plan is not the one with which a session began."""
+        return not all(hashes.is_of_file(self.folder.plan, known) for known in self.state.plans)
+
+    @property
+    def damage(self) -> list[str]:
+        """What is wrong with the folder as a whole, a sentence each."""
+        return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else [])]
+
+    def window(self, trial: Trial, attempt: Attempt) -> Window | None:
+        """When an attempt was measured."""
+        return self.state.window(attempt.out, (step.name for step in trial.steps if step.action is Action.MEASURE))
+
+    def verdict(self, trial: Trial) -> tuple[V | None, str]:
+        """What was measured, and why it does not count; empty where it does. Nothing was measured without a verdict."""
+        attempt = self.state.attempts.get(trial.place)
+        if attempt is None:
+            return None, NOT_CARRIED_OUT
+        if why := attempt.unended or self._mistrust(attempt):
+            return None, why
+        return self.judged(trial, attempt)
+
+    def judged(self, trial: Trial, attempt: Attempt) -> tuple[V | None, str]:
+        """The same, of an attempt that has just come to an end."""
+        if attempt.problem:
+            return None, attempt.problem
+        if attempt.failed is not None:
+            return None, self._failure(attempt.failed)
+        try:
+            verdict = self._judge(trial, self.inside(attempt.out), self.window(trial, attempt))
+        except _UNREADABLE as error:
+            return None, f"what the tools left behind cannot be read: {error}"
+        return verdict, "" if verdict.valid else verdict.why_not
+
+    def _mistrust(self, attempt: Attempt) -> str:
+        if attempt.problem:
+            return attempt.problem
+        if self.is_plan_changed:
+            return PLAN_CHANGED
+        if attempt.files and not hashes.is_of_directory(self.folder.path / attempt.out, attempt.files):
+            return FILES_CHANGED
+        return LOST if self._has_unknown(attempt) else ""
+
+    def _has_unknown(self, attempt: Attempt) -> bool:
+        """Whether an attempt at the same trial left something behind and the journal does not name it."""
+        place = self.folder.path / attempt.place
+        try:
+            unknown = [path for path in place.iterdir() if f"{attempt.place}/{path.name}" not in self.state.outs]
+            return any(path.is_dir() and any(path.iterdir()) for path in unknown)
+        except OSError:
+            return False
+
+    def inside(self, out: str) -> Path:
+        """Find a directory that the journal names. Raises ValueError where it leads elsewhere, as a link does."""
+        at = self.folder.path / out
+        if not out or os.path.realpath(at) != os.path.join(os.path.realpath(self.folder.path), out):  # noqa: PTH118
+            raise ValueError(f"`{out}` is a link, or within one, and links are not followed")
+        return at
+
+    def _failure(self, event: Fail) -> str:
+        ran = self.state.step(event.out, event.step)
+        took = ran.elapsed if ran else None
+        rc = ran.end.rc if ran and ran.end else None
+        try:
+            return failure.why(self.inside(event.out), event.step, rc, took or 0.0)
+        except ValueError as error:
+            return f"{event.step}: {error}"

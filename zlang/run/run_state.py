@@ -1,0 +1,367 @@
+"""The one account of a run: the lines of its journal -> `RunState`, which all ask who want to know what happened.
+
+Rules: of several attempts at a trial the last that came to an end stands, be it committed or failed, and one that was
+cut off or is still going on stands only where none came to an end. An attempt of which a line is missing or broken
+has come to an end and does not count; neither does one during which the wall clock was moved. Order is the order of the
+lines, and durations are those of the monotonic clock, where the journal has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zlang.run.events import (
+    Altered,
+    Begin,
+    Commit,
+    End,
+    Fail,
+    Finish,
+    Interrupt,
+    Made,
+    Recorded,
+    Reuse,
+    Session,
+    Skip,
+    Start,
+    Timed,
+    Unmade,
+)
+from zlang.run.journal import Gap, Lines
+
+INTERRUPTED = "interrupted: it was begun and did not come to an end"
+NOT_ENDED = "not ended: it was killed, or is still going on"
+NOT_BEGUN = "the journal does not say that it began"
+
+_CLOCK_SLACK = 0.25
+"""Seconds by which the two clocks may disagree: they are read one after the other, on a machine that has much to do."""
+_CLOCK_DRIFT = 0.001
+"""The share of an attempt's time by which they may disagree besides: clocks that are being corrected run slower."""
+
+Window = tuple[float, float]
+
+
+@dataclass(slots=True)
+class StepTime:
+    """A command that was started; without `end` it was cut off. `position` counts the commands of the run."""
+
+    position: int
+    start: Start
+    end: End | None = None
+
+    @property
+    def elapsed(self) -> float | None:
+        """How long it took."""
+        return None if self.end is None else seconds(self.start, self.end)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """An attempt at a trial; its output is in `out`.
+
+    `position` counts the attempts of the run. `problem` says why it does not count, whatever it measured, and `files`
+    is the hash of what it left behind.
+    """
+
+    trial: str
+    replicate: int
+    out: str
+    began: Timed
+    position: int
+    failed: Fail | None = None
+    is_committed: bool = False
+    is_cut_off: bool = False
+    problem: str = ""
+    files: str = ""
+    clocks: tuple[float, float] | None = None
+    """The least and the greatest difference of wall clock and monotonic clock in its lines."""
+    last: Timed = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with the clocks of the first line."""
+        self.last = self.began
+        self.see(self.began)
+
+    @property
+    def place(self) -> str:
+        """The directory of the trial's attempts."""
+        return f"trials/{self.trial}/{self.replicate}"
+
+    @property
+    def unended(self) -> str:
+        """Why it has not come to an end; empty where it has."""
+        if self.is_committed or self.failed or self.problem:
+            return ""
+        return INTERRUPTED if self.is_cut_off else NOT_ENDED
+
+    def see(self, event: Timed) -> None:
+        """Compare the two clocks at one more of its lines."""
+        allowed = _CLOCK_SLACK
+        if event.up is None or self.last.up is None:
+            moved = self.last.t - event.t
+        else:
+            offset = event.t - event.up
+            least, most = self.clocks or (offset, offset)
+            self.clocks = least, most = min(least, offset), max(most, offset)
+            moved = max(most - least, self.last.up - event.up)
+            allowed += _CLOCK_DRIFT * abs(seconds(self.began, event))
+        if moved > allowed and not self.problem:
+            self.problem = f"the wall clock was moved by {moved:,.1f} s during the trial"
+        self.last = event
+
+
+@dataclass(slots=True)
+class RunState:
+    """What the lines of a journal so far amount to. Trials are known by their place, `trials/IDENTITY/REPLICATE`."""
+
+    run: str = ""
+    sessions: int = 0
+    first: float | None = None
+    last_session: float = 0.0
+    seconds: float = 0.0
+    """How long its sessions went on, without the time between them."""
+    plans: set[str] = field(default_factory=set)
+    """The hashes of the plan at the beginnings of the sessions."""
+    ended: dict[str, Attempt] = field(default_factory=dict)
+    """The attempt that counts, or does not, of each trial of which one came to an end."""
+    begun: dict[str, Attempt] = field(default_factory=dict)
+    """The latest attempt of each trial, as long as it has not come to an end."""
+    skipped: dict[str, Skip] = field(default_factory=dict)
+    """The trials that need not be measured."""
+    reused: dict[str, Reuse] = field(default_factory=dict)
+    """The trials that an earlier run has measured."""
+    steps: dict[str, list[StepTime]] = field(default_factory=dict)
+    """The commands by the directory of their output."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Signature -> directory of each setup whose making was started and that was not unmade, in order of making."""
+    made: set[str] = field(default_factory=set)
+    """Signatures of the setups that could be made at least once."""
+    setup_attempts: dict[str, int] = field(default_factory=dict)
+    """Signature -> number of its latest attempt."""
+    stood_on: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By directory of an attempt, the signatures of the setups that stood; each with the number of its making."""
+    facts: set[str] = field(default_factory=set)
+    """Names of fact steps that ended well."""
+    last: Recorded | None = None
+    waits_for: tuple[str, str] | None = None
+    """The step, and the place of its attempts, of what somebody was asked for when the run stopped."""
+    gaps: list[Gap] = field(default_factory=list)
+    outs: set[str] = field(default_factory=set)
+    """The directories of all attempts at trials."""
+    torn: int = 0
+    """How many lines were torn by a crash, which loses nothing."""
+    number: int = 0
+    """The number of the last line."""
+    _running: dict[tuple[str, str], None] = field(default_factory=dict)
+    _under_way: dict[str, Attempt] = field(default_factory=dict)
+    _stands: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _makings: int = 0
+    _positions: int = 0
+    _commands: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many trials were carried out, or need not be."""
+        return len(self.ended) + len(self.skipped)
+
+    @property
+    def carried_out(self) -> int:
+        """How many trials were carried out."""
+        return len(self.ended)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all trials are done and everything was torn down."""
+        return isinstance(self.last, Finish)
+
+    @property
+    def attempts(self) -> dict[str, Attempt]:
+        """The attempt that stands for each trial that was begun."""
+        return self.begun | self.ended
+
+    @property
+    def damage(self) -> list[str]:
+        """What is missing or broken in the journal."""
+        return [str(gap) for gap in self.gaps]
+
+    def positions(self) -> dict[str, int]:
+        """The place of each trial in the order in which the attempts that stand for them were begun."""
+        order = sorted(self.attempts.values(), key=lambda attempt: attempt.position)
+        return {attempt.place: n for n, attempt in enumerate(order, 1)}
+
+    def window(self, out: str, names: Iterable[str]) -> Window | None:
+        """The time from the start of the first of these steps to the end of the last, where both are known.
+
+        It begins by the wall clock, as what tools log has its times from there, and is as long as by the monotonic one.
+        """
+        wanted = set(names)
+        ran = [step for step in self.steps.get(out, ()) if step.start.step in wanted and step.end is not None]
+        if not ran:
+            return None
+        begin = ran[0].start.t
+        return begin, begin + max(seconds(ran[0].start, step.end) for step in ran if step.end is not None)
+
+    def step(self, out: str, name: str) -> StepTime | None:
+        """The last time that this step ran there."""
+        return next((step for step in reversed(self.steps.get(out, ())) if step.start.step == name), None)
+
+    def apply(self, event: Recorded | Gap) -> None:
+        """Take one more event into account."""
+        if isinstance(event, Gap):
+            self._break(event)
+            return
+        self._pass_time(event)
+        self._apply_to_setups(event)
+        self._apply_to_commands(event)
+        match event:
+            case Session(run=run, plan=plan):
+                self.run = self.run or run
+                self.sessions += 1
+                self.last_session = max(self.last_session, event.t)
+                self.plans |= {plan} - {""}
+                self._cut_off()
+            case Interrupt():
+                self._cut_off()
+            case Reuse(trial=trial, replicate=replicate):
+                self.reused[f"trials/{trial}/{replicate}"] = event
+            case Begin():
+                attempt = self._attempt(event)
+                if not event.out.startswith(f"{attempt.place}/"):
+                    attempt.problem = _BAD_PLACE
+                self._under_way[event.out] = self.begun[attempt.place] = attempt
+                self.stood_on[event.out] = dict(self._stands.values())
+            case Commit() | Fail():
+                self._end(event)
+            case Skip(trial=trial, replicate=replicate):
+                place = f"trials/{trial}/{replicate}"
+                if place not in self.ended:
+                    self.skipped[place] = event
+            case _:
+                pass
+
+    def _pass_time(self, event: Recorded) -> None:
+        self.first = event.t if self.first is None else self.first
+        if self.sessions and self.last is not None and not isinstance(event, Session):
+            self.seconds += max(0.0, seconds(self.last, event))
+        self.last = event
+
+    # Trials
+
+    def _attempt(self, event: Begin | Commit | Fail) -> Attempt:
+        self._positions += 1
+        self.outs.add(event.out)
+        return Attempt(event.trial, event.replicate, event.out, event, self._positions)
+
+    def _cut_off(self) -> None:
+        for attempt in self.begun.values():
+            attempt.is_cut_off = True
+        self._under_way.clear()
+
+    def _break(self, gap: Gap) -> None:
+        """What was under way when lines are missing has an end that nobody knows."""
+        self.gaps.append(gap)
+        for attempt in self._under_way.values():
+            attempt.problem = f"its part of the journal is damaged: {gap}"
+            self._settle(attempt)
+        self._under_way.clear()
+
+    def _end(self, event: Commit | Fail) -> None:
+        attempt = self._under_way.pop(event.out, None)
+        place = f"trials/{event.trial}/{event.replicate}"
+        if attempt is None or attempt.place != place:
+            attempt = self.ended.get(place)
+            if attempt is not None and attempt.out == event.out and attempt.problem:
+                return  # a line of it is missing
+            attempt = self._attempt(event)
+            if isinstance(event, Commit) or not event.out.startswith("setups/"):
+                attempt.problem = NOT_BEGUN
+        attempt.see(event)
+        if isinstance(event, Commit):
+            attempt.is_committed, attempt.files = True, event.files
+        else:
+            attempt.failed = event
+        self._settle(attempt)
+
+    def _settle(self, attempt: Attempt) -> None:
+        self.begun.pop(attempt.place, None)
+        self.skipped.pop(attempt.place, None)
+        self.ended[attempt.place] = attempt
+
+    # Commands and setups
+
+    def _apply_to_commands(self, event: Recorded) -> None:
+        """Note when commands ran; a run that tidied up and has a command that never ended waited for somebody."""
+        match event:
+            case Session():
+                self._running.clear()
+                self.waits_for = None
+            case Start(step=step, out=out):
+                self._commands += 1
+                self._running[step, out] = None
+                self.steps.setdefault(out, []).append(StepTime(self._commands, event))
+            case End(step=step, out=out):
+                self._running.pop((step, out), None)
+                ran = self.step(out, step)
+                if ran is not None and ran.end is None:
+                    ran.end = event
+                if out == "facts" and event.rc == 0:
+                    self.facts.add(step)
+            case Interrupt():
+                step, out = next(reversed(self._running), ("", ""))
+                self.waits_for = (step, out.rpartition("/")[0]) if step else None
+            case _:
+                return
+        if isinstance(event, Start | End) and (attempt := self._under_way.get(event.out)):
+            attempt.see(event)
+
+    def _apply_to_setups(self, event: Recorded) -> None:
+        match event:
+            case Start(out=out) | End(out=out) if out.startswith("setups/"):
+                self._touch(out)
+            case Made(signature=signature):
+                self.made.add(signature)
+                self.left.setdefault(signature, "")
+            case Altered(was=was, signature=signature):
+                self.left = {signature if name == was else name: out for name, out in self.left.items()}
+            case Unmade(signature=signature):
+                self.left.pop(signature, None)
+            case _:
+                pass
+        if isinstance(event, Made | Altered | Unmade):
+            self._set_up(event)
+
+    def _set_up(self, event: Made | Altered | Unmade) -> None:
+        """Keep, by key, the signature of what stands, and the number of its making."""
+        self._makings += isinstance(event, Made)
+        _, making = self._stands.pop(event.key, ("", self._makings))
+        if not isinstance(event, Unmade):
+            self._stands[event.key] = (event.signature, self._makings if isinstance(event, Made) else making)
+
+    def _touch(self, out: str) -> None:
+        _, signature, attempt = f"{out}//".split("/")[:3]
+        number = attempt.removeprefix("a")
+        self.left.setdefault(signature, out)
+        known = self.setup_attempts.get(signature, 0)
+        self.setup_attempts[signature] = max(known, int(number) if number.isdecimal() else 0)
+
+
+_BAD_PLACE = "the journal names a place for it that is not its own"
+
+
+def seconds(begin: Timed, end: Timed) -> float:
+    """How long it took from one event to another."""
+    if begin.up is None or end.up is None:
+        return end.t - begin.t
+    return end.up - begin.up
+
+
+def read(path: Path) -> RunState:
+    """Read a journal to its end. Raises RunError."""
+    lines = Lines(path)
+    state = RunState()
+    for event in lines:
+        state.apply(event)
+    state.torn, state.number = lines.torn, lines.number
+    return state
