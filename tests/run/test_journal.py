@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.errors import RunError
-from zlang.run import journal
+from zlang.run import journal, run_state
 from zlang.run.events import (
     Altered,
     Begin,
@@ -22,25 +23,28 @@ from zlang.run.events import (
     Made,
     Recorded,
     Session,
+    Skip,
     Start,
     Unmade,
 )
 
 word = st.text("abcXYZ019._/-", max_size=12)
+place = st.text("abcXYZ019_-", max_size=5).map(lambda name: f"trials/{name}/1/a1")
 times = st.integers(0, 2 * 10**12).map(lambda thousandths: thousandths / 1000)
 whole = st.integers(-200, 10**6)
 events: st.SearchStrategy[Recorded] = st.one_of(
     st.builds(Session, times, word, word),
-    st.builds(Begin, times, word, whole, whole, word),
-    st.builds(Start, times, word, word),
-    st.builds(End, times, word, word, whole),
+    st.builds(Begin, times, word, whole, whole, place),
+    st.builds(Start, times, word, place),
+    st.builds(End, times, word, place, whole),
     st.builds(Made, times, word, word),
     st.builds(Altered, times, word, word, word),
     st.builds(Unmade, times, word, word),
-    st.builds(Commit, times, word, whole, word),
-    st.builds(Fail, times, word, whole, word, word),
+    st.builds(Commit, times, word, whole, place),
+    st.builds(Fail, times, word, whole, place, word),
     st.builds(Finish, times),
     st.builds(Interrupt, times),
+    st.builds(Skip, times, word, whole, whole, word),
 )
 
 
@@ -52,47 +56,142 @@ def test_the_checksum_is_that_of_cksum(data: bytes) -> None:
 
 
 def test_a_line_is_as_the_script_writes_it() -> None:
-    line = journal.encode(End(1795241196.347, "measure", "trials/ab12/1/a1", 0))
-    body = b'{"t":1795241196.347,"event":"end","step":"measure","out":"trials/ab12/1/a1","rc":0'
+    line = journal.encode(End(1795241196.347, "measure", "trials/ab12/1/a1", 0, up=812.5), 12)
+    body = b'{"n":12,"t":1795241196.347,"up":812.5,"event":"end","step":"measure","out":"trials/ab12/1/a1","rc":0'
     printed = subprocess.run(["cksum"], input=body, capture_output=True, check=True).stdout
     assert line == body + b',"crc":' + printed.split()[0] + b"}\n"
 
 
-@given(events)
-def test_what_is_encoded_is_decoded(event: Recorded) -> None:
-    assert journal.decode(journal.encode(event)) == event
+@given(events, st.one_of(st.none(), st.integers(1, 10**9)), st.one_of(st.none(), times))
+def test_what_is_encoded_is_decoded(event: Recorded, number: int | None, up: float | None) -> None:
+    event = replace(event, up=up)
+    assert journal.decode(journal.encode(event, number)) == (number, event)
 
 
 @given(events, st.data())
 def test_what_is_torn_or_altered_is_not_believed(event: Recorded, data: st.DataObject) -> None:
-    line = journal.encode(event)
+    line = journal.encode(event, 7)
     cut = data.draw(st.integers(1, len(line) - 2))
     assert journal.decode(line[:cut]) is None
     where = data.draw(st.integers(0, len(line) - 2))
     other = bytes([line[where] ^ (1 << data.draw(st.integers(0, 7)))])
-    assert journal.decode(line[:where] + other + line[where + 1 :]) in {None, event}
+    assert journal.decode(line[:where] + other + line[where + 1 :]) in {None, (7, event)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"n":0,"t":1.0,"event":"finish"',
+        '{"n":true,"t":1.0,"event":"finish"',
+        '{"n":1.5,"t":1.0,"event":"finish"',
+        '{"n":1,"t":-1e300,"event":"finish"',
+        '{"n":1,"t":1e300,"event":"finish"',
+        '{"n":1,"t":true,"event":"finish"',
+        '{"n":1,"t":"1","event":"finish"',
+        '{"n":1,"t":1.0,"up":1e13,"event":"finish"',
+        '{"n":1,"t":1.0,"event":["finish"]',
+        '{"n":1,"t":1.0,"event":null',
+        '{"n":1,"t":1.0,"event":"start","step":"a","out":"/etc"',
+        '{"n":1,"t":1.0,"event":"start","step":"a","out":"trials/../../x"',
+        '{"n":1,"t":1.0,"event":"start","step":"a b","out":"x"',
+        '{"n":1,"t":1.0,"event":"start","step":"a","out":"x\\u0000"',
+        '{"n":1,"t":1.0,"event":"end","step":"a","out":"x","rc":99999999999999999999999',
+        '{"n":1,"t":1.0,"event":"commit","trial":"a","replicate":true,"out":"x"',
+        '{"n":1,"t":1.0,"event":"commit","trial":"a","replicate":1,"out":"x","files":7',
+        "[1",
+        '"',
+    ],
+)
+def test_a_line_that_no_run_writes_is_not_believed(body: str) -> None:
+    assert journal.decode(b'%b,"crc":%d}\n' % (body.encode(), journal.cksum(body.encode()))) is None
+
+
+def _write(path: Path, *events: Recorded) -> list[bytes]:
+    path.unlink(missing_ok=True)
+    with journal.Writer(path) as writer:
+        writer.write(*events)
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def _read(path: Path, lines: list[bytes]) -> tuple[list[float], list[str], int]:
+    """The times of the events, the gaps, and how many lines were torn."""
+    path.write_bytes(b"".join(lines))
+    read = journal.Lines(path)
+    found = list(read)
+    gaps = [str(one) for one in found if isinstance(one, journal.Gap)]
+    return [one.t for one in found if not isinstance(one, journal.Gap)], gaps, read.torn
+
+
+def test_a_line_that_is_missing_altered_doubled_or_moved_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    one, two, three, four = _write(path, *(Finish(float(n)) for n in (1, 2, 3, 4)))
+    flipped = two.replace(b"2.0", b"3.0")
+    missing = "line 2 of the journal is missing or broken"
+    assert _read(path, [one, two, three, four]) == ([1, 2, 3, 4], [], 0)
+    assert _read(path, [one, three, four]) == ([1, 3, 4], [missing], 0)
+    assert _read(path, [one, flipped, three, four]) == ([1, 3, 4], [missing], 0)
+    assert _read(path, [one, b"\0" * 5_000_000 + b"\n", three, four]) == ([1, 3, 4], [missing], 0)
+    assert _read(path, [one, four]) == ([1, 4], ["lines 2 to 3 of the journal are missing or broken"], 0)
+    assert _read(path, [two, three]) == ([2, 3], ["line 1 of the journal is missing or broken"], 0)
+    misplaced = "line 2 of the journal stands there twice or in the wrong place"
+    assert _read(path, [one, two, two, three]) == ([1, 2, 3], [misplaced], 0)
+    assert _read(path, [one, three, two, four]) == ([1, 3, 4], [missing, misplaced], 0)
+    assert _read(path, [one, two, b"junk\n", three]) == ([1, 2, 3], [], 1)
+    assert _read(path, [one, flipped]) == ([1], [missing], 0)
+
+
+def test_what_a_crash_tore_is_no_gap(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    one, two, three = _write(path, *(Finish(float(n)) for n in (1, 2, 3)))
+    for torn in (two[:-1][:20], b"\0" * 4096, two[:10] + b"\0" * 4096):
+        assert _read(path, [one, torn]) == ([1], [], 1)
+        assert _read(path, [one, torn, b"\n", two, three]) == ([1, 2, 3], [], 1)
+
+
+def test_a_gap_stays_when_a_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    one, two = _write(path, Finish(1.0), Finish(2.0))
+    path.write_bytes(one + two.replace(b"2.0", b"3.0"))
+    state = run_state.read(path)
+    assert (state.damage, state.number) == (["line 2 of the journal is missing or broken"], 2)
+    with journal.Writer(path, state.number) as writer:
+        writer.write(Finish(3.0))
+    assert run_state.read(path).damage == state.damage
+
+
+def test_an_older_journal_has_no_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    session = journal.encode(Session(3.0, "r", "b"))
+    one, two = journal.encode(Finish(1.0)), journal.encode(Finish(2.0))
+    assert _read(path, [one, two, session]) == ([1, 2, 3], [], 0)
+    assert _read(path, [one, two[:9] + b"\n", session]) == ([1, 3], [], 1)
+    assert _read(path, [one, two[:9] + b"\n", one]) == ([1, 1], ["line 2 of the journal is missing or broken"], 0)
+    assert _read(path, [one, two, journal.encode(Finish(3.0), 3)]) == ([1, 2, 3], [], 0)
+    body = b'{"t":1.0,"event":"spare","trial":"a","replicate":1,"number":1,"why":"precise"'
+    skip = Skip(1.0, "a", 1, 1, "precise")
+    assert journal.decode(b'%b,"crc":%d}\n' % (body, journal.cksum(body))) == (None, skip)
 
 
 def test_a_writer_begins_on_a_fresh_line(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     first, second = Commit(1.0, "a", 1, "trials/a/1/a1"), Commit(2.0, "b", 1, "trials/b/1/a1")
-    path.write_bytes(journal.encode(first) + journal.encode(second)[:30])
-    with journal.Writer(path) as writer:
+    path.write_bytes(journal.encode(first, 1) + journal.encode(second, 2)[:30])
+    with journal.Writer(path, run_state.read(path).number) as writer:
         writer.write(second)
     lines = journal.Lines(path)
     assert list(lines) == [first, second]
-    assert lines.bad == 1
-    standing = journal.standing(path)
-    assert (standing.done, standing.bad) == (2, 1)
+    assert lines.torn == 1
+    state = run_state.read(path)
+    assert (state.done, state.torn, state.damage) == (2, 1, [])
 
 
 def test_a_whole_line_without_its_newline_counts(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_bytes(journal.encode(Finish(1.0))[:-1])
-    with journal.Writer(path) as writer:
+    path.write_bytes(journal.encode(Finish(1.0), 1)[:-1])
+    with journal.Writer(path, run_state.read(path).number) as writer:
         writer.write(Finish(2.0))
     lines = journal.Lines(path)
-    assert (list(lines), lines.bad) == ([Finish(1.0), Finish(2.0)], 0)
+    assert (list(lines), lines.torn) == ([Finish(1.0), Finish(2.0)], 0)
 
 
 def test_what_was_made_and_not_unmade_is_left(tmp_path: Path) -> None:
@@ -107,12 +206,12 @@ def test_what_was_made_and_not_unmade_is_left(tmp_path: Path) -> None:
             Unmade(1.0, "file", "e"),
         ):
             writer.write(event)
-    standing = journal.standing(path)
-    assert list(standing.left) == ["q", "d"]
-    assert standing.attempts == {"p": 1, "d": 2, "e": 1}
+    state = run_state.read(path)
+    assert list(state.left) == ["q", "d"]
+    assert state.setup_attempts == {"p": 1, "d": 2, "e": 1}
 
 
 def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
-    assert journal.standing(tmp_path / "none").done == 0
-    with pytest.raises(RunError, match="Is a directory"):
-        journal.standing(tmp_path)
+    assert run_state.read(tmp_path / "none").done == 0
+    with pytest.raises(RunError, match="Not a regular file"):
+        run_state.read(tmp_path)

@@ -2,12 +2,13 @@
 
 Rule: an event of `RECORDED` is a line of the journal, with these fields in this order, and nothing else is one.
 Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts.
+A field that has a default is absent from the lines of older runs, and from a line where it has that value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,19 +17,26 @@ from zlang.readers.reading import Histogram
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """A runner began, or began again, on a machine that was started as `boot`."""
+class Timed:
+    """Something that happened at `t` by the wall clock, and at `up` by the monotonic one, in seconds."""
 
     t: float
-    run: str
-    boot: str
+    up: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class Session(Timed):
+    """A runner began, or began again, on a machine that was started as `boot`; `plan` is the plan's hash."""
+
+    run: str
+    boot: str
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin(Timed):
     """An attempt at a trial began; what its steps leave behind is in `out`, within the run folder."""
 
-    t: float
     trial: str
     replicate: int
     number: int
@@ -36,13 +44,12 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Reuse:
+class Reuse(Timed):
     """A trial was measured in an earlier run: its attempt is in this folder too, and its lines follow as they were.
 
     `block` and `whole_plot` are those of that run's order.
     """
 
-    t: float
     trial: str
     replicate: int
     run: str
@@ -51,67 +58,61 @@ class Reuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class Start(Timed):
     """A command is about to be started."""
 
-    t: float
     step: str
     out: str
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class End(Timed):
     """A command ended: 124 = out of time, -N = by signal N."""
 
-    t: float
     step: str
     out: str
     rc: int
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Made(Timed):
     """A setup stands."""
 
-    t: float
     key: str
     signature: str
 
 
 @dataclass(frozen=True, slots=True)
-class Altered:
+class Altered(Timed):
     """A setup that stood as `was` now stands as `signature`."""
 
-    t: float
     key: str
     was: str
     signature: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unmade:
+class Unmade(Timed):
     """A setup is gone."""
 
-    t: float
     key: str
     signature: str
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
-    """Every step of the trial was carried out, and what they left behind is on the disk."""
+class Commit(Timed):
+    """Every step of the trial was carried out, and what they left behind is on the disk; `files` is its hash."""
 
-    t: float
     trial: str
     replicate: int
     out: str
+    files: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class Fail(Timed):
     """A step of the trial, or of a setup that it needs, failed; the step's output is in `out`."""
 
-    t: float
     trial: str
     replicate: int
     out: str
@@ -119,10 +120,9 @@ class Fail:
 
 
 @dataclass(frozen=True, slots=True)
-class Spare:
+class Skip(Timed):
     """A trial need not be measured, by what was measured before it (`zlang/run/sequential.py`)."""
 
-    t: float
     trial: str
     replicate: int
     number: int
@@ -130,20 +130,16 @@ class Spare:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Timed):
     """All trials are done and nothing that was made is left."""
-
-    t: float
 
 
 @dataclass(frozen=True, slots=True)
-class Interrupt:
+class Interrupt(Timed):
     """The run was stopped by a signal, and has tidied up."""
 
-    t: float
 
-
-Recorded = Session | Reuse | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Spare | Finish | Interrupt
+Recorded = Session | Reuse | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Skip | Finish | Interrupt
 
 RECORDED: Mapping[str, type[Recorded]] = {
     "session": Session,
@@ -156,10 +152,13 @@ RECORDED: Mapping[str, type[Recorded]] = {
     "unmade": Unmade,
     "commit": Commit,
     "fail": Fail,
-    "spare": Spare,
+    "skip": Skip,
     "finish": Finish,
     "interrupt": Interrupt,
 }
+
+FORMER_NAMES: Mapping[str, str] = {"spare": "skip"}
+"""Names of events in older journals."""
 
 
 class Verdict(Protocol):

@@ -1,16 +1,20 @@
-"""The journal of a run: events -> lines on the disk, and lines -> events and what stands.
+"""The journal of a run: events -> lines on the disk, and lines -> events.
 
-A line is a JSON object whose last member is `crc`: the number that cksum(1) prints for the bytes before `,"crc":`.
-Rules: a line is on the disk before `Writer.write` returns; a line that is torn or altered is never believed; a writer
-begins on a fresh line, whatever the one before it left.
+A line is a JSON object. Its first member `n` is its number, from 1; its last member `crc` is the number that cksum(1)
+prints for the bytes before `,"crc":`. Rules: a line is on the disk before `Writer.write` returns; a line that is torn,
+altered or out of its order is never believed; a writer begins on a fresh line, whatever the one before it left.
+A line that a crash tore is followed by the number that it had, so that nothing is missing. Where a number is missing or
+comes twice, `Lines` gives a `Gap`. The lines of older journals have no numbers: there a broken line is one that a
+crash tore only if a session follows it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,29 +22,46 @@ from typing import Self
 import orjson
 
 from zlang.errors import RunError
-from zlang.files import sync_directory
-from zlang.run.events import (
-    RECORDED,
-    Altered,
-    Begin,
-    Commit,
-    End,
-    Fail,
-    Finish,
-    Interrupt,
-    Made,
-    Recorded,
-    Session,
-    Spare,
-    Start,
-    Unmade,
-)
+from zlang.files import open_regular, sync_directory
+from zlang.run.events import FORMER_NAMES, RECORDED, Recorded, Session
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC = b',"crc":'
 _NAMES = {kind: name for name, kind in RECORDED.items()}
-_FIELDS = {name: tuple(member.name for member in fields(kind)) for name, kind in RECORDED.items()}
+_FIELDS = {
+    name: tuple((member.name, None if member.default is MISSING else (member.default,)) for member in fields(kind))
+    for name, kind in RECORDED.items()
+}
+"""The fields of each event; those that can be absent with their default."""
+_CLOCKS = {"t", "up"}
 _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
+_FREE = {"key"}
+"""Members that hold any text."""
+_WORD = re.compile(r"[A-Za-z0-9._/-]*")
+_LATEST = 253_402_300_800
+"""Seconds to the year 10000: a clock beyond it is not believed."""
+_MOST = 1 << 53
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Lines of the journal are missing, or not believed, or not where they belong: from number `first` to `last`."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        """Count them."""
+        return max(1, self.last - self.first + 1)
+
+    def __str__(self) -> str:
+        """Say which."""
+        if self.last < self.first:
+            return f"line {self.last} of the journal stands there twice or in the wrong place"
+        if self.first == self.last:
+            return f"line {self.first} of the journal is missing or broken"
+        return f"lines {self.first:,} to {self.last:,} of the journal are missing or broken"
 
 
 def cksum(data: bytes) -> int:
@@ -51,179 +72,128 @@ def cksum(data: bytes) -> int:
     return int.from_bytes(crc.to_bytes(4, "little").translate(_REVERSED), "big")
 
 
-def encode(event: Recorded) -> bytes:
-    """Give the line of an event, with its newline."""
+def encode(event: Recorded, number: int | None = None) -> bytes:
+    """Give the line of an event, with its newline; without a number, as older journals have it."""
     name = _NAMES[type(event)]
-    members: dict[str, object] = {"t": round(event.t, 3), "event": name}
-    members.update((member, getattr(event, member)) for member in _FIELDS[name] if member != "t")
+    members: dict[str, object] = {} if number is None else {"n": number}
+    members["t"] = round(event.t, 3)
+    if event.up is not None:
+        members["up"] = round(event.up, 3)
+    members["event"] = name
+    for member, default in _FIELDS[name]:
+        value = getattr(event, member)
+        if member not in _CLOCKS and (default is None or value != default[0]):
+            members[member] = value
     body = orjson.dumps(members)[:-1]
     return b'%b,"crc":%d}\n' % (body, cksum(body))
 
 
-def decode(line: bytes) -> Recorded | None:
-    """Read one line back; None if it is torn, altered or of no known kind."""
+def decode(line: bytes) -> tuple[int | None, Recorded] | None:
+    """Read one line back, with its number; None if it is torn, altered or of no known kind."""
     body, mark, tail = line.strip().rpartition(_CRC)
     if not mark or not tail.endswith(b"}") or not tail[:-1].isdigit() or int(tail[:-1]) != cksum(body):
         return None
     try:
         members = orjson.loads(body + b"}")
-        name = members["event"]
+        name = FORMER_NAMES.get(members["event"], members["event"])
         kind: Callable[..., Recorded] = RECORDED[name]
-        return kind(*(_checked(member, members[member]) for member in _FIELDS[name]))
+        found = {
+            member: _checked(member, members[member])
+            for member, default in _FIELDS[name]
+            if default is None or member in members
+        }
+        return (_checked_number(members["n"]) if "n" in members else None), kind(**found)
     except (ValueError, TypeError, KeyError):
         return None
 
 
 def _checked(member: str, value: object) -> object:
-    if member == "t":
-        expected: type | tuple[type, ...] = (int, float)
+    if member in _CLOCKS:
+        is_right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST
+    elif member in _NUMBERS:
+        is_right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST
     else:
-        expected = int if member in _NUMBERS else str
-    if not isinstance(value, expected):
+        is_right = isinstance(value, str) and (member in _FREE or _WORD.fullmatch(value) is not None)
+        if member == "out":
+            is_right = is_right and _is_within(str(value))
+    if not is_right:
         raise TypeError(member)
     return value
 
 
+def _is_within(out: str) -> bool:
+    """Whether a place is within the run folder; a journal that was tampered with cannot point elsewhere."""
+    return not out.startswith("/") and ".." not in out.split("/")
+
+
+def _checked_number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < _MOST:
+        raise TypeError("n")
+    return value
+
+
 class Lines:
-    """The events of a journal, in order; after an iteration `bad` is the number of lines that were not believed."""
+    """The events of a journal, in order, with a gap where lines are missing.
+
+    After an iteration `torn` is the number of lines that a crash tore, and `number` that of the last line.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.bad = 0
+        self.torn = 0
+        self.number = 0
 
-    def __iter__(self) -> Iterator[Recorded]:
+    def __iter__(self) -> Iterator[Recorded | Gap]:
         """Read from the beginning; a journal that does not exist yet is empty."""
-        self.bad = 0
+        self.torn = self.number = 0
+        bad, is_numbered, line = 0, False, b"\n"
+        for line in self._lines():
+            found = decode(line) if len(line) < _LONGEST_LINE else None
+            if found is None or (found[0] is None and is_numbered):
+                bad += line != b"\n"
+                continue
+            number, event = found
+            expected = self.number + 1
+            if number is None and bad and not isinstance(event, Session):
+                number = expected + bad
+            if number is not None and number < expected:
+                yield Gap(expected, number)
+                continue
+            if number is not None and number > expected:
+                yield Gap(expected, number - 1)
+            else:
+                self.torn += bad
+            bad, is_numbered, self.number = 0, is_numbered or found[0] is not None, number or expected
+            yield event
+        if bad and line.endswith(b"\n"):  # a crash leaves a line without an end
+            expected, self.number = self.number + 1, self.number + bad
+            yield Gap(expected, self.number)
+        else:
+            self.torn += bad
+
+    def _lines(self) -> Iterator[bytes]:
+        """Read line by line; of one that is too long only the beginning."""
         try:
-            with self._path.open("rb") as file:
-                for line in file:
-                    if event := decode(line):
-                        yield event
-                    elif line != b"\n":
-                        self.bad += 1
+            with open_regular(self._path) as file:
+                while line := file.readline(_LONGEST_LINE):
+                    rest = line
+                    while len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
+                        rest = file.readline(_LONGEST_LINE)
+                    yield line
         except FileNotFoundError:
             return
         except OSError as error:
             raise _cannot("read", self._path, error) from error
 
 
-@dataclass(slots=True)
-class Standing:
-    """What the events so far amount to. Trials are known by their place, `trials/IDENTITY/REPLICATE`."""
-
-    committed: dict[str, str] = field(default_factory=dict)
-    """Place -> directory of the attempt that was carried out."""
-    failed: dict[str, Fail] = field(default_factory=dict)
-    spared: dict[str, Spare] = field(default_factory=dict)
-    left: dict[str, str] = field(default_factory=dict)
-    """Signature -> directory of each setup whose making was started and that was not unmade, in order of making."""
-    made: set[str] = field(default_factory=set)
-    """Signatures of the setups that could be made at least once."""
-    attempts: dict[str, int] = field(default_factory=dict)
-    """Signature -> number of its latest attempt."""
-    facts: set[str] = field(default_factory=set)
-    """Names of the fact steps that ended well."""
-    sessions: int = 0
-    last: Recorded | None = None
-    under_way: Begin | None = None
-    waits_for: tuple[str, str] | None = None
-    """The step, and the place of its attempts, of what somebody was asked for when the run stopped."""
-    unended: dict[tuple[str, str], None] = field(default_factory=dict)
-    """The commands that are under way."""
-    bad: int = 0
-
-    @property
-    def done(self) -> int:
-        """How many trials are done, or need not be."""
-        return len(self.committed) + len(self.failed) + len(self.spared)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether all trials are done and everything was torn down."""
-        return isinstance(self.last, Finish)
-
-    def apply(self, event: Recorded) -> None:
-        """Take one more event into account."""
-        self.last = event
-        self._follow(event)
-        match event:
-            case Session():
-                self.sessions += 1
-                self.under_way = None
-            case Begin():
-                self.under_way = event
-            case Start(out=out) if out.startswith("setups/"):
-                self._touch(out)
-            case End(step=step, out="facts", rc=0):
-                self.facts.add(step)
-            case Made(signature=signature):
-                self.made.add(signature)
-                self.left.setdefault(signature, "")
-            case Altered(was=was, signature=signature):
-                self.left = {signature if name == was else name: out for name, out in self.left.items()}
-            case Unmade(signature=signature):
-                self.left.pop(signature, None)
-            case Spare():
-                self.spared[_place(event)] = event
-            case Commit(out=out):
-                place = _place(event)
-                self.failed.pop(place, None)
-                self.spared.pop(place, None)
-                self.committed[place] = out
-                self.under_way = None
-            case Fail():
-                place = _place(event)
-                self.committed.pop(place, None)
-                self.spared.pop(place, None)
-                self.failed[place] = event
-                self.under_way = None
-            case _:
-                pass
-
-    def _follow(self, event: Recorded) -> None:
-        """A run that tidied up and has a command that never ended waited for somebody."""
-        match event:
-            case Session():
-                self.unended.clear()
-                self.waits_for = None
-            case Start(step=step, out=out):
-                self.unended[step, out] = None
-            case End(step=step, out=out):
-                self.unended.pop((step, out), None)
-            case Interrupt():
-                step, out = next(reversed(self.unended), ("", ""))
-                self.waits_for = (step, out.rpartition("/")[0]) if step else None
-            case _:
-                pass
-
-    def _touch(self, out: str) -> None:
-        _, signature, attempt = f"{out}//".split("/")[:3]
-        number = attempt.removeprefix("a")
-        self.left.setdefault(signature, out)
-        self.attempts[signature] = max(self.attempts.get(signature, 0), int(number) if number.isdigit() else 0)
-
-
-def standing(path: Path) -> Standing:
-    """Read a journal to its end."""
-    lines = Lines(path)
-    result = Standing()
-    for event in lines:
-        result.apply(event)
-    result.bad = lines.bad
-    return result
-
-
-def _place(event: Commit | Fail | Spare) -> str:
-    return f"trials/{event.trial}/{event.replicate}"
-
-
 class Writer:
-    """Appends events to a journal."""
+    """Appends events to a journal whose last line has a certain number."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, last: int = 0) -> None:
         self._path = path
+        self._number = last
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             end = os.lseek(self._file, 0, os.SEEK_END)
             self._is_fresh = end == 0 or os.pread(self._file, 1, end - 1) == b"\n"
             if end == 0:
@@ -233,7 +203,7 @@ class Writer:
 
     def write(self, *events: Recorded) -> None:
         """Append events and wait until they are on the disk; a RunError says that they may not be there."""
-        lines = b"".join(map(encode, events))
+        lines = b"".join(encode(event, number) for number, event in enumerate(events, self._number + 1))
         rest = lines if self._is_fresh else b"\n" + lines
         self._is_fresh = False
         try:
@@ -242,6 +212,7 @@ class Writer:
             os.fsync(self._file)
         except OSError as error:
             raise _cannot("write", self._path, error) from error
+        self._number += len(events)
         self._is_fresh = True
 
     def close(self) -> None:
@@ -260,5 +231,5 @@ class Writer:
 def _cannot(verb: str, path: Path, error: OSError) -> RunError:
     return RunError(
         f"cannot {verb} the journal {path}: {error.strerror}",
-        "what the journal holds is safe; free some space or mend the disk, then `zlang resume`",
+        "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",
     )
