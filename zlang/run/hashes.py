@@ -1,0 +1,78 @@
+"""Hashes of what a run folder holds, which a shell script can make as well: files -> `sha256-…` or `cksum-…`.
+
+Rule: the hash of a directory is that of the sorted lines that `find . -type f -exec sha256sum {} +` (or `cksum`) prints
+in it. Files whose path holds a backslash or a line's end are passed over, as these tools write them in different ways;
+no reader reads such a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from zlang.files import open_regular
+from zlang.run.journal import cksum
+
+SHA256, CKSUM = "sha256", "cksum"
+_BLOCK = 1 << 20
+_ODD = frozenset("\\\n\r")
+
+
+def of_file(path: Path, method: str = SHA256) -> str:
+    """Hash a file. Raises OSError."""
+    with open_regular(path) as file:
+        if method == CKSUM:
+            return f"{CKSUM}-{cksum(file.read())}"
+        digest = hashlib.sha256()
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return f"{SHA256}-{digest.hexdigest()}"
+
+
+def of_directory(directory: Path, method: str = SHA256) -> str:
+    """Hash the names and the contents of the regular files in and under a directory. Raises OSError."""
+    lines = sorted(_line(path, name, method) for path, name in _files(os.fspath(directory), "."))
+    whole = b"".join(lines)
+    return f"{CKSUM}-{cksum(whole)}" if method == CKSUM else f"{SHA256}-{hashlib.sha256(whole).hexdigest()}"
+
+
+def is_of_file(path: Path, known: str) -> bool:
+    """Whether a file has this hash; one that cannot be read has not."""
+    try:
+        return of_file(path, _method(known)) == known
+    except OSError:
+        return False
+
+
+def is_of_directory(directory: Path, known: str) -> bool:
+    """Whether the files of a directory have this hash; where one cannot be read they have not."""
+    try:
+        return of_directory(directory, _method(known)) == known
+    except OSError:
+        return False
+
+
+def _method(known: str) -> str:
+    return known.partition("-")[0]
+
+
+def _files(directory: str, name: str) -> list[tuple[str, str]]:
+    found = []
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            path, own = f"{directory}/{entry.name}", f"{name}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                found += _files(path, own)
+            elif entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
+                found.append((path, own))
+    return found
+
+
+def _line(path: str, name: str, method: str) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with open(file, "rb") as opened:  # noqa: PTH123 - a descriptor
+        data = opened.read()
+    if method == CKSUM:
+        return b"%d %d %b\n" % (cksum(data), len(data), os.fsencode(name))
+    return b"%b  %b\n" % (hashlib.sha256(data).hexdigest().encode(), os.fsencode(name))
