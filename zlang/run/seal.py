@@ -1,0 +1,166 @@
+"""The seal of a run folder: key of this user on this machine + what the folder holds -> whether it is theirs.
+
+The seal is a keyed BLAKE2b (RFC 7693) over the run's name and the files that decide which commands are run and where:
+`plan.jsonl`, `directory` and `armed`. Rules: a folder without a valid seal is read, but nothing in it is run; the key
+is readable by its owner only, and one that others could know is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import pwd
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+
+from zlang.errors import RunError
+from zlang.files import open_regular, read_regular, remove_abandoned_files, replace_file, sync_directory
+
+FILE = "seal"
+_SEALED = ("plan.jsonl", "directory", "armed")
+_KEY_BYTES = 32
+_LONGEST_SEAL = 4096
+_BLOCK = 1 << 20
+
+
+def key_file() -> Path:
+    """Where the key of this user lies: $XDG_STATE_HOME/zlang/key, by default ~/.local/state/zlang/key."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    state = Path(given) if Path(given).is_absolute() else _home() / ".local" / "state"
+    return state / "zlang" / "key"
+
+
+def load_key() -> bytes:
+    """Read the key, which is made when it is first needed. Raises RunError."""
+    path = key_file()
+    try:
+        with suppress(FileExistsError):
+            if not path.exists():
+                _make_key(path)
+        with open_regular(path) as file:
+            status = os.fstat(file.fileno())
+            key = file.read(_KEY_BYTES + 1)
+    except OSError as error:
+        message = f"cannot use the key {path}: {error.strerror}"
+        raise RunError(message, "set XDG_STATE_HOME to a directory that you can write in") from error
+    if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        message = f"the key {path} can be read by others, or belongs to another user"
+        raise RunError(message, f"delete it; folders that it sealed then need --trust: rm {path}")
+    if len(key) != _KEY_BYTES:
+        message = f"the key {path} is damaged: it has to have {_KEY_BYTES} bytes"
+        raise RunError(message, f"delete it; folders that it sealed then need --trust: rm {path}")
+    return key
+
+
+def authenticate(key: bytes, parts: Iterable[bytes]) -> str:
+    """Give the keyed hash of some parts in order, in hexadecimal; where one part ends and the next begins counts."""
+    digest = hashlib.blake2b(key=key, digest_size=32)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def write(folder: Path, run: str) -> None:
+    """Seal a run folder as it is now. Raises RunError."""
+    key = load_key()
+    remove_abandoned_files(folder)
+    try:
+        content = {"run": run, "key": _name_of(key), "seal": authenticate(key, _parts(folder, run))}
+        replace_file(folder / FILE, orjson.dumps(content) + b"\n")
+    except OSError as error:
+        raise RunError(f"cannot seal {folder}: {error.strerror}") from error
+
+
+def sealed_name(folder: Path) -> str | None:
+    """Read under which name a run was sealed; the seal is not verified."""
+    members = _read(folder)
+    return members["run"] if members else None
+
+
+def why_foreign(folder: Path) -> str:
+    """Say why a folder is not known to be this user's own and unchanged; nothing where its seal is valid."""
+    members = _read(folder)
+    if members is None:
+        return "it has no seal, or a damaged one"
+    try:
+        key = load_key()
+    except RunError as error:
+        return f"its seal cannot be verified: {error}"
+    if members["key"] != _name_of(key):
+        return "it was sealed by another user or on another machine"
+    try:
+        expected = authenticate(key, _parts(folder, members["run"]))
+    except OSError as error:
+        return f"its seal cannot be verified: {error.strerror}"
+    if not hmac.compare_digest(expected.encode(), members["seal"].encode()):
+        return f"its {', '.join(_SEALED[:-1])} or {_SEALED[-1]} was changed after it was sealed"
+    return ""
+
+
+def _read(folder: Path) -> dict[str, str] | None:
+    try:
+        members = orjson.loads(read_regular(folder / FILE, _LONGEST_SEAL))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(members, dict) or not all(isinstance(members.get(name), str) for name in ("run", "key", "seal")):
+        return None
+    return members
+
+
+def _parts(folder: Path, run: str) -> Iterator[bytes]:
+    yield run.encode()
+    for name in _SEALED:
+        yield name.encode()
+        yield _digest(folder / name)
+
+
+def _digest(path: Path) -> bytes:
+    """Hash a file; one that is absent differs from an empty one."""
+    digest = hashlib.blake2b()
+    try:
+        with open_regular(path) as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+    except FileNotFoundError:
+        return b""
+    return digest.digest()
+
+
+def _name_of(key: bytes) -> str:
+    """Name a key without giving it away."""
+    return hashlib.blake2b(b"name of a key", key=key, digest_size=8).hexdigest()
+
+
+def _make_key(path: Path) -> None:
+    """Make the key, on the disk before it is used; of two that are made at once, the first is the key."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".key.")  # readable by its owner only
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(path).hardlink_to(temporary)
+        sync_directory(path.parent)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def _home() -> Path:
+    """The user's home: $HOME unless it is unset or another user's (as with sudo), else what the system says."""
+    given = Path(os.environ.get("HOME", ""))
+    try:
+        if given.is_absolute() and given.stat().st_uid == os.geteuid():
+            return given
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except (OSError, KeyError) as error:
+        message = "there is no home directory in which a key could lie"
+        raise RunError(message, "set XDG_STATE_HOME to a directory that you can write in") from error
