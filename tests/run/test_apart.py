@@ -1,0 +1,109 @@
+"""Work in a child process: its result, its exceptions, its death."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from command_line import REPOSITORY
+
+from zlang.errors import RunError
+from zlang.run import apart
+
+
+def test_the_result_comes_back() -> None:
+    assert apart.call(lambda: {"a": [1.5, "é", None]}, "counting") == {"a": [1.5, "é", None]}
+
+
+def test_what_it_changes_does_not() -> None:
+    changed: list[int] = []
+    apart.call(lambda: changed.append(1), "counting")
+    assert changed == []
+
+
+def fail(error: BaseException) -> Callable[[], None]:
+    def work() -> None:
+        raise error
+
+    return work
+
+
+def test_an_error_of_the_world_comes_back_whole() -> None:
+    with pytest.raises(RunError, match="no disk") as caught:
+        apart.call(fail(RunError("no disk", "buy one")), "counting")
+    assert caught.value.hint == "buy one"
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), KeyboardInterrupt()])
+def test_other_errors_come_back_with_their_traceback(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught:
+        apart.call(fail(error), "counting")
+    assert "in work" in "".join(caught.value.__notes__)
+
+
+def test_an_error_that_cannot_be_pickled_says_where_it_was() -> None:
+    class Odd(Exception):
+        pass
+
+    with pytest.raises(RuntimeError, match="in work"):
+        apart.call(fail(Odd()), "counting")
+
+
+def test_a_result_that_cannot_be_pickled_is_a_bug() -> None:
+    with pytest.raises(RuntimeError, match="BUG"):
+        apart.call(lambda: lambda: 1, "counting")
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGKILL])
+def test_a_death_is_said(number: signal.Signals) -> None:
+    with pytest.raises(RunError, match=f"reading x failed: .* ended with {number.name}") as caught:
+        apart.call(lambda: os.kill(os.getpid(), number), "reading x", "read y")
+    assert caught.value.hint == "read y"
+
+
+def test_what_an_aborting_library_says_is_the_reason() -> None:
+    told = b'terminate called\n  what():  {"exception_type":"IO","exception_message":"Cannot open file: EMFILE"}\n'
+
+    def work() -> None:
+        os.write(2, told)
+        os.abort()
+
+    with pytest.raises(RunError, match=r"SIGABRT: Cannot open file: EMFILE$"):
+        apart.call(work, "reading x")
+
+
+SLEEPS = """
+import os, signal, sys, time
+from zlang.run import apart
+def work():
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+try:
+    apart.call(work, "sleeping")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
+def test_a_signal_for_the_parent_ends_both(number: signal.Signals, code: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPS], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    )
+    assert process.stdout
+    assert process.stdout.readline()
+    process.send_signal(number)
+    assert process.wait(10) == code
+    assert process.stdout.read() == b""  # the end of what both could write: the child is gone, too
+    process.stdout.close()
+
+
+def test_there_is_no_core_dump() -> None:
+    import resource
+
+    soft, _ = apart.call(lambda: resource.getrlimit(resource.RLIMIT_CORE), "looking")
+    assert soft == 0

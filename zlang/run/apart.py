@@ -1,0 +1,160 @@
+"""Work in a child process that may die: `work` -> its result. What a library of C++ aborts, it does not take along.
+
+Rule: the caller gets the result, the exception that `work` raised, or a RunError that says how the child died. A signal
+that is meant for the caller reaches the child, too, and ends both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import re
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn, TypeVar
+
+from zlang.errors import RunError
+
+T = TypeVar("T")
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WAITED_FOR = (*_PASSED_ON, signal.SIGCHLD)
+_BY_THE_TERMINAL = 0x80
+"""SI_KERNEL (sigaction(2)): the terminal sent the signal, and to the child as well."""
+_PR_SET_PDEATHSIG = 1
+_REASON = re.compile(rb'what\(\): .*?"exception_message":"((?:[^"\\]|\\.)*)"|what\(\): *([^\n]+)')
+"""How the C++ library says why it aborts; DuckDB as JSON."""
+
+
+def call(work: Callable[[], T], task: str, hint: str = "") -> T:
+    """Do `work` in a child process and give its result; errors begin with `task`, as in "reading x".
+
+    What `work` prints appears; what it changes in memory does not. Raises RunError.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    try:
+        answer, said = (os.memfd_create(name) for name in ("answer", "said"))
+    except OSError as error:
+        raise RunError(f"{task} failed: {error.strerror}", hint) from error
+    try:
+        with _signals_blocked() as before:
+            try:
+                child = os.fork()
+            except OSError as error:
+                raise RunError(f"{task} failed: no process can be started: {error.strerror}", hint) from error
+            if child == 0:
+                _work(work, answer, said, before)
+            status = _wait(child)
+        words = _content(said)
+        if os.WIFSIGNALED(status):
+            _die_likewise(os.WTERMSIG(status))
+            raise RunError(f"{task} failed: {_death(os.WTERMSIG(status), words)}", hint)
+        sys.stderr.write(words.decode("utf-8", "replace"))
+        return _result(_content(answer))
+    finally:
+        os.close(answer)
+        os.close(said)
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[set[signal.Signals]]:
+    before = {signal.Signals(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)}
+    try:
+        yield before
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _wait(child: int) -> int:
+    """The status with which the child ends. Signals that did not reach it are passed on."""
+    while True:
+        told = signal.sigwaitinfo(_WAITED_FOR)
+        if told.si_signo != signal.SIGCHLD:
+            if told.si_code != _BY_THE_TERMINAL:
+                os.kill(child, told.si_signo)
+            continue
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+
+
+def _work(work: Callable[[], object], answer: int, said: int, mask: set[signal.Signals]) -> NoReturn:
+    """Be the child: do the work, leave the result, and end without what Python does at its end."""
+    code = 1
+    try:
+        # The parent may be killed; nobody would wait for the child then.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        _keep_what_is_said(said)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        try:
+            result: tuple[bool, object] = (True, work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
+            error.add_note("".join(traceback.format_exception(error)))
+            result = (False, error)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.pwrite(answer, _pickled(result), 0)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _keep_what_is_said(said: int) -> None:
+    """Keep what a library prints when it aborts; what Python prints goes where it did."""
+    with suppress(OSError, ValueError):
+        if sys.stderr.fileno() == 2:  # noqa: PLR2004 - standard error
+            sys.stderr = open(  # noqa: PTH123, SIM115 - a descriptor, which the process has until it ends
+                os.dup(2), "w", 1, encoding=sys.stderr.encoding, errors=sys.stderr.errors
+            )
+    os.dup2(said, 2)
+
+
+def _pickled(result: tuple[bool, object]) -> bytes:
+    value = result[1]
+    if isinstance(value, RunError):
+        return pickle.dumps((False, RunError(value.message, value.hint)))
+    try:
+        whole = pickle.dumps(result)
+        pickle.loads(whole)  # noqa: S301 - our own
+    except Exception as error:  # noqa: BLE001 - pickle raises what it likes
+        told = getattr(value, "__notes__", [f"BUG: what was found cannot be handed over: {error!r}"])
+        return pickle.dumps((False, RuntimeError("\n".join(told))))
+    return whole
+
+
+def _result(content: bytes) -> T:  # type: ignore[type-var]
+    if not content:
+        raise AssertionError("BUG: the child ended without a result")
+    is_done, value = pickle.loads(content)  # noqa: S301 - written by our child
+    if not is_done:
+        raise value
+    result: T = value
+    return result
+
+
+def _content(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+def _die_likewise(number: int) -> None:
+    """End by the signal that ended the child, where it was meant for both."""
+    if number in _PASSED_ON:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+def _death(number: int, words: bytes) -> str:
+    """How a process died, and why as far as it said so."""
+    found = _REASON.search(words)
+    reason = next(part for part in found.groups() if part is not None).decode("utf-8", "replace") if found else ""
+    if number == signal.SIGKILL:
+        reason = "the machine may be out of memory"
+    named = f"the database library (DuckDB) ended with {signal.Signals(number).name}"
+    return f"{named}: {reason}" if reason else named
