@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from run_fakes import new_folder, plan, trial
 
 from zlang.errors import RunError
-from zlang.run import folder
+from zlang.pipeline import runs as runs_of_the_product
+from zlang.run import folder, seal
 
 
 def test_a_name_is_safe_in_every_place(tmp_path: Path) -> None:
@@ -21,7 +24,7 @@ def test_a_name_is_safe_in_every_place(tmp_path: Path) -> None:
 
 def test_one_runner_at_a_time(tmp_path: Path) -> None:
     made = new_folder(tmp_path, plan(trial(1)))
-    with made.lock(), pytest.raises(RunError, match=r"carried out by process \d+"), made.lock():
+    with made.lock(), pytest.raises(RunError, match=r"process \d+ is already running"), made.lock():
         pass
     with made.lock():
         pass
@@ -41,3 +44,59 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"Not a directory|File exists"):
         folder.create(tmp_path / "file", "x", tmp_path)
+
+
+def test_a_copy_or_a_renamed_folder_is_the_same_run(tmp_path: Path) -> None:
+    made = new_folder(tmp_path, plan(trial(1)))
+    seal.write(made.path, made.name)
+    copy = folder.Folder(tmp_path / "copy")
+    shutil.copytree(made.path, copy.path)
+    assert copy.run == made.run == made.name
+    with (
+        made.lock(),
+        pytest.raises(RunError, match=rf"by process {os.getpid()}, from a copy of this folder"),
+        copy.lock(),
+    ):
+        pass
+    with copy.lock():
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 9, b"/a\0b", b"relative", b"/" + b"x" * 9000])
+def test_a_damaged_directory_is_said_so(tmp_path: Path, content: bytes) -> None:
+    made = new_folder(tmp_path, plan(trial(1)))
+    (made.path / "directory").write_bytes(content)
+    with pytest.raises(RunError, match=r"directory( is damaged|: Longer)"):
+        _ = made.directory
+
+
+def test_a_start_that_was_killed_leaves_a_folder_that_is_known(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    whole = new_folder(tmp_path, plan(trial(1)))
+    killed = folder.create(runs, "killed", tmp_path)
+    (killed.path / ".plan.jsonl.abc").write_text("half")
+    strange = folder.create(runs, "strange", tmp_path)
+    (strange.path / "notes").write_text("mine")
+    starting = folder.create(runs, "starting", tmp_path)
+    with starting.lock():
+        assert folder.unbegun(runs) == [killed]
+    assert folder.unbegun(runs) == [killed, starting]
+    assert whole.path.parent == runs
+    assert runs_of_the_product.remove_unbegun(runs, killed.name) == [killed.name]
+    assert not killed.path.exists()
+    assert runs_of_the_product.remove_unbegun(runs, None) == [starting.name]
+    assert strange.path.exists()
+
+
+def test_files_that_a_killed_writer_left_go_once_they_are_old(tmp_path: Path) -> None:
+    made = folder.create(tmp_path / "runs", "e", tmp_path)
+    old, fresh = made.path / ".seal.abcdefgh", made.sources / ".program.zexp.abcdefgh"
+    kept = made.path / ".notes"
+    for path in (old, fresh, kept):
+        path.touch()
+    for path in (old, kept):
+        os.utime(path, (0, 0))
+    with made.lock():
+        assert not old.exists()
+        assert fresh.exists()
+        assert kept.exists()

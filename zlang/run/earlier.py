@@ -2,7 +2,8 @@
 
 In: the trials of a plan and run folders. Out: for each trial that counts there, which attempt it was; `bring` puts
 those attempts into a new folder, with their lines of the journal, so that the folder is whole by itself.
-Rule: a trial is taken over only where its identity is the same and the machine said of itself what it says now.
+Rule: a trial is taken over only where its identity is the same, the machine said of itself what it says now, and the
+folder is this user's own and unchanged.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.files import sync_tree
-from zlang.plan.plan import LOCAL, Action, Header, Trial
-from zlang.run import journal
+from zlang.files import read_regular, sync_tree
+from zlang.plan.plan import LOCAL, Header, Trial
+from zlang.readers.reading import LONGEST
+from zlang.run import journal, seal
+from zlang.run.account import Account
 from zlang.run.events import Begin, Commit, End, Recorded, Reuse, Start, Verdict
 from zlang.run.folder import Folder
 
@@ -46,19 +49,26 @@ class Measured:
 
 
 def measured(
-    header: Header, trials: Sequence[Trial], folders: Iterable[Folder], judge: Judge, answer: Callable[[str], str]
+    header: Header,
+    trials: Sequence[Trial],
+    folders: Iterable[Folder],
+    judge: Judge,
+    answer: Callable[[str], str],
+    refuse: Callable[[Folder, str], None],
 ) -> dict[str, Measured]:
     """The trials that were measured in these runs, by their place; the first folder that has one wins.
 
     `answer` gives the first line that a command of the shell prints; where no folder has tried any of the trials,
-    nothing is asked.
+    nothing is asked. `refuse` is told of each folder that has tried some and is foreign, and why.
     """
     found: dict[str, Measured] = {}
     said: dict[str, str] = {}
     for folder in folders:
         tried = folder.tried
         wanted = {trial.place: trial for trial in trials if trial.identity in tried and trial.place not in found}
-        if wanted:
+        if wanted and (why := seal.why_foreign(folder.path)):
+            refuse(folder, why)
+        elif wanted:
             said = said or _facts(header, answer)
             with suppress(RunError):  # a folder that cannot be read has measured nothing
                 found |= _of(folder, wanted, judge) if _is_alike(folder, said) else {}
@@ -75,7 +85,7 @@ def bring(found: Mapping[str, Measured], into: Folder, now: float) -> None:
             sync_tree(place, into.path)
             lines += [replace(one.reuse, t=now), *one.events]
     except OSError as error:
-        message = f"what was measured before cannot be brought to {into.path}: {error.strerror or error}"
+        message = f"cannot copy earlier results to {into.path}: {error.strerror or error}"
         raise RunError(message, "`zlang run --again` measures it again") from error
     with journal.Writer(into.journal) as writer:
         writer.write(*lines)
@@ -93,11 +103,15 @@ def _facts(header: Header, answer: Callable[[str], str]) -> dict[str, str]:
     return {step.name: answer(step.command) for step in header.facts if step.host == LOCAL}
 
 
+def _fact(folder: Folder, name: str) -> str:
+    return read_regular(folder.path / "facts" / f"{name}.out", LONGEST).decode("utf-8", "replace")
+
+
 def _is_alike(folder: Folder, said: Mapping[str, str]) -> bool:
     """Whether the machine says of itself what it said then; of a fact of many lines, as of its memory, much is free."""
     for name, line in said.items():
         try:
-            then = (folder.path / "facts" / f"{name}.out").read_text("utf-8", "replace").strip().splitlines()
+            then = _fact(folder, name).strip().splitlines()
         except OSError:
             return False
         if len(then) <= 1 and "".join(then).strip() != line.strip():
@@ -106,32 +120,25 @@ def _is_alike(folder: Folder, said: Mapping[str, str]) -> bool:
 
 
 def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, Measured]:
-    committed = journal.standing(folder.journal).committed
-    places = {committed[place]: place for place in wanted.keys() & committed.keys()}
-    events: dict[str, list[Recorded]] = {out: [] for out in places}
-    origins: dict[tuple[str, int], Reuse] = {}
-    for event in journal.Lines(folder.journal) if places else ():
+    account = Account(folder, judge)
+    state = account.state
+    attempts = [one for place, one in state.ended.items() if place in wanted and one.is_committed]
+    attempts.sort(key=lambda attempt: attempt.position)
+    events: dict[str, list[Recorded]] = {attempt.out: [] for attempt in attempts}
+    for event in journal.Lines(folder.journal) if attempts else ():
         if isinstance(event, Begin | Start | End | Commit) and event.out in events:
             events[event.out].append(event)
-        elif isinstance(event, Reuse):
-            origins[event.trial, event.replicate] = event
     found = {}
-    orders = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)} if places else {}
-    for out, place in places.items():
-        trial = wanted[place]
-        when = window(trial, events[out])
-        verdict = judge(trial, folder.path / out, when)
-        if verdict.valid:
-            numbered = (replace(one, number=trial.number) if isinstance(one, Begin) else one for one in events[out])
-            then = orders[place]
-            own = Reuse(0, trial.identity, trial.replicate, folder.name, then.block, then.whole_plot)
-            origin = origins.get((trial.identity, trial.replicate), own)
-            found[place] = Measured(trial.number, folder, origin, out, tuple(numbered), verdict, when)
+    orders = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)} if attempts else {}
+    for attempt in attempts:
+        trial = wanted[attempt.place]
+        verdict, why_not = account.verdict(trial)
+        if verdict is not None and not why_not and attempt.place in orders:
+            own = events[attempt.out]
+            numbered = (replace(one, number=trial.number) if isinstance(one, Begin) else one for one in own)
+            then = orders[attempt.place]
+            itself = Reuse(0, trial.identity, trial.replicate, folder.name, then.block, then.whole_plot)
+            origin = state.reused.get(attempt.place, itself)
+            when = account.window(trial, attempt)
+            found[attempt.place] = Measured(trial.number, folder, origin, attempt.out, tuple(numbered), verdict, when)
     return found
-
-
-def window(trial: Trial, events: Iterable[Recorded]) -> tuple[float, float] | None:
-    """From the start of the trial's measurement to its end, in what the journal says of an attempt."""
-    names = {step.name for step in trial.steps if step.action is Action.MEASURE}
-    times = [event.t for event in events if isinstance(event, Start | End) and event.step in names]
-    return (min(times), max(times)) if times else None

@@ -6,23 +6,39 @@ the run was started, because the commands of a plan are relative to it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 import secrets
+import socket
+import struct
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.files import sync_directory
+from zlang.files import (
+    make_directory,
+    open_regular,
+    read_regular,
+    remove_abandoned_files,
+    replace_file,
+    sync_directory,
+)
 from zlang.plan import wire
 from zlang.plan.plan import Plan
+from zlang.run import journal, seal
+from zlang.run.events import Session
 from zlang.suggest import did_you_mean
 
 _LONGEST_NAME = 40
+_LONGEST_PATH = 8192
+_UNBEGUN = frozenset({"armed", "directory", "lock", "plan.sh", "source"})
+"""All that a folder can hold before its plan is there, besides hidden files that are being written."""
+_RUN = re.compile(r"[a-z0-9-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +51,16 @@ class Folder:
     def name(self) -> str:
         """The run's name."""
         return self.path.name
+
+    @property
+    def run(self) -> str:
+        """The name under which the run was begun, which its commands know: a folder can be renamed. Raises RunError."""
+        sessions = (event.run for event in journal.Lines(self.journal) if isinstance(event, Session))
+        name = seal.sealed_name(self.path) or next(sessions, self.name)
+        if not _RUN.fullmatch(name):
+            message = f"`{name}` is not the name of a run"
+            raise RunError(message, "a name has lower-case letters, digits and `-` only; rename the folder")
+        return name
 
     @property
     def plan(self) -> Path:
@@ -59,10 +85,17 @@ class Folder:
     @property
     def directory(self) -> Path:
         """The directory from which the run was started."""
+        path = self.path / "directory"
         try:
-            return Path(os.fsdecode((self.path / "directory").read_bytes()))
+            name = read_regular(path, _LONGEST_PATH)
         except FileNotFoundError:
             return Path.cwd()
+        except OSError as error:
+            raise RunError(f"cannot read {path}: {error.strerror}") from error
+        if b"\0" in name or not name.startswith(b"/"):
+            message = f"{path} is damaged: it does not name the directory from which the run was started"
+            raise RunError(message, "write the path of that directory into it, then add --trust")
+        return Path(os.fsdecode(name))
 
     @property
     def estimate(self) -> Path:
@@ -79,14 +112,8 @@ class Folder:
 
     def write_plan(self, plan: Plan) -> None:
         """Keep the plan; it appears under its name once it is whole and on the disk."""
-        temporary = self.path / ".plan.jsonl"
         try:
-            with temporary.open("wb") as file:
-                file.writelines(wire.dump(plan))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.plan)
-            sync_directory(self.path)
+            replace_file(self.plan, wire.dump(plan))
         except OSError as error:
             message = f"cannot write {self.plan}: {error.strerror}"
             raise RunError(message) from error
@@ -97,26 +124,57 @@ class Folder:
 
     def _plan_lines(self) -> Iterable[bytes]:
         try:
-            with self.plan.open("rb") as file:
+            with open_regular(self.plan) as file:
                 yield from file
         except OSError as error:
             message = f"cannot read {self.plan}: {error.strerror}"
-            raise RunError(message, "a run folder without a plan was never begun; delete it") from error
+            raise RunError(message, "a run folder without a plan was never started; delete it") from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the folder; a RunError names the process that holds it already. The kernel frees it at any death."""
         path = self.path / "lock"
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         except OSError as error:
             message = f"cannot lock the run {self.name}: {error.strerror}"
             raise RunError(message) from error
         try:
             _take(handle, self.name)
-            yield
+            with _sole(self.run):
+                for place in (self.path, self.sources):
+                    remove_abandoned_files(place)
+                yield
         finally:
             os.close(handle)
+
+
+@contextmanager
+def _sole(run: str) -> Iterator[None]:
+    """Be the only one on this machine who carries out a run, of whose folder there may be copies, each with its lock.
+
+    The kernel forgets an abstract address (unix(7)) when the process that bound it ends.
+    """
+    address = f"\0zlang-run-{run}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
+        try:
+            ours.bind(address)
+            ours.listen()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise RunError(f"cannot lock the run {run}: {error.strerror}") from error
+            message = f"the run {run} is being carried out by process {_listener(address)}, from a copy of this folder"
+            raise RunError(message, "wait for it or stop it with Ctrl-C first") from error
+        yield
+
+
+def _listener(address: str) -> int | str:
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+        other.settimeout(1.0)
+        other.connect(address)
+        pid, _, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return int(pid)
+    return "of another user"
 
 
 def _take(handle: int, name: str) -> None:
@@ -124,8 +182,8 @@ def _take(handle: int, name: str) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip()
-        message = f"the run {name} is being carried out by process {holder or 'of another user'}"
-        raise RunError(message, "wait for it or stop it with Ctrl-C first") from error
+        message = f"process {holder or 'of another user'} is already running {name}"
+        raise RunError(message, "wait for it, or stop it with Ctrl-C") from error
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, b"%d\n" % os.getpid(), 0)
@@ -138,15 +196,14 @@ def create(runs: Path, experiment: str, directory: Path, now: float | None = Non
     word = re.sub(r"[^a-z0-9]+", "-", experiment.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "run"
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() if now is None else now))
     try:
-        runs.mkdir(parents=True, exist_ok=True)
+        make_directory(runs.absolute())
         path = _fresh(runs.absolute(), f"{word}-{stamp}")
         (path / "source").mkdir()
-        (path / "directory").write_bytes(os.fsencode(directory.absolute()))
-        sync_directory(path)
+        replace_file(path / "directory", os.fsencode(directory.absolute()))
         sync_directory(runs)
     except OSError as error:
         message = f"cannot make a run folder in {runs}: {error.strerror}"
-        raise RunError(message, "give another directory with --runs") from error
+        raise RunError(message, "choose another directory with --runs") from error
     return Folder(path)
 
 
@@ -160,17 +217,30 @@ def _fresh(runs: Path, stem: str) -> Path:
         return path
 
 
+def unbegun(runs: Path) -> list[Folder]:
+    """List the folders of runs whose start was killed before the plan was there, and that nobody is starting now."""
+    found = []
+    for path in sorted(runs.glob("*-[0-9]*-[0-9]*-????")):
+        with suppress(OSError, RunError):
+            names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
+            if "source" in names and names <= _UNBEGUN and not path.is_symlink():
+                folder = Folder(path.absolute())
+                with folder.lock():
+                    found.append(folder)
+    return found
+
+
 def find(runs: Path, run: str | None = None) -> Folder:
     """Find a run by its name in `runs` or by the path of its folder; without either, the latest one in `runs`."""
     if run is None:
         plans = sorted(runs.glob("*/plan.jsonl"), key=lambda path: path.stat().st_mtime)
         if not plans:
             message = f"there are no runs in {runs}"
-            raise RunError(message, "give another directory with --runs")
+            raise RunError(message, "choose another directory with --runs")
         return Folder(plans[-1].parent.absolute())
     for path in (runs / run, Path(run)):
         if (path / "plan.jsonl").is_file():
             return Folder(path.resolve())
     message = f"there is no run `{run}` in {runs}"
     near = did_you_mean(run, [path.parent.name for path in runs.glob("*/plan.jsonl")])
-    raise RunError(message, near or "`zlang status` lists the runs; a path of a run folder will do, too")
+    raise RunError(message, near or "`zlang status` lists the runs; you can also give the path of a run folder")

@@ -1,0 +1,109 @@
+"""Run folders of others, and folders that were changed by hand: looked at, but nothing in them is carried out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+
+STUCK = """
+kind litter: resource on dir {
+  offers dir = "{on.dir}"
+  create { sh "touch -- {on.dir}/made" }
+  destroy { sh "test -e allow && rm -f -- {on.dir}/made" { why = "remove it" } }
+}
+dir here { path = "." }
+litter some on here
+shell waits { command = "true" }
+experiment slow { on = some  run = waits }
+"""
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Zlang:
+    """A run whose clean-up failed, so that something is left to remove."""
+    zlang = Zlang(tmp_path)
+    zlang("run", zlang.program(STUCK))
+    assert list(tmp_path.glob("zlang-*/made"))
+    (tmp_path / "allow").touch()
+    return zlang
+
+
+def inject(folder: Path, place: Path) -> Path:
+    """Put a command into a plan that was carried out."""
+    proof = place / "executed"
+    plan = folder / "plan.jsonl"
+    text = plan.read_text()
+    assert "test -e allow" in text
+    plan.write_text(text.replace("test -e allow", f"touch {proof}; test -e allow"))
+    return proof
+
+
+@pytest.mark.parametrize(
+    "words", [("clean",), ("clean", "--json"), ("resume",), ("resume", "--yes"), ("resume", "--failed")]
+)
+def test_a_command_put_into_a_plan_is_not_carried_out(left: Zlang, words: tuple[str, ...]) -> None:
+    proof = inject(left.folder(), left.at)
+    said = left(*words, code=1)
+    assert "was changed after it was sealed" in said.err
+    assert "--trust" in said.err
+    assert not proof.exists()
+    assert list(left.at.glob("zlang-*/made"))
+
+
+def test_a_foreign_folder_is_looked_at_and_trusted_only_when_told(left: Zlang) -> None:
+    proof = inject(left.folder(), left.at)
+    left.environment["XDG_STATE_HOME"] = str(left.at / "other")
+    assert "by another user or on another machine" in left("clean", code=1).err
+    left("status")
+    left("status", left.folder().name)
+    left("ingest")
+    assert not proof.exists()
+    left("clean", "--trust")
+    assert proof.exists()
+    left("clean")
+
+
+def test_an_earlier_key_that_is_lost(left: Zlang) -> None:
+    shutil.rmtree(left.at / "state", ignore_errors=True)
+    left.environment["XDG_STATE_HOME"] = str(left.at / "new")
+    left("clean", code=1)
+    left("clean", "--trust")
+    assert list(left.at.glob("zlang-*")) == []
+
+
+def test_without_a_place_for_a_key_a_run_is_carried_out_and_says_so(tmp_path: Path) -> None:
+    zlang = Zlang(tmp_path, environment={"XDG_STATE_HOME": "/proc/none"})
+    said = zlang("run", zlang.program(STUCK.replace("test -e allow && ", "")))
+    assert "this run is not sealed" in said.err
+    assert "set XDG_STATE_HOME" in said.err
+    assert "no seal" in zlang("clean", code=1).err
+    zlang("clean", "--trust")
+
+
+def test_a_renamed_folder_removes_what_its_run_made(left: Zlang) -> None:
+    folder = left.folder()
+    folder.rename(folder.with_name("other"))
+    said = json.loads(left("clean", "--json").out)
+    assert said["removed"][-1] == f"dir here (./zlang-{folder.name})"
+    assert list(left.at.glob("zlang-*")) == []
+
+
+def test_results_of_a_changed_folder_are_not_taken_over(tmp_path: Path) -> None:
+    zlang = Zlang(tmp_path)
+    program = zlang.program(
+        'dir here { path = "." }\nshell io { command = "true" }\nexperiment e { on = here  run = io }\n'
+    )
+    zlang("run", program)
+    assert "have measured all 1 trials" in zlang("plan", program).out
+    folder = zlang.folder()
+    with (folder / "plan.jsonl").open("a") as plan:
+        plan.write("\n")
+    for command in ("plan", "run"):
+        ended = zlang(command, program)
+        assert f"results of {folder.name} are not taken over: its plan.jsonl" in ended.err
+        assert "have measured" not in ended.out + ended.err
+    assert len(list((tmp_path / "runs").iterdir())) == 2
