@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orjson
 
-from zlang.check.answers import Clause, Expectation, Plot, Table
+from zlang.check.questions import Clause, Expectation, Plot, Table
 from zlang.plan.plan import Action, Factor, Finding, Header, Plan, Reader, Scalar, Setup, Step, Trial
-from zlang.readers.reading import Histogram, Sample, Verdict
+from zlang.readers.reading import Histogram, Judgement, Sample
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import encode
@@ -139,21 +139,23 @@ class RunBuilder:
         Folder(self.path).write_plan(Plan(header, lambda: iter(items)))
         if self.finished:
             self.events.append(Finish(self.tick()))
-        (self.path / "journal.jsonl").write_bytes(b"".join(map(encode, self.events)))
+        (self.path / "journal.jsonl").write_bytes(
+            b"".join(encode(event, number) for number, event in enumerate(self.events, 1))
+        )
         return self.path
 
 
 MakeRun = Callable[..., RunBuilder]
 
 
-def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, float] | None) -> Verdict:
+def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, float] | None) -> Judgement:
     """Stand in for the readers: what the measurement printed is the reading, as JSON."""
     assert window is None or window[0] < window[1]
     told = orjson.loads((out / "measure.out").read_bytes())
     resident = (out / "cold.out").read_text().strip()
     problems = [f"cache not cold: {resident} bytes resident"] if resident != "0" else []
     problems += told.get("problems", ())
-    return Verdict(
+    return Judgement(
         valid=not problems,
         why_not="; ".join(problems),
         cache_state="not cold" if resident != "0" else "cold",

@@ -135,7 +135,9 @@ class FakeHandle:
 def fake_run(
     folder: Folder, executor: FakeExecutor, selection: Selection = NOT_DONE, judge: runner.Judge = approve
 ) -> Iterator[Event]:
-    return runner.run(folder.read_plan(), folder, executor, judge, clock=ticking(), selection=selection)
+    return runner.run(
+        folder.read_plan(), folder, executor, judge, clock=ticking(), monotonic=ticking(), selection=selection
+    )
 
 
 def real_run(folder: Folder, selection: Selection = NOT_DONE) -> list[Outcome]:

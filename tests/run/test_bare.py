@@ -28,9 +28,9 @@ def test_what_differs_is_a_factor(tmp_path: Path) -> None:
     reports, runs, db = tmp_path / "My reports", tmp_path / "runs", tmp_path / "results.duckdb"
     when = 1_790_000_000_000
     for system in ("ext4", "fs=xfs"):
-        for bs in ("4k", "1m"):
+        for size in ("4m", "1g"):
             for n in (2, 1):
-                left(reports, f"{system}/{bs}-{n}.json", when + n, bs=bs, iodepth="8")
+                left(reports, f"{system}/{size}-{n}.json", when + n, size=size, iodepth="8")
     (reports / "notes.json").write_text('{"jobs": []}')
     (reports / "notes.txt").write_text("{")
     folder, count = bare.bring_in(runs, reports)
@@ -39,12 +39,12 @@ def test_what_differs_is_a_factor(tmp_path: Path) -> None:
     assert not run_query(db, "from problems").rows
     assert (found.runs, found.trials, found.valid, found.problems) == (1, 8, 8, 0)
     assert run_query(db, "from factors select name, type order by name").rows == (
-        ("bs", "size"),
         ("directory_1", "string"),
         ("fs", "string"),
+        ("size", "size"),
     )
-    rows = run_query(db, "select distinct bs, count(*), max(replicate) from trials group by bs order by bs").rows
-    assert rows == ((4096, 4, 2), (1048576, 4, 2))
+    rows = run_query(db, "select size, count(*), max(replicate) from trials group by size order by size").rows
+    assert rows == ((4 << 20, 4, 2), (1 << 30, 4, 2))
     rates = run_query(db, "select count(*) from trials where read_iops > 0 or write_iops > 0").rows
     assert rates == ((8,),)
 

@@ -17,7 +17,7 @@ from run_fakes import background_run, new_folder, plan, real_run, setup, step, t
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action
-from zlang.run import journal, processes
+from zlang.run import journal, processes, run_state
 from zlang.run.events import Commit, Finish, Interrupt
 from zlang.run.executor import LocalExecutor
 from zlang.run.folder import Folder
@@ -59,7 +59,7 @@ def test_a_timeout_ends_the_whole_tree(tmp_path: Path) -> None:
     made = new_folder(tmp_path, plan(trial(1, steps=[step("slow", command=command, timeout=1)]), trial(2)))
     began = time.monotonic()
     outcomes = real_run(made)
-    assert [each.why_not for each in outcomes] == ["slow: out of time after 1 s", ""]
+    assert [each.why_not for each in outcomes] == ["slow: timed out after 1 s", ""]
     assert time.monotonic() - began < 5
     assert strays(made) == []
 
@@ -69,7 +69,7 @@ def test_what_ignores_term_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     command = "trap '' TERM; while :; do sleep 1; done"
     made = new_folder(tmp_path, plan(trial(1, steps=[step("deaf", command=command, timeout=1)])))
     (outcome,) = real_run(made)
-    assert "out of time" in outcome.why_not
+    assert "timed out" in outcome.why_not
     assert strays(made) == []
 
 
@@ -86,7 +86,7 @@ def test_a_timeout_spares_what_a_setup_left_running(tmp_path: Path) -> None:
     slow = step("slow", command="sleep 60", timeout=1)
     made = new_folder(tmp_path, plan(serve, trial(1, "s", [slow]), trial(2, "s", [check])))
     assert [bool(each.why_not) for each in real_run(made)] == [True, False]
-    assert isinstance(journal.standing(made.journal).last, Finish)
+    assert isinstance(run_state.read(made.journal).last, Finish)
     assert strays(made) == []
 
 
@@ -117,9 +117,9 @@ def test_a_signal_leaves_no_worker_of_fio(tmp_path: Path, number: int, code: int
     assert runner.wait(15) == code
     assert strays(made) == []
     assert not (tmp_path / "data").exists()
-    standing = journal.standing(made.journal)
-    assert isinstance(standing.last, Interrupt)
-    assert (standing.left, standing.done) == ({}, 0)
+    state = run_state.read(made.journal)
+    assert isinstance(state.last, Interrupt)
+    assert (state.left, state.done) == ({}, 0)
 
 
 def test_a_second_signal_leaves_at_once(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_kill_9_at_any_moment_loses_at_most_the_step_under_way(tmp_path: Path) -
     commits = [event for event in journal.Lines(made.journal) if isinstance(event, Commit)]
     assert Counter(event.trial for event in commits) == {f"t{n}": 1 for n in range(count)}
     assert all((made.path / event.out / "result").read_text() == "measured\n" for event in commits)
-    assert isinstance(journal.standing(made.journal).last, Finish)
+    assert isinstance(run_state.read(made.journal).last, Finish)
 
 
 @pytest.fixture
@@ -202,11 +202,12 @@ def test_a_full_disk_is_told_after_tidying_and_the_run_goes_on_later(small_disk:
         real_run(made)
     assert not (tmp_path / "made").exists()
     assert strays(made) == []
-    before = journal.standing(made.journal)
-    assert "trials/t1/1" in before.committed
+    before = run_state.read(made.journal)
+    kept = {place: attempt.out for place, attempt in before.ended.items() if attempt.is_committed}
+    assert "trials/t1/1" in kept
     (small_disk / "filler").unlink()
     real_run(made)
-    after = journal.standing(made.journal)
+    after = run_state.read(made.journal)
     assert isinstance(after.last, Finish)
-    assert before.committed.items() <= after.committed.items()
+    assert kept.items() <= {place: attempt.out for place, attempt in after.ended.items()}.items()
     assert not (tmp_path / "made").exists()

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_fakes import FakeExecutor, Opinion, fake_run, new_folder, plan, setup, step, trial
+from run_fakes import FakeExecutor, Opinion, approve, fake_run, new_folder, plan, setup, step, ticking, trial
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Setting, Setup, Step, Trial
-from zlang.run import journal
+from zlang.run import journal, run_state, runner
 from zlang.run.events import Altered, Ask, Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
@@ -88,7 +88,9 @@ def test_a_failing_step_fails_its_trial_only(tmp_path: Path, name: str, order: l
     executor, events, folder = carry_out(tmp_path, plan(*items), **{name: 7})
     assert executor.order == order
     assert outcomes(events) == [f"{name}: exited with 7", ""]
-    assert journal.standing(folder.journal).failed["trials/t1/1"].step == name
+    failed = run_state.read(folder.journal).ended["trials/t1/1"].failed
+    assert failed is not None
+    assert failed.step == name
 
 
 def test_a_failing_unmake_is_told_and_tried_again_and_its_parent_left_alone(tmp_path: Path) -> None:
@@ -117,9 +119,9 @@ def test_an_interrupt_tidies_and_resume_goes_on_with_the_trial(tmp_path: Path) -
         events.extend(fake_run(folder, executor))
     assert stopped.value.exit_code == 143
     assert executor.order == ["make-s", "measure", "flush", "unmake-s"]
-    standing = journal.standing(folder.journal)
-    assert isinstance(standing.last, Interrupt)
-    assert (standing.done, standing.left) == (1, {})
+    state = run_state.read(folder.journal)
+    assert isinstance(state.last, Interrupt)
+    assert (state.done, state.left) == (1, {})
     again = FakeExecutor()
     list(fake_run(folder, again))
     assert again.order[:2] == ["make-s", "flush"]
@@ -151,7 +153,7 @@ def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Ev
         if isinstance(event, after) and (not isinstance(event, Start) or event.step == "set-q"):
             break
     events.close()  # type: ignore[attr-defined]  # as if killed: nothing is tidied up
-    assert list(journal.standing(folder.journal).left) == [left, "d"]
+    assert list(run_state.read(folder.journal).left) == [left, "d"]
     again = FakeExecutor()
     assert isinstance(list(fake_run(folder, again))[-1], Finish)
     assert again.order == [
@@ -192,20 +194,20 @@ def test_a_person_is_asked_once_for_each_state_and_when_nothing_stands_on_it(tmp
     assert answered(folder, executor, [True, True]) == ["fit 0 cards", "fit 1 cards"]
     one, other = ["make-s-dir", "measure", "unmake-s-dir"], ["make-t-dir", "measure", "unmake-t-dir"]
     assert executor.order == [*one, *one, *other, *other]
-    assert journal.standing(folder.journal).is_finished
+    assert run_state.read(folder.journal).is_finished
 
 
 def test_where_nobody_answers_the_run_stops_and_can_be_resumed(tmp_path: Path) -> None:
     executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
-    with pytest.raises(RunError, match="waits for somebody: fit 1 cards") as stopped:
+    with pytest.raises(RunError, match="is waiting for a manual step: fit 1 cards") as stopped:
         answered(folder, executor, [True, False])
     assert "resume" in stopped.value.hint
-    standing = journal.standing(folder.journal)
-    assert (standing.done, standing.left, type(standing.last)) == (2, {}, Interrupt)
+    state = run_state.read(folder.journal)
+    assert (state.done, state.left, type(state.last)) == (2, {}, Interrupt)
     again = FakeExecutor()
     assert answered(folder, again, [True]) == ["fit 1 cards"]
     assert again.order == ["make-t-dir", "measure", "unmake-t-dir"] * 2
-    assert journal.standing(folder.journal).is_finished
+    assert run_state.read(folder.journal).is_finished
 
 
 def test_an_interrupt_while_measuring_stops_collectors(tmp_path: Path) -> None:
@@ -228,7 +230,7 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(Interrupted):
         list(fake_run(folder, executor))
     assert executor.order[-1] == "unmake-r"
-    assert list(journal.standing(folder.journal).left) == ["s", "r"]
+    assert list(run_state.read(folder.journal).left) == ["s", "r"]
     again = FakeExecutor()
     list(fake_run(folder, again))
     assert again.order == ["unmake-r", "unmake-s", "make-s", "make-r", "measure", "unmake-r", "unmake-s"]
@@ -287,3 +289,32 @@ def test_a_run_is_finished_only_when_every_trial_is_done(tmp_path: Path) -> None
     events = list(fake_run(folder, FakeExecutor()))
     assert [event.trial for event in events if isinstance(event, Commit)] == ["t1"]
     assert isinstance(events[-1], Finish)
+
+
+@pytest.mark.parametrize("by", [3600, -3600])
+def test_a_trial_during_which_the_clock_was_moved_does_not_count(tmp_path: Path, by: int) -> None:
+    moved = [0.0]
+
+    def move(_stop: Stop) -> None:
+        moved[0] += by
+
+    items = plan(trial(1), trial(2, steps=[step("moved")]), trial(3))
+    folder = new_folder(tmp_path, items)
+    executor = FakeExecutor(during={"moved": move})
+    wall = ticking()
+    events = runner.run(items, folder, executor, approve, clock=lambda: wall() + moved[0], monotonic=ticking())
+    told = "the wall clock was moved by 3,600.0 s during the trial"
+    assert [event.why_not for event in events if isinstance(event, Outcome)] == ["", told, ""]
+    state = run_state.read(folder.journal)
+    assert [attempt.problem for attempt in state.attempts.values()] == ["", told, ""]
+    assert list(state.positions().values()) == [1, 2, 3]
+    assert state.window("trials/t2/1/a1", ["moved"]) is not None
+    assert state.steps["trials/t2/1/a1"][0].elapsed == 1
+
+
+def test_a_run_whose_plan_was_changed_does_not_go_on(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1), trial(2)))
+    list(fake_run(folder, FakeExecutor(), Selection(only=1)))
+    folder.plan.write_bytes(folder.plan.read_bytes().replace(b'"bs":4096', b'"bs":8192'))
+    with pytest.raises(RunError, match="the plan was changed after the run had begun"):
+        list(fake_run(folder, FakeExecutor()))

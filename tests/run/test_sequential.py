@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_fakes import NOT_DONE, FakeExecutor, Opinion, new_folder, ticking
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs, runs
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
 from zlang.readers.reading import Histogram
-from zlang.run import journal, runner
-from zlang.run.events import Commit, Outcome, Spare, Verdict
+from zlang.run import run_state, runner
+from zlang.run.events import Commit, Outcome, Skip, Verdict
 from zlang.run.runner import Selection
 from zlang.run.sequential import Sequential, Why
 from zlang.source import Source
@@ -48,9 +48,9 @@ experiment precise { on = here  run = it  repeat = 3..12 until ci(rate) < 10% }
 
 def plan_of(text: str, order: Order = Order.PLANNED) -> Plan:
     said = Overrides()
-    checked = pipeline.check(Source("t.zexp", KIND + text), said)
+    checked = programs.check(Source("t.zexp", KIND + text), said)
     assert not checked.findings
-    return pipeline.plan(checked, pipeline.choose(checked, None), 1, said, None, order).plan
+    return plans.plan(checked, programs.choose(checked, None), 1, said, None, order).plan
 
 
 @dataclass
@@ -67,22 +67,24 @@ class Machine:
     def run(self, at: Path, plan: Plan, stop_after: int | None = None, selection: Selection = NOT_DONE) -> list[str]:
         """Carry a plan out, or go on with it; the reasons for which trials were spared."""
         existing = list((at / "runs").glob("*")) if (at / "runs").exists() else []
-        folder = pipeline.find(at / "runs", existing[0].name) if existing else new_folder(at, plan)
+        folder = runs.find(at / "runs", existing[0].name) if existing else new_folder(at, plan)
         spared: list[str] = []
         count = 0
-        events = runner.run(plan, folder, FakeExecutor(), self.judge, clock=ticking(), selection=selection)
+        events = runner.run(
+            plan, folder, FakeExecutor(), self.judge, clock=ticking(), monotonic=ticking(), selection=selection
+        )
         for event in events:
-            if isinstance(event, Spare):
+            if isinstance(event, Skip):
                 spared.append(event.why)
             if isinstance(event, Commit):
                 count += 1
             if isinstance(event, Outcome):
                 self.trials.append(event.trial)
                 if count == stop_after:
-                    events.close()  # type: ignore[attr-defined]
+                    events.close()
                     break
         if stop_after is None:
-            assert journal.standing(folder.journal).done == plan.header.trials
+            assert run_state.read(folder.journal).done == plan.header.trials
         return spared
 
 
@@ -161,8 +163,8 @@ def test_a_point_is_repeated_until_it_is_known_well(tmp_path: Path) -> None:
     plan = plan_of(UNTIL)
     spared = machine.run(tmp_path, plan)
     times = {way: sum(trial.factors["way"] == way for trial in machine.trials) for way in noise}
-    assert times[1] == 3
-    assert 3 < times[2] < 12
+    assert times[1] == 5
+    assert 5 < times[2] < 12
     assert times[3] == 12
     assert spared == [Why.PRECISE] * (36 - sum(times.values()))
     blocks = [[trial.factors["way"] for trial in machine.trials if trial.replicate == n] for n in (1, 2, 3)]
@@ -172,7 +174,13 @@ def test_a_point_is_repeated_until_it_is_known_well(tmp_path: Path) -> None:
 def test_what_does_not_count_is_repeated_too(tmp_path: Path) -> None:
     machine = Machine(lambda trial: None if trial.replicate < 3 else {"rate": 100.0 + trial.replicate / 100})
     machine.run(tmp_path, plan_of(UNTIL))
-    assert {trial.replicate for trial in machine.trials} == {1, 2, 3, 4}
+    assert {trial.replicate for trial in machine.trials} == {1, 2, 3, 4, 5, 6, 7}
+
+
+def test_what_does_not_vary_is_known_at_once(tmp_path: Path) -> None:
+    machine = Machine(lambda _: {"rate": 100.0})
+    machine.run(tmp_path, plan_of(UNTIL))
+    assert {trial.replicate for trial in machine.trials} == {1, 2, 3}
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.files import replace_file
+from zlang.files import read_regular, replace_file
 
 _FILE = "armed"
+_LONGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
 def kept(folder: Path, plan: str, boot: str) -> Armed:
     """What was armed for this plan since the machine was started; nothing where that cannot be told."""
     try:
-        said = json.loads((folder / _FILE).read_bytes())
+        said = json.loads(read_regular(folder / _FILE, _LONGEST))
         if not boot or (said["plan"], said["boot"]) != (plan, boot):
             return Armed()
         return Armed(tuple(map(str, said["names"])), tuple(map(str, said["wipe"])))

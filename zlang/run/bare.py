@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
 
+from zlang.check import library
 from zlang.errors import RunError
-from zlang.metrics import LEFT_BY
+from zlang.files import scratch
 from zlang.plan.plan import Action, Factor, Header, Plan, Step, Trial
+from zlang.readers import REPORTS_OF
 from zlang.readers import bare as reports
+from zlang.run import hashes
 from zlang.run.events import Begin, Commit, End, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import encode
@@ -28,20 +30,22 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 def bring_in(runs: Path, directory: Path) -> tuple[Folder, int]:
     """The run made of the reports in or under a directory, and how many there are. Raises RunError."""
     if not directory.is_dir():
-        raise RunError(f"there is no directory {directory}", "name the one that holds the reports")
+        raise RunError(f"there is no directory {directory}", "give the directory with the reports")
     digest = hashlib.sha256()
     found = list(reports.reports(directory))
     for report in found:
         digest.update(str(report.path).encode("utf-8", "surrogateescape") + b"\0" + report.data)
     if not found:
-        raise RunError(f"there are no reports of {LEFT_BY} in {directory}", reports.HINT)
-    slug = _NO_WORD.sub("_", directory.absolute().name.lower()).strip("_") or LEFT_BY
-    folder = Folder((runs / f"{LEFT_BY}-{slug[:40].replace('_', '-')}-{digest.hexdigest()[:8]}").absolute())
+        raise RunError(f"there are no reports of {REPORTS_OF} in {directory}", reports.HINT)
+    slug = _NO_WORD.sub("_", directory.absolute().name.lower()).strip("_") or REPORTS_OF
+    folder = Folder((runs / f"{REPORTS_OF}-{slug[:40].replace('_', '-')}-{digest.hexdigest()[:8]}").absolute())
     if not folder.journal.exists():
         try:
             _write(folder, sorted(found, key=lambda one: one.ended), slug, digest.hexdigest()[:16])
         except OSError as error:
-            raise RunError(f"cannot write {folder.path}: {error.strerror}", "name another with --runs") from None
+            raise RunError(
+                f"cannot write {folder.path}: {error.strerror}", "choose another directory with --runs"
+            ) from None
     return folder, len(found)
 
 
@@ -53,20 +57,23 @@ def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, pla
     for number, (point, report) in enumerate(zip(points, found, strict=True), 1):
         identity = hashlib.sha256(orjson.dumps([experiment, point], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
         replicate = seen[identity] = seen.get(identity, 0) + 1
-        step = Step("measure", Action.MEASURE, LEFT_BY, "it was measured without zlang", 0, reader=report.reader)
+        step = Step("measure", Action.MEASURE, REPORTS_OF, "measured without zlang", 0, reader=report.reader)
         trials.append(Trial(number, identity, replicate, 1, point, "as_is", "as_is", (), (), (step,)))
     factors = tuple(
-        Factor(name, f"{LEFT_BY}.{name}", reports.type_of(name, [p[name] for p in points]), (), 0) for name in names
+        Factor(name, f"{REPORTS_OF}.{name}", reports.type_of(name, [p[name] for p in points]), (), 0) for name in names
     )
     header = Header(
-        experiment=experiment, title=f"Reports of {LEFT_BY}: {experiment}", plan=plan, seed=0, points=len(seen),
+        experiment=experiment, title=f"Reports of {REPORTS_OF}: {experiment}", plan=plan, seed=0, points=len(seen),
         repeat=max(seen.values()), trials=len(trials), factors=factors, sources={}, facts=(), tools={},
+        metrics=library.load().readers[REPORTS_OF],
     )  # fmt: skip
     folder.path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".zlang-", dir=folder.path.parent) as scratch:
-        made = Folder(Path(scratch) / "run")
+    with scratch(folder.path.parent) as place:
+        made = Folder(place / "run")
         made.path.mkdir()
-        events: list[Recorded] = [Session(found[0].ended - found[0].seconds, folder.name, "")]
+        made.write_plan(Plan(header, lambda: iter(trials)))
+        began = found[0].ended - found[0].seconds
+        events: list[Recorded] = [Session(began, folder.name, "", hashes.of_file(made.plan))]
         for trial, report in zip(trials, found, strict=True):
             out = f"{trial.place}/a1"
             (made.path / out).mkdir(parents=True)
@@ -74,8 +81,8 @@ def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, pla
             began = report.ended - report.seconds
             events.append(Begin(began, trial.identity, trial.replicate, trial.number, out))
             events += [Start(began, "measure", out), End(report.ended, "measure", out, 0)]
-            events.append(Commit(report.ended, trial.identity, trial.replicate, out))
+            files = hashes.of_directory(made.path / out)
+            events.append(Commit(report.ended, trial.identity, trial.replicate, out, files))
         events.append(Finish(found[-1].ended))
-        made.write_plan(Plan(header, lambda: iter(trials)))
-        made.journal.write_bytes(b"".join(map(encode, events)))
+        made.journal.write_bytes(b"".join(encode(event, number) for number, event in enumerate(events, 1)))
         made.path.rename(folder.path)

@@ -22,7 +22,7 @@ from zlang.run import processes
 from zlang.run.failure import TIMED_OUT
 from zlang.run.stop import Stop
 
-_NOT_STARTED = 126
+NOT_STARTED = 126
 _DAY = 86_400  # poll(2) takes at most 24 of them
 
 
@@ -61,13 +61,17 @@ class LocalExecutor:
         """Run a step to its end, its timeout or a wish to stop."""
         task = self._task(step, out, keep=keep)
         if task is None:
-            return _NOT_STARTED
+            return NOT_STARTED
         try:
             if not task.wait(step.timeout, stop):
                 task.end()
                 return TIMED_OUT if not stop.pending else task.code
             if task.code != 0:
                 task.sweep()
+        except BaseException:  # a second signal, also while what the process left behind is being ended
+            task.kill()
+            raise
+        else:
             return task.code
         finally:
             task.close()
@@ -82,7 +86,7 @@ class LocalExecutor:
 
     def _task(self, step: Step, out: Path, *, keep: bool) -> _Task | None:
         if step.host != "local":
-            message = f"step {step.name} is for the host {step.host}, and only this machine can be reached"
+            message = f"step {step.name} is for the host {step.host}, but only this machine can be reached"
             raise RunError(message)
         marks = {"ZLANG_RUN": self._run, "OUT": str(out), "ZLANG_STEP": step.name}
         names = (out / f"{step.name}.out", out / f"{step.name}.err") if keep else (Path(os.devnull),) * 2
@@ -149,8 +153,10 @@ class _Task:
         if not processes.wait(self._handle, processes.GRACE):
             self._signal(signal.SIGKILL)
             if not processes.wait(self._handle, processes.GRACE):
-                message = f"process {self._process.pid} of step {self._marks['ZLANG_STEP']} does not die"
-                raise RunError(message, "it waits for a device; when that answers, `zlang resume`")
+                message = f"process {self._process.pid} of step {self._marks['ZLANG_STEP']} does not end after SIGKILL"
+                raise RunError(
+                    message, "it is probably waiting for a device; when the device responds, type `zlang resume`"
+                )
         self.sweep()
 
     def sweep(self) -> None:
@@ -179,7 +185,7 @@ class _NeverStarted:
     """A background step that could not be started; why stands in its `.err`."""
 
     def stop(self) -> int:
-        return _NOT_STARTED
+        return NOT_STARTED
 
     def kill(self) -> None:
         pass

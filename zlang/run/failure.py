@@ -5,8 +5,11 @@ Rule: what `run` shows, what `status` shows and what the results say are the sam
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
+
+from zlang.files import open_regular
 
 TIMED_OUT = 124
 _LONGEST_REASON = 300
@@ -16,15 +19,15 @@ _LONGEST_FILE = 1 << 20
 def why(directory: Path, step: str, rc: int | None, seconds: float) -> str:
     """The reason of a step that ran for `seconds` and left its output in `directory`; without `rc` it was cut off."""
     if rc == TIMED_OUT:
-        return f"{step}: out of time after {int(seconds)} s"
+        return f"{step}: timed out after {int(seconds)} s"
     said = _last_words(directory / f"{step}.err")
     return f"{step}: {said or _ending(rc)}"
 
 
 def _last_words(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _LONGEST_FILE))
+        with open_regular(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_FILE))
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
@@ -34,7 +37,7 @@ def _last_words(path: Path) -> str:
 
 def _ending(rc: int | None) -> str:
     if rc is None:
-        return "it did not come to an end"
+        return "it did not finish"
     number = -rc if rc < 0 else rc - 128
     if number in {one.value for one in signal.Signals}:
         return f"killed by {signal.Signals(number).name}"

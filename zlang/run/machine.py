@@ -84,9 +84,9 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return [], [f"it cannot be looked at: {error}"]
+        return [], [f"it cannot be inspected: {error}"]
     found, against = (text.decode("utf-8", "replace").splitlines() for text in (said.stdout, said.stderr))
-    return found, against or ([f"looking at it failed with {said.returncode}"] if said.returncode else [])
+    return found, against or ([f"inspecting it failed with exit code {said.returncode}"] if said.returncode else [])
 
 
 def boot() -> str:

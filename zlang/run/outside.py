@@ -9,13 +9,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 
 import orjson
 
 from zlang.errors import RunError
 from zlang.files import sync_directory
 from zlang.plan.plan import Trial
-from zlang.run import journal
+from zlang.run import hashes, journal, run_state
 from zlang.run.events import Begin, Commit, Finish, Session
 from zlang.run.folder import Folder
 
@@ -31,22 +32,26 @@ def record(
     clock: Callable[[], float] = time.time,
 ) -> None:
     """Keep what was measured. Raises RunError, before anything is written, where a trial of a run was not begun."""
-    with folder.lock(), journal.Writer(folder.journal) as writer:
-        known = journal.standing(folder.journal)
+    with folder.lock(), ExitStack() as stack:
+        known = run_state.read(folder.journal)
+        writer = stack.enter_context(journal.Writer(folder.journal, known.number))
         is_new = known.sessions == 0
         listed = list(trials)
         for trial in () if is_new else listed:
-            if trial.place not in known.committed:
-                message = f"trial {trial.number} was not carried out in {folder.name}"
-                raise RunError(message, f"`zlang resume {folder.name}` goes on with it")
+            attempt = known.ended.get(trial.place)
+            if attempt is None or not attempt.is_committed:
+                message = f"trial {trial.number} was not run in {folder.name}"
+                raise RunError(message, f"`zlang resume {folder.name}` continues the run")
         if is_new:
-            writer.write(Session(clock(), folder.name, ""))
+            writer.write(Session(clock(), folder.name, "", hashes.of_file(folder.plan)))
         for trial in listed:
-            out = _attempt(folder, trial, known.committed.get(trial.place))
+            before = known.ended.get(trial.place)
+            out = _attempt(folder, trial, before.out if before else None)
             writer.write(Begin(clock(), trial.identity, trial.replicate, trial.number, out))
             (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(found[trial.place])))
             sync_directory(folder.path / out)
-            writer.write(Commit(clock(), trial.identity, trial.replicate, out))
+            files = hashes.of_directory(folder.path / out)
+            writer.write(Commit(clock(), trial.identity, trial.replicate, out, files))
         if is_new or known.is_finished:
             writer.write(Finish(clock()))
 

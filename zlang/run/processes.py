@@ -41,8 +41,10 @@ def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
     deadline = time.monotonic() + _PATIENCE
     while found := marked(marks):  # again and again: what is being ended may still be forking
         if time.monotonic() > deadline:
-            message = f"processes {', '.join(map(str, found))} do not die"
-            raise RunError(message, "they wait for a device; look at `cat /proc/PID/stack`, then `zlang resume`")
+            message = f"processes {', '.join(map(str, found))} do not end after SIGKILL"
+            raise RunError(
+                message, "they are probably waiting for a device; see `cat /proc/PID/stack`, then type `zlang resume`"
+            )
         seen.update(found)
         _wait(_signal(found, marks, signal.SIGKILL), 1.0)
     return len(seen)

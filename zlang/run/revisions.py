@@ -12,7 +12,7 @@ def text(revision: str, path: str) -> str:
     """The text of a file in a revision of the repository in which it is. Raises RunError, FileNotFoundError."""
     place = Path(path)
     if not revision or revision.startswith("-"):
-        raise RunError(f"`{revision}` is no revision of git", "such as HEAD~1:lab.zexp")
+        raise RunError(f"`{revision}` is not a git revision", "write, for example, HEAD~1:lab.zexp")
     words = ["git", "-C", str(place.parent), "show", f"{revision}:./{place.name}"]
     try:
         done = subprocess.run(words, capture_output=True, check=False)  # noqa: S603 - no shell, and no option
@@ -20,8 +20,8 @@ def text(revision: str, path: str) -> str:
         raise RunError("`git` is not installed", "apt-get install git") from None
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").splitlines()
-        raise RunError(f"git has no {path} in {revision}: {said[0] if said else 'it does not say why'}")
+        raise RunError(f"git has no {path} in {revision}: {said[0] if said else 'git gives no reason'}")
     try:
         return done.stdout.decode("utf-8")
     except UnicodeDecodeError:
-        raise RunError(f"{path} in {revision} is no UTF-8 text") from None
+        raise RunError(f"{path} in {revision} is not UTF-8 text") from None

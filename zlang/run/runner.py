@@ -11,16 +11,17 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.files import sync_tree
+from zlang.files import read_regular, sync_tree
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
-from zlang.run import earlier, journal, machine, sequential
+from zlang.run import hashes, journal, machine, sequential
+from zlang.run.account import PLAN_CHANGED, Account
 from zlang.run.events import (
     Altered,
     Ask,
@@ -36,21 +37,22 @@ from zlang.run.events import (
     Outcome,
     Recorded,
     Session,
-    Spare,
+    Skip,
     Start,
     Unmade,
     Verdict,
 )
-from zlang.run.executor import Executor, Handle
+from zlang.run.executor import NOT_STARTED, Executor, Handle
 from zlang.run.failure import why
 from zlang.run.folder import Folder
-from zlang.run.journal import Standing
+from zlang.run.run_state import RunState
 from zlang.run.sequential import Sequential
 from zlang.run.stop import Interrupted, Stop
 
 Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
 Clock = Callable[[], float]
 
+_LONGEST_PATH = 8192
 _LEAST_SPACE = 65_536
 """Bytes that have to be free in a run folder: what a short step leaves behind."""
 
@@ -74,15 +76,23 @@ def run(
     judge: Judge,
     *,
     clock: Clock = time.time,
+    monotonic: Clock = time.monotonic,
     selection: Selection = Selection(),
-) -> Iterator[Event]:
-    """Carry out what is not done yet. To be iterated in the main thread, to its end.
+) -> Generator[Event, None, None]:
+    """Carry out what is not done yet. To be iterated in the main thread; if it is closed before its end, it tidies up.
 
     Raises RunError (a lost disk, a second runner) and Interrupted, in both cases after tidying.
     """
-    with folder.lock(), Stop() as stop, journal.Writer(folder.journal) as writer:
-        standing = journal.standing(folder.journal)
-        yield from _Run(plan, folder, executor, judge, clock, selection, stop, writer, standing).events()
+    with folder.lock(), Stop() as stop:
+        account = Account(folder, judge)
+        if account.is_plan_changed and not selection.nothing:
+            message = f"{PLAN_CHANGED}: {folder.plan}"
+            raise RunError(
+                message,
+                "put the plan back as it was, or begin a new run; `zlang clean` removes what is left",
+            )
+        with journal.Writer(folder.journal, account.state.number) as writer:
+            yield from _Run(plan, folder, executor, account, (clock, monotonic), selection, stop, writer).events()
 
 
 class _Stopped(Exception):
@@ -114,20 +124,25 @@ class _Run:
     _plan: Plan
     _folder: Folder
     _executor: Executor
-    _judge: Judge
-    _clock: Clock
+    _account: Account[Verdict]
+    _clocks: tuple[Clock, Clock]
     _selection: Selection
     _stop: Stop
     _writer: journal.Writer
-    _standing: Standing
     _state: State = field(default_factory=State)
     _setups: dict[str, Setup] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)
     _background: list[_Background] = field(default_factory=list)
+    _held: dict[str, tuple[Path, int]] = field(default_factory=dict)
+    """Signature -> path and inode of the directory that a setup made."""
     _known: Sequential | None = None
     _is_lost: bool = False
 
-    def events(self) -> Iterator[Event]:
+    @property
+    def _so_far(self) -> RunState:
+        return self._account.state
+
+    def events(self) -> Generator[Event, None, None]:
         try:
             try:
                 yield from self._session()
@@ -137,13 +152,19 @@ class _Run:
                 raise Interrupted(self._stop.signal) from None
             except _Unanswered as asked:
                 yield from self._interrupted()
-                message = f"the run waits for somebody: {asked}"
-                raise RunError(message, "when it is done, go on with `zlang resume --yes`") from None
+                message = f"the run is waiting for a manual step: {asked}"
+                raise RunError(message, "when it is done, type `zlang resume --yes`") from None
+        except GeneratorExit:
+            if not self._stop.signal:  # a second signal wants an end at once
+                self._salvage()
+            raise
         except Exception as error:
             self._salvage()
             if isinstance(error, OSError):
-                message = f"the run cannot go on: {error.strerror}" + (f": {error.filename}" if error.filename else "")
-                raise RunError(message, "mend that, then `zlang resume`") from error
+                message = f"the run cannot continue: {error.strerror}" + (
+                    f": {error.filename}" if error.filename else ""
+                )
+                raise RunError(message, "fix that, then type `zlang resume`") from error
             raise
         finally:
             for task in self._background:
@@ -152,8 +173,9 @@ class _Run:
     # Parts of a session
 
     def _session(self) -> Generator[Event, None, None]:
-        is_first = self._standing.sessions == 0
-        yield self._record(Session(self._now(), self._folder.name, machine.boot()))
+        is_first = self._so_far.sessions == 0
+        plan = hashes.of_file(self._folder.plan)
+        yield self._record(Session(self._now(), self._folder.run, machine.boot(), plan))
         if not is_first:
             self._executor.sweep()
             yield from self._unmake_leftovers()
@@ -162,7 +184,7 @@ class _Run:
             yield from self._trials()
             yield from self._tear_down()
         self._executor.sweep()
-        if self._standing.done >= self._plan.header.trials and not self._state.standing:
+        if self._so_far.done >= self._plan.header.trials and not self._state.standing:
             yield self._record(Finish(self._now()))
 
     def _interrupted(self) -> Generator[Event, None, None]:
@@ -187,12 +209,12 @@ class _Run:
 
     def _facts(self) -> Generator[Event, None, None]:
         for step in self._plan.header.facts:
-            if step.name not in self._standing.facts:
+            if step.name not in self._so_far.facts:
                 self._directory("facts").mkdir(exist_ok=True)
                 yield from self._command(step, "facts")
 
     def _unmake_leftovers(self) -> Generator[Event, None, None]:
-        wanted = dict.fromkeys(self._standing.left)
+        wanted = dict(self._so_far.left)
         if not wanted:
             return
         found: dict[str, Setup] = {}
@@ -203,70 +225,58 @@ class _Run:
                     break
         if missing := wanted.keys() - found.keys():
             message = f"the journal of {self._folder.name} names setups that its plan does not have: {min(missing)}"
-            raise RunError(message, "the folder holds the plan of another run; undo by hand what its journal made")
+            raise RunError(message, "the folder has the plan of another run; remove by hand what the journal lists")
         left = tuple(found[signature] for signature in wanted)
         self._state = State(left, frozenset(setup.key for setup in left))
+        for setup in left:
+            self._hold(setup, wanted[setup.signature])
         yield from self._tear_down()
 
     def _trials(self) -> Generator[Event, None, None]:
         only = self._selection.only
         self._known = sequential.of(self._plan.header) if only is None else None
-        windows = self._windows() if self._known else {}
-        spared: list[tuple[Trial, str]] = []
+        skipped: list[tuple[Trial, str]] = []
         for item in self._plan.items():
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
             elif not self._is_wanted(item):
-                self._recall(item, windows)
-            elif self._known and (why := self._known.spared(item)):
-                spared.append((item, why))
+                self._recall(item)
+            elif self._known and (why := self._known.skips(item)):
+                skipped.append((item, why))
             else:
-                yield from self._spare(spared)
-                spared.clear()
+                yield from self._skip(skipped)
+                skipped.clear()
                 yield from self._trial(item)
                 if only is not None:
                     return
-        yield from self._spare(spared)
+        yield from self._skip(skipped)
         if only is not None:
             message = f"the plan has no trial number {only}"
-            raise RunError(message, f"they are numbered up to {self._plan.header.trials}")
+            raise RunError(message, f"the last number is {self._plan.header.trials}")
 
-    def _windows(self) -> dict[str, list[Recorded]]:
-        """When the commands of those attempts ran that an earlier session carried out."""
-        found: dict[str, list[Recorded]] = {out: [] for out in self._standing.committed.values()}
-        for event in journal.Lines(self._folder.journal) if found else ():
-            if isinstance(event, Start | End) and event.out in found:
-                found[event.out].append(event)
-        return found
-
-    def _recall(self, trial: Trial, windows: Mapping[str, Sequence[Recorded]]) -> None:
+    def _recall(self, trial: Trial) -> None:
         """Take into account what an earlier session found in a trial."""
-        out = self._standing.committed.get(trial.place)
-        if self._known is None or (out is None and trial.place not in self._standing.failed):
-            return
-        window = earlier.window(trial, windows.get(out, ())) if out else None
-        self._known.learn(trial, self._judge(trial, self._directory(out), window) if out else None, window)
+        attempt = self._so_far.ended.get(trial.place)
+        if self._known is not None and attempt is not None:
+            verdict, _ = self._account.verdict(trial)
+            self._known.learn(trial, verdict, self._account.window(trial, attempt))
 
-    def _spare(self, trials: Sequence[tuple[Trial, str]]) -> Generator[Event, None, None]:
+    def _skip(self, trials: Sequence[tuple[Trial, str]]) -> Generator[Event, None, None]:
         """Note that some trials in a row need not be measured: all with one wait for the disk."""
-        if not trials:
-            return
-        now = self._now()
-        spares = [Spare(now, trial.identity, trial.replicate, trial.number, why) for trial, why in trials]
-        self._writer.write(*spares)
-        for event in spares:
-            self._standing.apply(event)
-            yield event
+        if trials:
+            now = self._now()
+            yield from self._record_all(
+                [Skip(now, trial.identity, trial.replicate, trial.number, why) for trial, why in trials]
+            )
 
     def _is_wanted(self, trial: Trial) -> bool:
         if self._selection.only is not None:
             return trial.number == self._selection.only
-        if trial.place in self._standing.failed or trial.place in self._standing.spared:
+        if trial.place in self._so_far.skipped:
             return self._selection.failed
-        out = self._standing.committed.get(trial.place)
-        if out is None:
+        if trial.place not in self._so_far.ended:
             return True
-        return self._selection.failed and not self._judge(trial, self._directory(out), None).valid
+        return self._selection.failed and bool(self._account.verdict(trial)[1])
 
     # A trial
 
@@ -274,48 +284,45 @@ class _Run:
         failure = yield from self._bring([self._setup(signature) for signature in trial.setups])
         if failure:
             self._require_the_ground(failure)
-            yield from self._failed(trial, failure, None)
+            yield from self._failed(trial, failure)
             return
         out = self._attempt(trial.place)
         yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
-        self._state = self._state.spoil(trial.spoils)
-        times: list[float] = []
-        failure = yield from self._protocol(trial, out, times)
-        window = (times[0], times[-1]) if times else None
+        self._state = self._state.invalidate(trial.spoils)
+        failure = yield from self._protocol(trial, out)
         if failure:
-            yield from self._failed(trial, failure, window)
+            yield from self._failed(trial, failure)
             return
         directory = self._directory(out)
         sync_tree(directory, self._folder.path)
-        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out))
-        verdict = self._judge(trial, directory, window)
+        files = hashes.of_directory(directory)
+        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files))
+        attempt = self._so_far.ended[trial.place]
+        verdict, why_not = self._account.judged(trial, attempt)
         if self._known is not None:
-            self._known.learn(trial, verdict, window)
-        yield Outcome(trial, directory, verdict, "" if verdict.valid else verdict.why_not)
+            self._known.learn(trial, verdict, self._account.window(trial, attempt))
+        yield Outcome(trial, directory, verdict, why_not)
 
     def _require_the_ground(self, failure: _Failure) -> None:
         """Raise RunError where what all else stands on could be made before and cannot any more: its place is gone."""
         signature = failure.out.split("/")[1]
         setup = self._setups.get(signature)
-        if setup and setup.parent is None and failure.step in setup.make and signature in self._standing.made:
+        if setup and setup.parent is None and failure.step in setup.make and signature in self._so_far.made:
             directory = self._directory(failure.out)
             if not _is_full(directory):
                 reason = why(directory, failure.step.name, failure.rc, failure.step.timeout)
-                message = f"{setup.creates} was made before and cannot be made any more: {reason}"
-                raise RunError(message, "mend that, then `zlang resume`")
+                message = f"{setup.creates} was created before but cannot be created again: {reason}"
+                raise RunError(message, "fix that, then type `zlang resume`")
 
-    def _protocol(self, trial: Trial, out: str, times: list[float]) -> Generator[Event, None, _Failure | None]:
-        """Carry out a trial's steps; `times` gets the moments between which it was measured."""
+    def _protocol(self, trial: Trial, out: str) -> Generator[Event, None, _Failure | None]:
+        """Carry out a trial's steps."""
         failure: _Failure | None = None
         steps = [step for step in trial.steps if step.action is not Action.TIDY]
         for step in steps:
             if step.action is Action.COLLECT:
                 yield from self._collect(step, out)
                 continue
-            began = self._now()
             failure = yield from self._attempted(step, out)
-            if step.action is Action.MEASURE:
-                times.extend((began, self._now()))
             if failure:
                 break
         yield from self._stop_background()
@@ -324,19 +331,16 @@ class _Run:
                 failure = (yield from self._attempted(step, out)) or failure
         return failure
 
-    def _failed(
-        self, trial: Trial, failure: _Failure, window: tuple[float, float] | None
-    ) -> Generator[Event, None, None]:
+    def _failed(self, trial: Trial, failure: _Failure) -> Generator[Event, None, None]:
         step, directory = failure.step, self._directory(failure.out)
         if _is_full(directory):
             yield from self._tear_down()  # the data may be what fills the disk
             if _is_full(directory):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
-        verdict = self._judge(trial, directory, window) if step.action is Action.MEASURE else None
         if self._known is not None:
-            self._known.learn(trial, None, window)
-        yield Outcome(trial, directory, verdict, why(directory, step.name, failure.rc, step.timeout))
+            self._known.learn(trial, None, None)
+        yield Outcome(trial, directory, None, why(directory, step.name, failure.rc, step.timeout))
 
     # Setups
 
@@ -355,7 +359,7 @@ class _Run:
 
     def _make(self, setup: Setup) -> Generator[Event, None, _Failure | None]:
         made = self._state.after(Make(setup))
-        self._state = made.spoil((setup.key,))  # half made: whatever happens now, it has to be unmade
+        self._state = made.invalidate((setup.key,))  # half made: whatever happens now, it has to be unmade
         out = self._place(setup)
         for step in setup.make:
             failure = yield from self._attempted(step, out)
@@ -363,13 +367,16 @@ class _Run:
                 yield from self._unmake(setup)
                 return failure
         yield self._record(Made(self._now(), setup.key, setup.signature))
+        self._hold(setup, out)
         self._state = made
         return None
 
     def _alter(self, change: Alter) -> Generator[Event, None, _Failure | None]:
         was, setup = change.was, change.setup
         altered = self._state.after(change)
-        self._state = self._state.spoil((setup.key,))  # neither the one nor the other: if this fails, it is made anew
+        self._state = self._state.invalidate(
+            (setup.key,)
+        )  # neither the one nor the other: if this fails, it is made anew
         out = self._new_place(was)
         for step in change.steps:
             failure = yield from self._attempted(step, out)
@@ -381,13 +388,14 @@ class _Run:
         return None
 
     def _unmake(self, setup: Setup) -> Generator[Event, None, _Failure | None]:
-        self._state = self._state.spoil((setup.key,))
+        self._state = self._state.invalidate((setup.key,))
         out = self._places.pop(setup.signature, None) or ("" if self._is_lost else self._new_place(setup))
         for step in setup.unmake:
             failure = yield from self._attempted(step, out, is_told=True)
             if failure:
                 return failure
         yield self._record(Unmade(self._now(), setup.key, setup.signature))
+        self._held.pop(setup.signature, None)
         self._state = self._state.after(Unmake(setup))
         return None
 
@@ -409,7 +417,7 @@ class _Run:
     def _setup(self, signature: str) -> Setup:
         if signature not in self._setups:
             message = f"the plan of {self._folder.name} needs a setup that it does not have: {signature}"
-            raise RunError(message, "make the plan again")
+            raise RunError(message, "create the plan again")
         return self._setups[signature]
 
     def _place(self, setup: Setup) -> str:
@@ -417,7 +425,7 @@ class _Run:
         return out
 
     def _new_place(self, setup: Setup) -> str:
-        return self._attempt(f"setups/{setup.signature}", self._standing.attempts.get(setup.signature, 0))
+        return self._attempt(f"setups/{setup.signature}", self._so_far.setup_attempts.get(setup.signature, 0))
 
     # Commands
 
@@ -428,16 +436,46 @@ class _Run:
     def _command(self, step: Step, out: str, *, is_told: bool = False) -> Generator[Event, None, int]:
         self._check()
         yield self._record(Start(self._now(), step.name, out))
-        if step.action is Action.ASK:
+        if replaced := self._replaced():
+            rc = self._refuse(step, out, f"{replaced} is not the directory that this run made")
+        elif step.action is Action.ASK:
             rc = yield from self._ask(step, is_told=is_told)
         else:
             rc = self._executor.run(step, self._directory(out), self._stop, keep=not self._is_lost)
+            if rc == 0 and (replaced := self._replaced()):
+                rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
+        if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
+            sync_tree(self._directory(out), self._folder.path, f"{step.name}." if out == "facts" else "")
         yield self._record(End(self._now(), step.name, out, rc))
         self._check()
         return rc
 
+    def _hold(self, setup: Setup, out: str) -> None:
+        """Know the directory again that a setup made, whose inode and path it left in `made`.
+
+        Only one that stands on nothing of the run: what is mounted by the run may go and come again.
+        """
+        if setup.parent is not None:
+            return
+        with suppress(OSError, ValueError, IndexError):
+            identity, path = read_regular(self._directory(out) / "made", _LONGEST_PATH).splitlines()[:2]
+            self._held[setup.signature] = (Path(os.fsdecode(path)), int(identity.split()[0]))
+
+    def _replaced(self) -> Path | None:
+        """The directory that something else has taken the place of, if there is one."""
+        for path, inode in self._held.values():
+            with suppress(OSError, ValueError):
+                if path.lstat().st_ino != inode:
+                    return path
+        return None
+
+    def _refuse(self, step: Step, out: str, why: str) -> int:
+        with suppress(OSError):
+            (self._directory(out) / f"{step.name}.err").write_text(f"{why}\n", "utf-8", "surrogateescape")
+        return NOT_STARTED
+
     def _ask(self, step: Step, *, is_told: bool) -> Generator[Event, None, int]:
-        typed = f"RUN={self._folder.name}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
+        typed = f"RUN={self._folder.run}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
         ask = Ask(step.why, lambda: self._stop.pending, typed=typed, is_told=is_told)
         yield ask
         self._check()
@@ -447,6 +485,8 @@ class _Run:
 
     def _collect(self, step: Step, out: str) -> Generator[Event, None, None]:
         self._check()
+        if self._replaced():
+            return  # what is measured next says so
         yield self._record(Start(self._now(), step.name, out))
         self._background.append(_Background(step, out, self._executor.start(step, self._directory(out))))
 
@@ -462,15 +502,25 @@ class _Run:
             raise _Stopped
 
     def _record(self, event: Recorded) -> Event:
+        (recorded,) = self._record_all([event])
+        return recorded
+
+    def _record_all(self, events: Sequence[Recorded]) -> list[Event]:
+        """Write events with the time of the monotonic clock: all with one wait for the disk."""
+        _, monotonic = self._clocks
+        up = monotonic()
+        timed = [replace(event, up=up) for event in events]
         if not self._is_lost:
-            self._writer.write(event)
-            self._standing.apply(event)
-        return event
+            self._writer.write(*timed)
+            for event in timed:
+                self._so_far.apply(event)
+        return list[Event](timed)
 
     # Places and times
 
     def _now(self) -> float:
-        return self._clock()
+        clock, _ = self._clocks
+        return clock()
 
     def _directory(self, out: str) -> Path:
         return self._folder.path / out

@@ -1,7 +1,7 @@
 """Whether a trial has to be measured, by what was measured before it: `repeat … until` and `find`.
 
 In: the trials of a plan in their order, with what was found in those that were carried out. Out: for each trial why it
-is spared, if it is; at the end why each point was measured as often as it was, and the course of each search.
+is skipped, if it is; at the end why each point was measured as often as it was, and the course of each search.
 Rule: nothing but the trials that came before decides, so that a run which goes on decides what it would have decided.
 """
 
@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import operator
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from zlang import intervals, metrics
-from zlang.check.answers import Search, Term, Until, aggregates, is_aggregate
+from zlang.check import types
+from zlang.check.questions import Search, Term, Until, aggregates, is_aggregate
 from zlang.plan.plan import Header, Plan, Scalar, Trial
 from zlang.readers.reading import merge, percentiles
 from zlang.run.events import Verdict
 from zlang.space import bisection
 
+LEAST_LOOKED_AT = 5
+"""So many values a point has before it is known well enough."""
 Number = str | int | float | bool | None
 Window = tuple[float, float] | None
-_PARTS = {"ns": 1e9, "%": 100}
-"""What of a unit that readers give makes one of the base unit."""
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
@@ -38,7 +39,7 @@ _OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
 
 
 class Why(StrEnum):
-    """Why a trial is spared, or a point not measured any more; as it stands in the journal."""
+    """Why a trial is skipped, or a point not measured any more; as it stands in the journal."""
 
     PRECISE = "precise"
     """The point's interval is as narrow as was asked for."""
@@ -61,7 +62,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class SearchStep:
     """A point that a search looked at, at one of its steps, and what was found there.
 
     `is_best` marks the answer: the best of those at which the condition holds.
@@ -92,6 +93,7 @@ class Sequential:
     def __init__(self, header: Header) -> None:
         self._until, self._search = header.until, header.search
         self._most = header.repeat
+        self._parts = {metrics.column(one.name): types.parts_of(one.unit) for one in metrics.in_trials(header.metrics)}
         self._tried: dict[str, int] = {}
         self._values: dict[str, list[float]] = {}
         self._searches: dict[tuple[Scalar, ...], dict[int, _Level]] = {}
@@ -111,16 +113,17 @@ class Sequential:
         level = self._place(trial, self._search) if self._search else None
         if verdict is None or not verdict.valid:
             return
+        values = _Values(verdict, window, self._parts)
         if self._until is not None:
-            value = _of_trial(self._until.term, verdict, window)
+            value = _of_trial(self._until.term, values)
             if isinstance(value, int | float):
                 self._values.setdefault(trial.identity, []).append(float(value))
         if level is not None:
             level.known.clear()
             for term in self._aggregates:
-                _add(level, term, verdict, window)
+                _add(level, term, values)
 
-    def spared(self, trial: Trial) -> Why | None:
+    def skips(self, trial: Trial) -> Why | None:
         """Why a trial need not be measured; None where it has to be."""
         if self._search is not None:
             why = self._passed(trial, self._search)
@@ -129,8 +132,8 @@ class Sequential:
         return Why.PRECISE if self._until is not None and self._is_precise(trial.identity, self._until) else None
 
     def _is_precise(self, point: str, until: Until) -> bool:
-        reach = self._reach(point) if self._tried.get(point, 0) >= until.least else None
-        return reach is not None and reach < until.within
+        is_due = self._tried.get(point, 0) >= until.least
+        return is_due and is_known_well(self._values.get(point, []), until.within)
 
     def _reach(self, point: str) -> float | None:
         """How far the interval reaches from its middle, as a share of it."""
@@ -173,7 +176,7 @@ class Sequential:
         known = _of_level(search.condition, found[level]) if level in found else None
         return known if isinstance(known, bool) else None
 
-    def searches(self) -> Iterator[Looked]:
+    def searches(self) -> Iterator[SearchStep]:
         """The course of each search, as far as it came."""
         search = self._search
         if search is None:
@@ -187,7 +190,15 @@ class Sequential:
             is_decided = len(course) == len(whole) and None not in told.values()
             best = _best({level: one for level, one in known.items() if told[level] and is_decided}, search)
             for step, level in enumerate(course, 1):
-                yield Looked(number, step, found[level].trial, told[level], known.get(level), level == best)
+                yield SearchStep(number, step, found[level].trial, told[level], known.get(level), level == best)
+
+
+def is_known_well(values: Sequence[float], within: float) -> bool:
+    """Whether the interval of values is narrow enough, with the last one and without it: one look may be lucky."""
+    if len(values) < LEAST_LOOKED_AT:
+        return len(values) > 1 and len(set(values)) == 1  # what does not vary at all is known at once
+    reaches = [intervals.assured_reach(some) for some in (values, values[:-1])]
+    return all(reach is not None and reach < within for reach in reaches)
 
 
 def of(header: Header) -> Sequential | None:
@@ -205,7 +216,7 @@ def is_settled(plan: Plan, found: Mapping[str, tuple[Verdict, Window]]) -> bool:
             continue
         if trial.place in found:
             known.learn(trial, *found[trial.place])
-        elif known.spared(trial) is None:
+        elif known.skips(trial) is None:
             return False
     return True
 
@@ -221,17 +232,34 @@ def _best(known: Mapping[int, float], search: Search) -> int | None:
 # -- formulas
 
 
-def _add(level: _Level, term: Term, verdict: Verdict, window: Window) -> None:
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """What a trial measured, when, and how many of the unit of each metric are one of the language's base unit."""
+
+    verdict: Verdict
+    window: Window
+    parts: Mapping[str, int]
+
+    def metric(self, name: str) -> Number:
+        """The metric in the language's base unit; None where it was not measured."""
+        measured = self.verdict.metrics
+        if name == metrics.ELAPSED.name and name not in measured:
+            return self.window[1] - self.window[0] if self.window else None
+        value = next((value for known, value in measured.items() if metrics.column(known) == name), None)
+        return None if value is None else value / self.parts.get(name, 1)
+
+
+def _add(level: _Level, term: Term, trial: _Values) -> None:
     """Add a trial to one aggregate, unless its `where` leaves it out."""
     is_percentile = term.op == "percentile"
     conditions = term.terms if is_percentile else term.terms[1:]
-    if any(_of_trial(condition, verdict, window) is not True for condition in conditions):
+    if any(_of_trial(condition, trial) is not True for condition in conditions):
         return
     if is_percentile:
-        wanted = [one.bins for one in verdict.latency if (one.direction, one.kind) == term.paths]
+        wanted = [one.bins for one in trial.verdict.latency if (one.direction, one.kind) == term.paths]
         level.bins[term] = merge([level.bins.get(term, {}), *wanted])
         return
-    value = _of_trial(term.terms[0], verdict, window)
+    value = _of_trial(term.terms[0], trial)
     if isinstance(value, int | float):
         level.values.setdefault(term, []).append(float(value))
 
@@ -249,23 +277,16 @@ def _aggregate(term: Term, level: _Level) -> Number:
     if term.op == "percentile":
         bins = level.bins.get(term)
         share = Fraction(str(term.value)) * 1000
-        return percentiles(bins, [share])[0] / _PARTS["ns"] if bins else None
+        return percentiles(bins, [share])[0] / types.parts_of(types.NANOSECONDS) if bins else None
     values = level.values.get(term, [])
     if term.op == "count":
         return len(values)
     return _OF_SEVERAL[term.op](values) if len(values) > (term.op == "stddev") else None
 
 
-def _of_trial(term: Term, verdict: Verdict, window: Window) -> Number:
+def _of_trial(term: Term, trial: _Values) -> Number:
     """What a formula over one trial gives."""
-
-    def metric(one: Term) -> Number:
-        if one.name == "elapsed" and one.name not in verdict.metrics:
-            return window[1] - window[0] if window else None
-        known = next((value for name, value in verdict.metrics.items() if metrics.column(name) == one.name), None)
-        return None if known is None else known / _PARTS.get(metrics.unit(one.name), 1)
-
-    return _worked_out(term, lambda part: _of_trial(part, verdict, window), metric)
+    return _worked_out(term, lambda part: _of_trial(part, trial), lambda one: trial.metric(one.name))
 
 
 def _worked_out(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
