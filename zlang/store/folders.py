@@ -19,7 +19,7 @@ _MARKS = {"journal.jsonl", "plan.jsonl"}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FolderSource:
     """One run's folder: when the run first began, and the name under which it did."""
 
     began: float
@@ -28,12 +28,12 @@ class Source:
     folder: Folder
 
 
-def run_folders(runs: Path) -> tuple[list[Source], list[Source]]:
+def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
     """The run folders in or under a directory, oldest run first, and the copies that are left out."""
     if not runs.is_dir():
         raise RunError(f"there is no directory {runs}", "name the folder that holds the runs: zlang ingest DIR")
     found = sorted(map(_source, _paths(runs)), key=lambda s: (s.began, s.run, s.folder.path))
-    best: dict[str, Source] = {}
+    best: dict[str, FolderSource] = {}
     for source in found:
         known = best.get(source.run)
         if known is None or source.journal_size > known.journal_size:
@@ -51,8 +51,8 @@ def _paths(runs: Path) -> Iterator[Path]:
             names[:] = sorted(n for n in names if not n.startswith("."))
 
 
-def _source(path: Path) -> Source:
+def _source(path: Path) -> FolderSource:
     folder = Folder(path.absolute())
     session = next((e for e in Lines(folder.journal) if isinstance(e, Session)), None)
     size = folder.journal.stat().st_size if folder.journal.is_file() else 0
-    return Source(session.t if session else 0.0, session.run if session else folder.name, size, folder)
+    return FolderSource(session.t if session else 0.0, session.run if session else folder.name, size, folder)

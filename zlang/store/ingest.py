@@ -7,33 +7,39 @@ its reason; one damaged run does not keep the others out; a run that is as it wa
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
+from zlang.check import library
 from zlang.errors import RunError
-from zlang.plan.plan import Action, Header, Setup, Step, Trial
+from zlang.files import open_regular, scratch
+from zlang.metrics import Metric
+from zlang.plan.plan import Header, Setup, Step, Trial
 from zlang.readers import outside
 from zlang.readers.judge import judge
-from zlang.readers.reading import Verdict
-from zlang.run import failure, sequential
-from zlang.run.journal import Lines
+from zlang.readers.reading import Judgement
+from zlang.run import sequential
+from zlang.run.account import Account
+from zlang.run.run_state import Attempt
 from zlang.source import TABLE
 from zlang.store import kept, load, logs, store
-from zlang.store.experiment import Experiment
-from zlang.store.folders import Source, run_folders
-from zlang.store.outcomes import Attempt, Outcomes, follow
+from zlang.store.experiment import StoredExperiment
+from zlang.store.folders import FolderSource, run_folders
 from zlang.store.staging import Row, Staging, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from zlang.check.answers import Clause, Search, Until
+    from zlang.check.questions import Clause, Search, Until
 
 BEFORE, AFTER = "before", "after"
 """The stages of a run at which something is found about it."""
@@ -45,7 +51,6 @@ _STRIDE = 100
 _TEXT_LIMIT = 1 << 20
 _SERIES = 10_000
 _UNTOUCHED = "the runs themselves are untouched"
-_UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
 @dataclass(slots=True)
@@ -69,6 +74,22 @@ class Look(Protocol):
         """Rows of the table `findings` about these runs."""
 
 
+@contextmanager
+def building(db: Path) -> Iterator[None]:
+    """Be the only one who builds databases in the directory of `db`."""
+    place = db.absolute().parent
+    try:
+        directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise RunError(f"{db} cannot be built: {error.strerror}", _UNTOUCHED) from error
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
+
+
 def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | None = None) -> Ingested:
     """Build the database from every run folder in or under `runs`, and put it in the place of the one that is there.
 
@@ -82,8 +103,8 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
         raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
     target = db.absolute()
     try:
-        with tempfile.TemporaryDirectory(prefix=".zlang-", dir=_plain(target.parent)) as scratch:
-            built = Path(scratch) / "database"
+        with scratch(_plain(target.parent)) as place:
+            built = place / "database"
             found = _build(sources, copies, built, target, progress, look)
             # A log left behind by a crashed writer would be replayed over the new database.
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
@@ -105,20 +126,20 @@ def _move(built: Path, target: Path) -> None:
     if built.parent.parent == target.parent:
         built.replace(target)
         return
-    with tempfile.TemporaryDirectory(prefix=".zlang-", dir=target.parent) as near:
-        shutil.copyfile(built, Path(near) / built.name).replace(target)
+    with scratch(target.parent) as near:
+        shutil.copyfile(built, near / built.name).replace(target)
 
 
 def _build(
-    sources: Sequence[Source],
-    copies: Sequence[Source],
+    sources: Sequence[FolderSource],
+    copies: Sequence[FolderSource],
     built: Path,
     target: Path,
     progress: Progress | None,
     look: Look | None,
 ) -> Ingested:
     found = Ingested()
-    experiments: dict[str, Experiment] = {}
+    experiments: dict[str, StoredExperiment] = {}
     copied = {copy.run for copy in copies}
     code = kept.code(look.code if look else ())
     marks = {source.run: kept.mark(source, code) for source in sources if source.run not in copied}
@@ -157,7 +178,7 @@ def _looked_at(built: Path, look: Look, read: set[str]) -> None:
         load.findings(connection, staging)
 
 
-def _keep(run: str, one: kept.Kept, experiments: dict[str, Experiment], found: Ingested) -> None:
+def _keep(run: str, one: kept.Kept, experiments: dict[str, StoredExperiment], found: Ingested) -> None:
     """Take notice of a run that is not read again."""
     experiment = _experiment(experiments, one.experiment)
     experiment.columns.told(one.brought)
@@ -168,14 +189,14 @@ def _keep(run: str, one: kept.Kept, experiments: dict[str, Experiment], found: I
     found.valid += one.valid
 
 
-def _experiment(experiments: dict[str, Experiment], name: str) -> Experiment:
-    return experiments.setdefault(name, Experiment(name, f"trials {len(experiments)}"))
+def _experiment(experiments: dict[str, StoredExperiment], name: str) -> StoredExperiment:
+    return experiments.setdefault(name, StoredExperiment(name, f"trials {len(experiments)}"))
 
 
 def _take(
-    source: Source,
+    source: FolderSource,
     mark: str | None,
-    experiments: dict[str, Experiment],
+    experiments: dict[str, StoredExperiment],
     staging: Staging,
     found: Ingested,
     progress: Progress | None,
@@ -197,11 +218,16 @@ def _problem(staging: Staging, run: str, experiment: str | None, text: str, **mo
     staging.add("problems", {"run": run, "experiment": experiment, "problem": text, **more})
 
 
+def _declared(header: Header) -> Iterable[Metric]:
+    """The metrics that a plan declares; one of an earlier release declared none, and had those of the library."""
+    return header.metrics or [metric for declared in library.load().readers.values() for metric in declared]
+
+
 class _Run:
     """One run on its way into the staging."""
 
     def __init__(
-        self, source: Source, header: Header, experiment: Experiment, staging: Staging, found: Ingested
+        self, source: FolderSource, header: Header, experiment: StoredExperiment, staging: Staging, found: Ingested
     ) -> None:
         self.run = source.run
         self.folder = source.folder
@@ -210,26 +236,27 @@ class _Run:
         self.staging = staging
         self.found = found
         self.done = self.valid = 0
-        self.columns = experiment.columns.of_run(header.factors)
-        self.outcomes, self.damaged = self._journal()
-        self.positions = self.outcomes.positions()
+        self.columns = experiment.columns.of_run(header.factors, _declared(header))
+        self.account = Account(source.folder, judge)
+        self.state = self.account.state
+        self.attempts = self.state.attempts
+        self.positions = self.state.positions()
         self.known: set[str] = set()
+        self.made: set[str] = set()
         self.sequential = sequential.of(header)
         self.places: dict[str, list[str]] = {}
-        for out in self.outcomes.steps:
+        for out in self.state.steps:
             self.places.setdefault(out.rpartition("/")[0], []).append(out)
         self.named = {"run": source.run, "experiment": header.experiment}
 
-    def _journal(self) -> tuple[Outcomes, int]:
-        lines = Lines(self.folder.journal)
-        return follow(lines), lines.bad
-
     def take(self, items: Iterable[Setup | Trial], progress: Progress | None) -> None:
         """Stage everything that this run has to say."""
-        total = len(self.outcomes.attempts)
+        total = len(self.attempts)
         try:
             for item in items:
                 if isinstance(item, Setup):
+                    if item.creates and not item.is_ambient:
+                        self.made.add(item.signature)
                     self._steps_of_setup(item)
                 elif self._trial(item) and progress and self.done % _STRIDE == 0:
                     progress(self.run, self.done, total)
@@ -241,41 +268,50 @@ class _Run:
 
     def _trial(self, trial: Trial) -> bool:
         """Stage a trial's steps, and its row if it was carried out."""
-        key = (trial.identity, trial.replicate)
-        attempt = self.outcomes.attempts.pop(key, None)
+        attempt = self.attempts.pop(trial.place, None)
         self._steps_of_trial(trial, attempt)
         if attempt is None:
             return False
         self.done += 1
-        ordered = self.outcomes.reused.get(key, trial)
-        window = self.outcomes.window(attempt.out, (s.name for s in trial.steps if s.action is Action.MEASURE))
+        ordered = self.state.reused.get(trial.place, trial)
+        window = self.account.window(trial, attempt)
         row: dict[str, object] = {
             "run": self.run,
             "host": trial.host or None,
             "trial": trial.identity,
             "replicate": trial.replicate,
             "number": trial.number,
-            "position": self.positions[key],
+            "position": self.positions[trial.place],
             "block": ordered.block,
             "whole_plot": ordered.whole_plot,
             "cache": trial.cache,
             "outside": outside.reader_of(trial) is not None,
-            "started": attempt.began,
+            "started": attempt.began.t,
             "elapsed": window[1] - window[0] if window else None,
         }
         row.update(self.columns.staged(trial.factors))
         self._natures(trial)
-        verdict = None
-        if attempt.unended:
-            self._why_not(row, attempt.unended)
-        elif attempt.failed is not None:
-            self._why_not(row, self._failure(*attempt.failed))
+        self._stood_on(trial, attempt.out)
+        verdict, why_not = self.account.verdict(trial)
+        row["valid"], row["why_not"] = not why_not, why_not
+        if why_not:
+            self._problem(why_not, trial=trial.identity, replicate=trial.replicate)
         else:
-            verdict = self._judged(row, trial, attempt, window)
+            self.valid += 1
+        if verdict is not None:
+            self._measured(row, trial, attempt, verdict)
         if self.sequential is not None and not attempt.unended:
             self.sequential.learn(trial, verdict, window)
         self.staging.add(self.experiment.table, row)
         return True
+
+    def _stood_on(self, trial: Trial, out: str) -> None:
+        """Stage what the run had made for a trial, and how often it had made anything until then."""
+        standing = self.state.stood_on.get(out, {})
+        made = [signature for signature in trial.setups if signature in self.made and signature in standing]
+        for depth, signature in enumerate(made, 1):
+            row = {**self.named, "trial": trial.identity, "replicate": trial.replicate, "depth": depth}
+            self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
 
     def _natures(self, trial: Trial) -> None:
         """Stage what is known of a point, when its first trial comes."""
@@ -288,20 +324,9 @@ class _Run:
                     "natures", {**self.named, "trial": trial.identity, "nature": name, "value": float(value)}
                 )
 
-    def _judged(
-        self, row: dict[str, object], trial: Trial, attempt: Attempt, window: tuple[float, float] | None
-    ) -> Verdict | None:
-        try:
-            verdict = judge(trial, self._inside(attempt.out), window)
-        except _UNREADABLE as error:
-            self._why_not(row, f"what the tools left behind cannot be read: {error}")
-            return None
+    def _measured(self, row: dict[str, object], trial: Trial, attempt: Attempt, verdict: Judgement) -> None:
+        """Stage what was measured."""
         row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
-        if verdict.valid:
-            row["valid"], row["why_not"] = True, ""
-            self.valid += 1
-        else:
-            self._why_not(row, verdict.why_not)
         for note in verdict.notes:
             self._problem(note, trial=trial.identity, replicate=trial.replicate)
         code = self.columns.metric
@@ -312,13 +337,8 @@ class _Run:
         for log in logs.found(self._inside(attempt.out)):
             own = {"trial": trial.identity, "replicate": trial.replicate}
             self.staging.add(logs.FILES, {**self.named, **own, **log})
-        return verdict
 
-    def _why_not(self, row: dict[str, object], why: str) -> None:
-        row["valid"], row["why_not"] = False, why
-        self._problem(why, trial=row["trial"], replicate=row["replicate"])
-
-    def _series(self, row: Row, verdict: Verdict) -> None:
+    def _series(self, row: Row, verdict: Judgement) -> None:
         """Stage histograms and time series, a list a line."""
         own = {**self.named, "trial": row["trial"], "replicate": row["replicate"]}
         for h in verdict.latency:
@@ -337,22 +357,9 @@ class _Run:
                 part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
                 self.staging.add("samples", {**own, "source": source, "metric": metric, **part})
 
-    def _failure(self, step: str, out: str) -> str:
-        """Why a step failed."""
-        try:
-            place = self._inside(out)
-        except ValueError as error:
-            return f"{step}: {error}"
-        ran = self.outcomes.step(out, step)
-        seconds = ran.ended - ran.started if ran and ran.ended is not None else 0.0
-        return failure.why(place, step, ran.rc if ran else None, seconds)
-
     def _inside(self, out: str) -> Path:
-        """The directory that the journal names; a journal that was tampered with cannot point elsewhere."""
-        place = Path(out)
-        if not out or place.is_absolute() or ".." in place.parts:
-            raise ValueError(f"`{out}` is not within the run's folder")
-        return self.folder.path / place
+        """The directory that the journal names, within the folder."""
+        return self.account.inside(out)
 
     def _steps_of_trial(self, trial: Trial, attempt: Attempt | None) -> None:
         for out in self.places.pop(trial.place, ()):
@@ -366,11 +373,12 @@ class _Run:
 
     def _steps(self, out: str, steps: Iterable[Step], more: Row) -> None:
         planned = {s.name: s for s in steps}
-        for ran in self.outcomes.steps[out]:
-            step = planned.get(ran.step)
-            row = {**self.named, **more, "position": ran.position, "out": out, "step": ran.step, "rc": ran.rc}
-            row["started"] = ran.started
-            row["elapsed"] = None if ran.ended is None else ran.ended - ran.started
+        for ran in self.state.steps[out]:
+            name = ran.start.step
+            step = planned.get(name)
+            row = {**self.named, **more, "position": ran.position, "out": out, "step": name}
+            row["rc"] = ran.end.rc if ran.end else None
+            row["started"], row["elapsed"] = ran.start.t, ran.elapsed
             if step is not None:
                 row["action"], row["why"] = step.action, step.why
             self.staging.add("steps", row)
@@ -380,14 +388,18 @@ class _Run:
         for outs in list(self.places.values()):
             for out in outs:
                 self._steps(out, self.header.facts, {})
-        for trial, replicate in self.outcomes.attempts:
-            self._problem("it was carried out, but the plan does not have it", trial=trial, replicate=replicate)
-        if self.damaged:
-            self._problem(f"{self.damaged} damaged lines of the journal were left out")
+        for attempt in self.attempts.values():
+            known = {"trial": attempt.trial, "replicate": attempt.replicate}
+            self._problem("it was carried out, but the plan does not have it", **known)
+        if self.state.torn:
+            self._problem(f"{self.state.torn} damaged lines of the journal were left out")
+        for damage in self.account.damage:
+            self._problem(damage)
         for fact in self.header.facts:
-            path = self.folder.path / "facts" / f"{fact.name}.out"
-            if path.is_file():
-                self.staging.add("facts", {**self.named, "name": fact.name, "value": _text(path).strip()})
+            with suppress(ValueError):  # a link: it is no part of the folder
+                path = self._inside("facts") / f"{fact.name}.out"
+                if path.is_file() and not path.is_symlink():
+                    self.staging.add("facts", {**self.named, "name": fact.name, "value": _text(path).strip()})
         for tool, version in self.header.tools.items():
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
@@ -398,14 +410,14 @@ class _Run:
         for name, text in self.header.sources.items():
             if name.endswith(TABLE):
                 self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})
-        for (trial, replicate), reuse in self.outcomes.reused.items():
-            row = {"run": self.run, "trial": trial, "replicate": replicate, "measured_in": reuse.run}
+        for reuse in self.state.reused.values():
+            row = {"run": self.run, "trial": reuse.trial, "replicate": reuse.replicate, "measured_in": reuse.run}
             self.staging.add("reused", row)
         self.staging.add("runs", self._summary())
         self.found.runs += 1
         self.found.trials += self.done
         self.found.valid += self.valid
-        self.experiment.newest = max(self.experiment.newest, (self.outcomes.last_session, self.run))
+        self.experiment.newest = max(self.experiment.newest, (self.state.last_session, self.run))
 
     def _clauses(self) -> None:
         """Stage what the experiment asks of its results."""
@@ -434,7 +446,7 @@ class _Run:
             self.staging.add("searches", {**row, "objective": one.objective, "best": one.is_best})
 
     def _summary(self) -> Row:
-        header, outcomes = self.header, self.outcomes
+        header, state = self.header, self.state
         return {
             **self.named,
             "title": header.title,
@@ -448,13 +460,13 @@ class _Run:
             "done": self.done,
             "valid": self.valid,
             "invalid": self.done - self.valid,
-            "spared": len(outcomes.spared),
-            "started": outcomes.first,
-            "last_session": outcomes.last_session,
-            "last_event": outcomes.last,
-            "finished": outcomes.finished,
-            "sessions": outcomes.sessions,
-            "damaged_lines": self.damaged,
+            "skipped": len(state.skipped),
+            "started": state.first,
+            "last_session": state.last_session,
+            "last_event": state.last.t if state.last else None,
+            "finished": state.is_finished,
+            "sessions": state.sessions,
+            "damaged_lines": state.torn + sum(map(len, state.gaps)),
         }
 
     def _problem(self, text: str, **more: object) -> None:
@@ -464,7 +476,7 @@ class _Run:
 def _text(path: Path) -> str:
     """What a command printed, up to a limit; nothing where it printed nothing."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(_TEXT_LIMIT).decode("utf-8", "replace")
-    except FileNotFoundError:
+    except OSError:
         return ""
