@@ -85,7 +85,7 @@ def test_parquet_is_a_file_or_a_directory_by_levels(built: Path, tmp_path: Path)
     with reading(built, Access(unsafe=True)) as connection:
         rows = connection.execute("SELECT count(*), max(bs) FROM read_parquet(?)", [str(tmp_path / "t.parquet")])
         assert rows.fetchall() == [(8, 8192)]
-    with pytest.raises(RunError, match="is there already"):
+    with pytest.raises(RunError, match="already exists"):
         write_parquet(built, "from trials", (), tmp_path / "t.parquet", ())
 
 

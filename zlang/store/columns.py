@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from zlang import metrics
+from zlang.check.types import SCALARS
+from zlang.metrics import Metric
 from zlang.plan.plan import Factor, Scalar
-from zlang.readers import about
 from zlang.store.store import literal
 
 _LARGEST = 2**63
@@ -40,6 +41,8 @@ class Column:
     unit: str
     description: str
     path: str
+    better: str = ""
+    means: str = ""
 
 
 # Name, type in SQL, unit and meaning of what every trial has.
@@ -51,7 +54,7 @@ TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("position", "BIGINT", "", "place in the order in which trials were carried out"),
     ("host", "VARCHAR", "", "the machine that carried it out, where the program names it"),
     ("block", "BIGINT", "", "block of the design"),
-    ("whole_plot", "BIGINT", "", "trials in a row with the same levels of what is dear to change"),
+    ("whole_plot", "BIGINT", "", "trials in a row with the same levels of what is hard to change"),
     ("cache", "VARCHAR", "", "protocol by which the caches were treated"),
     ("cache_state", "VARCHAR", "", "state of the cache that was found"),
     ("cache_evidence", "VARCHAR", "", "how the state of the cache is known"),
@@ -62,18 +65,7 @@ TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("elapsed", "DOUBLE", "s", "how long the measurement took"),
 )
 
-_FACTOR_SQL = {
-    "size": "BIGINT",
-    "count": "BIGINT",
-    "duration": "DOUBLE",
-    "rate": "DOUBLE",
-    "iops": "DOUBLE",
-    "share": "DOUBLE",
-    "number": "DOUBLE",
-    "bool": "BOOLEAN",
-}
 _WORD = "VARCHAR"
-_FACTOR_UNIT = {"size": "bytes", "duration": "s", "rate": "bytes/s", "iops": "1/s", "share": "%"}
 
 
 @dataclass(slots=True)
@@ -98,7 +90,7 @@ class Columns:
 
     def __init__(self) -> None:
         self._factors: dict[str, _Open] = {}
-        self._metrics: dict[str, str] = {}
+        self._metrics: dict[str, tuple[str, Metric]] = {}
 
     def factor(self, one: BroughtFactor) -> _Open:
         """Take notice of a factor; a later run's name for it wins, and its type is widened to hold both."""
@@ -114,16 +106,15 @@ class Columns:
             known.type, known.levels = "mixed", None
         return known
 
-    def metric(self, name: str) -> str:
-        """The code of a metric."""
-        code = self._metrics.get(name)
-        if code is None:
-            code = self._metrics[name] = f"m{len(self._metrics)}"
+    def metric(self, metric: Metric) -> str:
+        """The code of a metric; a run that declares it says what it is."""
+        code, known = self._metrics.get(metric.name, (f"m{len(self._metrics)}", metric))
+        self._metrics[metric.name] = code, metric if metric.doc or metric.unit else known
         return code
 
-    def of_run(self, factors: Iterable[Factor]) -> OfRun:
+    def of_run(self, factors: Iterable[Factor], declared: Iterable[Metric]) -> OfRun:
         """How one run's factors and metrics are staged."""
-        return OfRun(self, factors)
+        return OfRun(self, factors, declared)
 
     def told(self, brought: Brought) -> None:
         """Take notice of what a run brought that is not read again."""
@@ -135,20 +126,21 @@ class Columns:
     def listed(self) -> list[Column]:
         """All columns, factors first, with names that differ."""
         taken = {name for name, *_ in TRIAL_COLUMNS}
-        measured = [self._metric(taken, name, code) for name, code in self._metrics.items()]
+        measured = [self._metric(taken, code, metric) for code, metric in self._metrics.values()]
         factors = [self._factor(taken, known) for known in self._factors.values()]
         fixed = [Column(n, Role.TRIAL, n, sql, "", unit, text, "") for n, sql, unit, text in TRIAL_COLUMNS]
         return [*factors, *fixed, *measured]
 
-    def _metric(self, taken: set[str], metric: str, code: str) -> Column:
-        plain = metrics.column(metric)
+    def _metric(self, taken: set[str], code: str, metric: Metric) -> Column:
+        plain = metrics.column(metric.name)
         name = _free(taken, plain, f"measured_{plain}")
-        return Column(name, Role.METRIC, code, "DOUBLE", "number", metrics.unit(metric), about.metric(metric), metric)
+        said = (metric.unit, metric.doc, metric.name, metric.better, metric.means)
+        return Column(name, Role.METRIC, code, "DOUBLE", "number", *said)
 
     def _factor(self, taken: set[str], known: _Open) -> Column:
         path = metrics.column(known.path)
         name = _free(taken, metrics.column(known.name), path, f"factor_{path}")
-        unit = _FACTOR_UNIT.get(known.type, "")
+        unit = SCALARS[known.type].unit if known.type in SCALARS else ""
         return Column(name, Role.FACTOR, known.code, known.final, known.type, unit, "", known.path)
 
 
@@ -171,32 +163,33 @@ class Brought:
     """What one run brings to the columns."""
 
     factors: tuple[BroughtFactor, ...]
-    metrics: tuple[str, ...]
+    metrics: tuple[Metric, ...]
 
 
 class OfRun:
     """Stages the levels and metrics of one run, and keeps what they bring to the columns."""
 
-    def __init__(self, columns: Columns, factors: Iterable[Factor]) -> None:
+    def __init__(self, columns: Columns, factors: Iterable[Factor], declared: Iterable[Metric]) -> None:
         self._columns = columns
         self._by_key: dict[str, _Open] = {}
         self._brought: dict[str, BroughtFactor] = {}
-        self._metrics: dict[str, str] = {}
+        self._declared = {metric.name: metric for metric in metrics.in_trials(declared)}
+        self._metrics: dict[str, tuple[str, Metric]] = {}
         for factor in factors:
             self._by_key[factor.path] = self._by_key[factor.name] = self._factor(factor)
 
     def _factor(self, factor: Factor) -> _Open:
-        sql = _FACTOR_SQL.get(factor.type, _WORD)
+        sql = SCALARS[factor.type].sql if factor.type in SCALARS else _WORD
         brought = BroughtFactor(factor.path, factor.name, factor.type, sql, words(factor.levels))
         self._brought[factor.path] = brought
         return self._columns.factor(brought)
 
     def metric(self, name: str) -> str:
-        """The code of a metric."""
-        code = self._metrics.get(name)
-        if code is None:
-            code = self._metrics[name] = self._columns.metric(name)
-        return code
+        """The code of a metric; one that nobody declares is a number without a unit."""
+        if name not in self._metrics:
+            metric = self._declared.get(name, Metric(name, "number"))
+            self._metrics[name] = self._columns.metric(metric), metric
+        return self._metrics[name][0]
 
     def staged(self, levels: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
         """Code and value of each level, the column widened where the value needs it."""
@@ -221,7 +214,7 @@ class OfRun:
     @property
     def brought(self) -> Brought:
         """What the run has brought so far."""
-        return Brought(tuple(self._brought.values()), tuple(self._metrics))
+        return Brought(tuple(self._brought.values()), tuple(metric for _, metric in self._metrics.values()))
 
 
 def words(levels: Sequence[Scalar]) -> tuple[str, ...] | None:

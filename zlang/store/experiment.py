@@ -8,7 +8,7 @@ from zlang.store.columns import Columns
 
 
 @dataclass(slots=True)
-class Experiment:
+class StoredExperiment:
     """An experiment whose runs are being read; `table` is what its rows are staged as."""
 
     name: str

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from zlang.errors import RunError
+from zlang.metrics import Metric
 from zlang.store import store
 from zlang.store.columns import Brought, BroughtFactor, Column, Role
-from zlang.store.folders import Source
+from zlang.store.folders import FolderSource
 from zlang.store.store import literal, quoted
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Kept:
     valid: int
 
 
-def mark(source: Source, code: str) -> str:
+def mark(source: FolderSource, code: str) -> str:
     """What changes when a run folder's journal or plan does, or what reads them (`code`)."""
     told = []
     for path in (source.folder.journal, source.folder.plan):
@@ -84,7 +85,7 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
     for run, known, experiment, text, last, done, valid in rows:
         if marks.get(run) == known:
             told = orjson.loads(text)
-            brought = Brought(tuple(map(_factor, told["factors"])), tuple(told["metrics"]))
+            brought = Brought(tuple(map(_factor, told["factors"])), tuple(Metric(**one) for one in told["metrics"]))
             found[str(run)] = Kept(experiment, brought, float(last), done, valid)
     return found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from zlang.store import logs
 from zlang.store.columns import Column, Role
-from zlang.store.experiment import Experiment
+from zlang.store.experiment import StoredExperiment
 from zlang.store.kept import Before
 from zlang.store.staging import Row, Staging
 from zlang.store.store import ALIAS, first_line, literal, quoted
@@ -28,7 +28,7 @@ _OWN = {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicat
 def everything(
     connection: duckdb.DuckDBPyConnection,
     staging: Staging,
-    experiments: Sequence[Experiment],
+    experiments: Sequence[StoredExperiment],
     stem: str,
     before: Before,
 ) -> None:
@@ -49,6 +49,7 @@ def everything(
         {
             "experiment": "VARCHAR", "schema": "VARCHAR", "position": "BIGINT", "name": "VARCHAR", "role": "VARCHAR",
             "type": "VARCHAR", "unit": "VARCHAR", "description": "VARCHAR", "path": "VARCHAR",
+            "better": "VARCHAR", "means": "VARCHAR",
         },
         "*",
     )  # fmt: skip
@@ -81,7 +82,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         {
             "run": "VARCHAR", "experiment": "VARCHAR", "title": "VARCHAR", "plan": "VARCHAR", "part": "VARCHAR",
             "seed": "HUGEINT", "points": "HUGEINT", "repeat": "HUGEINT", "planned": "HUGEINT",
-            "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT", "spared": "BIGINT",
+            "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT", "skipped": "BIGINT",
             "started": "DOUBLE", "last_session": "DOUBLE", "last_event": "DOUBLE", "finished": "BOOLEAN",
             "sessions": "BIGINT", "damaged_lines": "BIGINT",
         },
@@ -161,6 +162,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
         {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "nature": "VARCHAR", "value": "DOUBLE"},
         "*",
     )
+    staging.load(connection, "stood_on", {**_OWN, "depth": "BIGINT", "signature": "VARCHAR", "making": "BIGINT"}, "*")
     staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
 
 
@@ -203,7 +205,7 @@ def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
 
 
 def _wide_table(
-    connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: Experiment, schema: str, before: Before
+    connection: duckdb.DuckDBPyConnection, staging: Staging, experiment: StoredExperiment, schema: str, before: Before
 ) -> None:
     columns = experiment.columns.listed()
     table = f"{quoted(schema)}.all_trials"
@@ -248,10 +250,12 @@ def _catalogued(experiment: str, schema: str, position: int, column: Column) -> 
         "unit": column.unit,
         "description": column.description,
         "path": column.path,
+        "better": column.better,
+        "means": column.means,
     }
 
 
-def _schemas(experiments: Sequence[Experiment], stem: str) -> dict[str, str]:
+def _schemas(experiments: Sequence[StoredExperiment], stem: str) -> dict[str, str]:
     """A schema's name for each experiment: its own, unless SQL has another use for that."""
     taken = {*_TAKEN_SCHEMAS, stem.lower()}
     schemas = {}

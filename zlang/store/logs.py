@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.metrics import LEFT_BY
+from zlang.files import open_regular
+from zlang.readers import REPORTS_OF
 from zlang.store.staging import Row, Staging
 from zlang.store.store import first_line, literal, quoted
 
@@ -42,8 +43,11 @@ def found(place: Path) -> Iterator[Row]:
         known = _NAME.fullmatch(name)
         if known is None:
             continue
-        with (place / name).open("rb") as file:
-            fields = file.readline(200).count(b",") + 1
+        try:
+            with open_regular(place / name) as file:
+                fields = file.readline(200).count(b",") + 1
+        except OSError:
+            continue
         if fields >= len(_FIELDS):
             yield {"kind": known["kind"], "job": int(known["job"] or 1), "path": str(place / name), "fields": fields}
 
@@ -66,7 +70,7 @@ def load(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
                 try:
                     _insert(connection, fields, [path])
                 except duckdb.Error as error:
-                    problem = f"{Path(path).name} is no log of {LEFT_BY}'s: {first_line(error)}"
+                    problem = f"{Path(path).name} is no log of {REPORTS_OF}'s: {first_line(error)}"
                     of = "SELECT run, experiment, trial, replicate, ? FROM logs_at WHERE path = ?"
                     connection.execute(f"INSERT INTO main.problems {of}", [problem, path])
     connection.execute("DROP TABLE logs_at")

@@ -33,7 +33,8 @@ _RATE = _HERE + (
     'WHERE "action" = \'prepare\' AND written >= $least GROUP BY run, "out")'
 )
 _WRITES = _HERE + (
-    "SELECT trial, median(value) FROM main.metrics WHERE metric = 'write_bw' AND run IN (FROM here) GROUP BY ALL"
+    'SELECT trial, median(value) FROM main.metrics SEMI JOIN (SELECT experiment, name AS metric FROM main."columns" '
+    "WHERE means = 'write.throughput') USING (experiment, metric) WHERE run IN (FROM here) GROUP BY ALL"
 )
 
 

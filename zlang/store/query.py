@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
+from zlang.files import scratch
 from zlang.store import hints, store
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ class Session:
             rows = tuple(answer.fetchall())
         except duckdb.Error as error:
             return error
+        except UnicodeDecodeError:  # in a message of DuckDB's
+            return duckdb.Error("DuckDB refuses this, with a message that is not text")
         return Result(_distinct(d[0] for d in described), tuple(str(d[1]) for d in described), rows)
 
     def columns(self) -> list[Named]:
@@ -165,12 +167,12 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
     Raises RunError, also where `out` is there already.
     """
     if out.exists():
-        raise RunError(f"{out} is there already", "remove it, or name another with --out")
+        raise RunError(f"{out} already exists", "remove it, or choose another file with --out")
     try:
-        with tempfile.TemporaryDirectory(prefix=".zlang-", dir=out.absolute().parent) as scratch:
-            made = Path(scratch) / "data"
+        with scratch(out.absolute().parent) as place:
+            made = place / "data"
             by = f", PARTITION_BY ({', '.join(map(store.quoted, partition))})" if partition else ""
-            with session(db, store.Access(directory=Path(scratch))) as one:
+            with session(db, store.Access(directory=place)) as one:
                 query = sql.strip().rstrip(";")
                 copy = f"COPY ({query}\n) TO {store.literal(str(made))} (FORMAT parquet{by})"
                 written = one.ask(copy, parameters).rows

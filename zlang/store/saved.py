@@ -7,9 +7,9 @@ begin with `--` say what it answers; `-- param metric = read_iops` gives a param
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from zlang import units
 from zlang.errors import RunError
+from zlang.files import user_directory
 from zlang.suggest import did_you_mean
 from zlang.units import UnitError
 
@@ -66,12 +67,14 @@ def value(text: str) -> object:
 
 
 def _files() -> Iterator[tuple[str, Traversable]]:
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    places: list[tuple[str, Traversable]] = [("here", Path("queries")), ("yours", home / "zlang" / "queries")]
+    places: list[tuple[str, Traversable]] = [("here", Path("queries"))]
+    if (home := user_directory("XDG_CONFIG_HOME", ".config")) is not None:
+        places.append(("yours", home / "zlang" / "queries"))
     places.append(("zlang", resources.files(__package__).joinpath("queries")))
     for said, place in places:
-        if place.is_dir():
-            yield from ((said, file) for file in place.iterdir() if file.name.endswith(".sql"))
+        with suppress(PermissionError):
+            if place.is_dir():
+                yield from [(said, file) for file in place.iterdir() if file.name.endswith(".sql")]
 
 
 def _read(name: str, place: str, file: Traversable) -> Saved:

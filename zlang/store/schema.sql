@@ -5,11 +5,11 @@
 
 CREATE TABLE about (key VARCHAR, value VARCHAR);
 
--- One row a run; `spared` trials of the plan need not be measured, by what came of others; `part` is the host whose trials of the plan it carried out, where there are several.
+-- One row a run; `skipped` trials of the plan need not be measured, by what came of others; `part` is the host whose trials of the plan it carried out, where there are several.
 CREATE TABLE runs (
     run VARCHAR, experiment VARCHAR, title VARCHAR, plan VARCHAR, part VARCHAR, seed HUGEINT,
     points HUGEINT, repeat HUGEINT, planned HUGEINT,
-    done BIGINT, valid BIGINT, invalid BIGINT, spared BIGINT,
+    done BIGINT, valid BIGINT, invalid BIGINT, skipped BIGINT,
     started TIMESTAMP, last_session TIMESTAMP, last_event TIMESTAMP, finished BOOLEAN, sessions BIGINT, damaged_lines BIGINT
 );
 
@@ -68,10 +68,11 @@ CREATE TABLE findings (
 -- The tables that programs import, as text: `imported.NAME` is that of the run that was worked on last.
 CREATE TABLE imports (run VARCHAR, experiment VARCHAR, name VARCHAR, text VARCHAR);
 
--- The columns of each experiment's trials: what they are called, what they are and in what unit.
+-- The columns of each experiment's trials: what they are called, what they are and in what unit. Of metrics also in which
+-- direction they are better (`higher`, `lower`), and as what rules know them (`read.operations`).
 CREATE TABLE columns (
     experiment VARCHAR, "schema" VARCHAR, position BIGINT, name VARCHAR, role VARCHAR,
-    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR
+    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR, better VARCHAR, means VARCHAR
 );
 
 -- The factors of `main.trials` that have a level there.
@@ -135,6 +136,12 @@ CREATE TABLE facts (run VARCHAR, experiment VARCHAR, name VARCHAR, value VARCHAR
 
 -- What each point's workload and machine say of their nature (docs/language.md), in base units, `on` as 1 and `off` as 0.
 CREATE TABLE natures (run VARCHAR, experiment VARCHAR, trial VARCHAR, nature VARCHAR, value DOUBLE);
+
+-- One row per trial and setup that the run made for it, from the bottom (`depth` 1) upwards. Trials with the same `making`
+-- stood on the same thing; the same signature with another `making` was set up again.
+CREATE TABLE stood_on (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, depth BIGINT, signature VARCHAR, making BIGINT
+);
 
 -- Everything that kept something from counting: a trial's reasons, damaged lines, folders that cannot be read.
 CREATE TABLE problems (run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, problem VARCHAR);

@@ -6,6 +6,7 @@ alike on DuckDB 1.5 and 2; what 2 does otherwise is evened out here.
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -27,6 +28,9 @@ ALIAS = "zlang_results"
 
 _FACTORS = "SET VARIABLE factors = (SELECT coalesce(list(name ORDER BY position), []) FROM main.factors)"
 """`COLUMNS` takes no subquery, but a variable."""
+
+_MOST_SPILLED = 16 << 30
+"""Bytes of temporary files, where much more is free."""
 
 _MAGIC = (8, b"DUCK")  # https://duckdb.org/docs/stable/internals/storage: magic bytes after the checksum of the header
 
@@ -162,6 +166,7 @@ def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
             "temp_directory": str(scratch),
+            "max_temp_directory_size": f"{_most_spilled(scratch)}B",
         },
     )
     known = connection.execute("SELECT 1 FROM duckdb_optimizers() WHERE name = 'partial_aggregate_pushdown'").fetchone()
@@ -169,6 +174,14 @@ def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
         # In 2.0.0 it makes grouping a tidy table ten times slower.
         connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
     return connection
+
+
+def _most_spilled(scratch: Path) -> int:
+    """Bytes that a question may spill to the disk: half of what is free, so that a run beside it goes on."""
+    try:
+        return min(_MOST_SPILLED, shutil.disk_usage(scratch.parent).free // 2)
+    except OSError:
+        return _MOST_SPILLED
 
 
 def _is_duckdb(path: Path) -> bool:

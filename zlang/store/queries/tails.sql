@@ -1,6 +1,10 @@
 -- Percentiles of latency of all replicates together, from the merged histograms
 -- param direction = read
 -- param kind = clat
+-- unit io_lat_p50 = ns
+-- unit io_lat_p99 = ns
+-- unit io_lat_p999 = ns
+-- unit io_lat_max = ns
 select columns(getvariable('factors')), sum(l.count) as ios,
     latency_percentile(l.ns, l.count, 50) as io_lat_p50,
     latency_percentile(l.ns, l.count, 99) as io_lat_p99,
