@@ -1,15 +1,16 @@
 """The trials of a run as an experiment: logarithms of one metric with their levels, blocks and places in the order.
 
 In: a database and a metric. Out: `Design`. Rules: only trials that count and have a positive value are in it; a factor
-is one only where it has two levels; a whole-plot factor has one level in each block, so that its levels are compared
-over plots, not over trials.
+is one only where it has two levels; a trial knows what it stood on, so that levels which were set up are compared over
+setups, not over trials.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zlang.errors import RunError
@@ -19,10 +20,20 @@ from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean_column
 
+SETUPS = "coalesce(makings, CASE WHEN measured_in IS NOT NULL THEN [whole_plot] END)"
+"""In SQL, the numbers of what a trial stood on."""
+_STOOD_ON = (
+    "SELECT run AS of_run, trial AS of_trial, replicate AS of_replicate, list(making ORDER BY depth) AS makings "
+    "FROM main.stood_on GROUP BY ALL"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trial: `log` is the natural logarithm of its value, `levels` are those of the design's factors."""
+    """One trial: `log` is the natural logarithm of its value, `levels` are those of the design's factors.
+
+    `setups` are the numbers of what the run had made for it, from the bottom upwards.
+    """
 
     trial: str
     run: str
@@ -32,11 +43,12 @@ class Row:
     host: str
     levels: tuple[Cell, ...]
     log: float
+    setups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The trials of a run, or of two, by one metric. `whole` are the indices of its whole-plot factors.
+    """The trials of a run, or of two, by one metric.
 
     `levels` are those of each factor: numbers ascending, words as the program has them. `others` are the metrics that
     might have been meant as well, where none was named.
@@ -47,7 +59,6 @@ class Design:
     factors: tuple[Column, ...]
     levels: tuple[tuple[Cell, ...], ...]
     rows: tuple[Row, ...]
-    whole: frozenset[int] = field(default=frozenset())
     others: tuple[str, ...] = ()
 
 
@@ -69,20 +80,23 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     factors = [Column(str(n), str(type_), str(unit)) for n, type_, unit in catalogue]
     chosen = "".join(f", {quoted(one.name)}" for one in factors)
     value = f"{quoted(column)}::DOUBLE"
-    # A trial that was taken over belongs to the blocks of the run that measured it.
-    source = f"{trials.rows} LEFT JOIN main.reused USING (run, trial, replicate)"
-    counted = f"FROM {source} WHERE valid AND {value} > 0 AND isfinite({value})"
-    answer = run_query(
-        trials.db,
-        f"SELECT trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {value}{chosen} "
-        f"{counted} ORDER BY 2, position",
-    )
-    rows = [_row(row) for row in answer.rows]
+    own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {SETUPS}"
+    counted = f"FROM {source(trials)} WHERE valid AND {value} > 0 AND isfinite({value})"
+    answer = run_query(trials.db, f"SELECT {own}, {value}{chosen} {counted} ORDER BY 2, position")
+    rows = [row_of(told) for told in answer.rows]
     ordered = _levels(trials.db, [one.name for one in factors], counted)
     varied = [i for i, levels in enumerate(ordered) if len(levels) > 1]
-    kept = tuple(_with(row, tuple(row.levels[i] for i in varied)) for row in rows)
+    kept = tuple(replace(row, levels=tuple(row.levels[i] for i in varied)) for row in rows)
     levels = tuple(ordered[i] for i in varied)
-    return Design(name, unit, tuple(factors[i] for i in varied), levels, kept, whole_plots(kept), tuple(others))
+    return Design(name, unit, tuple(factors[i] for i in varied), levels, kept, tuple(others))
+
+
+def source(trials: Trials) -> str:
+    """What to select trials from; one that was taken over belongs to the blocks and setups of the run that made it."""
+    return (
+        f"{trials.rows} t LEFT JOIN main.reused USING (run, trial, replicate) LEFT JOIN ({_STOOD_ON}) s "
+        "ON of_run = coalesce(measured_in, run) AND of_trial = trial AND of_replicate = replicate"
+    )
 
 
 def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...]]:
@@ -93,24 +107,28 @@ def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...
     return [tuple(cells(levels)) if isinstance(levels, list) else () for levels in found]
 
 
-def _row(found: tuple[object, ...]) -> Row:
-    trial, run, replicate, position, block, host, value, *levels = found
+def row_of(found: Sequence[object]) -> Row:
+    """A trial as it is selected: what it is, what it stood on, its value, its levels."""
+    trial, run, replicate, position, block, host, setups, value, *levels = found
     counts = [int(str(n)) if n is not None else 0 for n in (replicate, position, block)]
     log = math.log(float(str(value)))
-    return Row(str(trial), str(run), counts[0], counts[1], counts[2], str(host), tuple(cells(levels)), log)
+    made = tuple(map(int, setups)) if isinstance(setups, list) else ()
+    return Row(str(trial), str(run), counts[0], counts[1], counts[2], str(host), tuple(cells(levels)), log, made)
 
 
-def _with(row: Row, levels: tuple[Cell, ...]) -> Row:
-    return Row(row.trial, row.run, row.replicate, row.position, row.block, row.host, levels, row.log)
+def groups(rows: Sequence[Row]) -> list[tuple[Hashable, ...]]:
+    """For each trial its block, and what it stood on at each depth; None where it has none.
 
-
-def whole_plots(rows: Iterable[Row]) -> frozenset[int]:
-    """The factors that have one level in each block."""
-    blocks: dict[tuple[str, int], list[set[Cell]]] = {}
-    count = 0
-    for row in rows:
-        count = len(row.levels)
-        seen = blocks.setdefault((row.run, row.block), [set() for _ in range(count)])
-        for levels, level in zip(seen, row.levels, strict=True):
-            levels.add(level)
-    return frozenset(i for i in range(count) if all(len(seen[i]) == 1 for seen in blocks.values()))
+    A block in which a point comes twice is not one: of a random order all trials have the same.
+    """
+    points = [(row.run, row.block, row.trial) for row in rows]
+    repeated = {run for (run, _, _), count in Counter(points).items() if count > 1}
+    depth = max((len(row.setups) for row in rows), default=0)
+    return [
+        (
+            None if row.run in repeated else (row.run, row.block),
+            *((row.run, making) for making in row.setups),
+            *([None] * (depth - len(row.setups))),
+        )
+        for row in rows
+    ]

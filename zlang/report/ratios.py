@@ -1,9 +1,9 @@
 """Ratios of what was measured, with the interval in which they lie: Student's t on logarithms.
 
-In: logarithms. Out: `Ratio`. Rules: what was measured in the same block is compared within it; combinations of the
-other factors count alike, and what differs between them is no error; the error is that of repetitions. Sources: Box,
-Hunter and Hunter, Statistics for Experimenters (blocks, ch. 4; split plots, ch. 9). `bench/intervals.py` measures how
-often the intervals hold the true ratio.
+In: logarithms. Out: `Ratio`. Rules: combinations of the other factors count alike, and what differs between them is not
+error; each has its own spread, with the degrees of freedom of Satterthwaite (1946) as Welch estimates them (Biometrika
+34, 1947).
+`bench/intervals.py` measures how often the intervals hold the true ratio, and how often what `is detectable` is found.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from zlang.intervals import LEVEL, exp, student
 from zlang.report.summary import Estimate
 
 _POWER = 0.8
-"""Of a difference that `is said to be found`, how often it would be."""
+"""How often a difference that is called detectable is found."""
+_QUANTILES = 40
 
 Logs = Mapping[Hashable, Sequence[float]]
 """By combination of the other factors."""
@@ -24,12 +26,12 @@ Logs = Mapping[Hashable, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio: the mean of `n` logarithms of ratios, its standard error, and of how many degrees of freedom that is."""
+    """A ratio: the mean of `n` logarithms of ratios, its standard error, and its degrees of freedom."""
 
     n: int
     log: float
     error: float | None
-    df: int
+    df: float
 
     def interval(self, comparisons: int = 1) -> tuple[float, float] | None:
         """Where it lies with 95 % confidence, together with the others of so many comparisons (Bonferroni)."""
@@ -39,30 +41,53 @@ class Ratio:
         return exp(self.log - half), exp(self.log + half)
 
     def detectable(self, comparisons: int = 1) -> float | None:
-        """The ratio above 1 that would have been found in four of five cases."""
+        """The ratio above 1 that the same experiment would detect in four of five repetitions."""
         if self.error is None:
             return None
-        return exp(self.error * (student(self.df, 1 - (1 - LEVEL) / 2 / comparisons) + student(self.df, _POWER)))
+        return exp(self.error * _errors_detected(self.df, comparisons))
 
     def estimate(self, comparisons: int = 1) -> Estimate:
         """The same as a cell of a table."""
         return Estimate(self.n, exp(self.log), *(self.interval(comparisons) or (None, None)))
 
 
+@cache
+def _errors_detected(df: float, comparisons: int) -> float:
+    """How many standard errors a difference has to be, where the error itself is an estimate.
+
+    It is the noncentral t, averaged over what the estimate may be: a small one promises too much.
+    """
+    import numpy as np
+    from scipy.optimize import brentq
+    from scipy.special import chdtri, nctdtr
+
+    limit = student(df, 1 - (1 - LEVEL) / 2 / comparisons)
+    estimates = np.sqrt(chdtri(df, 1 - (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / df)
+
+    def lacking(errors: float) -> float:
+        return float(np.mean(1 - nctdtr(df, errors * estimates, limit))) - _POWER
+
+    most = limit + 1
+    while lacking(most) < 0:
+        most *= 2
+    return float(brentq(lacking, 0, most, rtol=1e-4))
+
+
 def paired(differences: Logs) -> Ratio | None:
     """The ratio of what stands in pairs: the differences of the logarithms of each pair, by combination."""
-    means = [math.fsum(ones) / len(ones) for ones in differences.values() if ones]
-    if not means:
+    kept = {key: logs for key, logs in differences.items() if logs}
+    if not kept:
         return None
-    n = sum(len(ones) for ones in differences.values())
-    df = n - len(means)
-    log = math.fsum(means) / len(means)
-    if df:
-        return Ratio(n, log, _error(_squares(differences) / df, [1 / len(d) for d in differences.values() if d]), df)
+    means = list(map(mean, kept.values()))
+    n = sum(map(len, kept.values()))
+    log = mean(means)
+    found = error_of(list(kept.values()), len(means))
+    if found is not None:
+        return Ratio(n, log, *found)
     if len(means) == 1:
         return Ratio(n, log, None, 0)
     # Nothing was repeated: what differs between the combinations is all there is to judge by.
-    spread = math.fsum((mean - log) ** 2 for mean in means) / (len(means) - 1)
+    spread = math.fsum((one - log) ** 2 for one in means) / (len(means) - 1)
     return Ratio(n, log, math.sqrt(spread / len(means)), len(means) - 1)
 
 
@@ -71,23 +96,35 @@ def apart(ones: Logs, others: Logs) -> Ratio | None:
     both = [key for key in ones if key in others and ones[key] and others[key]]
     if not both:
         return None
-    log = math.fsum(_mean(others[key]) - _mean(ones[key]) for key in both) / len(both)
+    log = math.fsum(mean(others[key]) - mean(ones[key]) for key in both) / len(both)
     n = min(sum(len(side[key]) for key in both) for side in (ones, others))
-    df = sum(len(ones[key]) + len(others[key]) - 2 for key in both)
-    if not df:
-        return Ratio(n, log, None, 0)
-    squares = _squares({key: ones[key] for key in both}) + _squares({key: others[key] for key in both})
-    parts = [1 / len(ones[key]) + 1 / len(others[key]) for key in both]
-    return Ratio(n, log, _error(squares / df, parts), df)
+    found = error_of([side[key] for key in both for side in (ones, others)], len(both))
+    return Ratio(n, log, *(found or (None, 0)))
 
 
-def _error(variance: float, parts: Sequence[float]) -> float:
-    return math.sqrt(variance * math.fsum(parts)) / len(parts)
-
-
-def _squares(logs: Logs) -> float:
-    return math.fsum((log - _mean(ones)) ** 2 for ones in logs.values() if ones for log in ones)
-
-
-def _mean(logs: Sequence[float]) -> float:
+def mean(logs: Sequence[float]) -> float:
+    """The arithmetic mean."""
     return math.fsum(logs) / len(logs)
+
+
+def error_of(samples: Sequence[Sequence[float]], count: int) -> tuple[float, float] | None:
+    """The standard error of the sum of the samples' means over `count`, and its degrees of freedom.
+
+    Each sample has its own variance (Welch, Satterthwaite), unless one of them is a single value: then they share one.
+    """
+    squares = [math.fsum((log - mean(logs)) ** 2 for log in logs) for logs in samples]
+    dfs = [len(logs) - 1 for logs in samples]
+    if not sum(dfs):
+        return None
+    pooled = math.fsum(squares) / sum(dfs)
+    has_single = not all(dfs)
+    parts = [
+        (pooled if has_single else square / df) / len(logs)
+        for logs, square, df in zip(samples, squares, dfs, strict=True)
+    ]
+    variance = math.fsum(parts)
+    if has_single or not variance:
+        return math.sqrt(variance) / count, sum(dfs)
+    # Welch's form, in which the squares of estimated variances are not too large on average.
+    df = variance**2 / math.fsum(part**2 / (own + 2) for part, own in zip(parts, dfs, strict=True)) - 2
+    return math.sqrt(variance) / count, min(df, float(sum(dfs)))

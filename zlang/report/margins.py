@@ -1,0 +1,305 @@
+"""By how much a comparison of an expectation holds, with the interval in which that lies.
+
+In: a run's trials, a comparison, a combination of levels. Out: a `Margin`. Rules: medians and percentiles are judged
+by the geometric mean of trials, means by the mean; sides that differ in what was set up are compared over setups
+(`strata`), other trials within their blocks where these hold every side; combinations of the other factors count alike.
+What has no distribution over trials (`count`, `max`, `min`, `stddev`) counts as it is. `bench/expectations.py` measures
+how often a verdict is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zlang.check.questions import FactorRef, Term, aggregates, is_aggregate
+from zlang.intervals import LEVEL, exp, student
+from zlang.report import design, formulas, ratios, strata
+from zlang.report.formulas import Trials
+from zlang.report.strata import Observation
+from zlang.report.summary import Cell, cells
+from zlang.store.query import run_query
+from zlang.store.store import literal, quoted
+
+INFERRED = frozenset({"median", "mean", "percentile"})
+COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
+_STEP = 1e-6
+_ROUNDING = 1e-12
+"""What is left of logarithms and sums of equal values."""
+_COMPLETE = 0.75
+"""Part of the trials in blocks that hold every side, from which on blocks are compared."""
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "and": operator.and_, "or": operator.or_,
+}  # fmt: skip
+
+Leaf = Callable[[Term], object]
+_NOT_REPEATED = "nothing was repeated"
+_SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets each level up once per replicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The left side over the right one, or their difference where one is not positive; on a scale where 0 is the limit.
+
+    Without an error `why` says why it has none.
+    """
+
+    is_ratio: bool
+    value: float
+    error: float | None
+    df: float
+    why: str = ""
+
+    def interval(self, comparisons: int = 1) -> tuple[float, float]:
+        """Where it lies with 95 % confidence, together with so many others (Bonferroni)."""
+        if self.error is None:
+            return -math.inf, math.inf
+        if self.error < _ROUNDING:
+            return (0.0, 0.0) if abs(self.value) < _ROUNDING else (self.value, self.value)
+        half = self.error * student(self.df, 1 - (1 - LEVEL) / 2 / comparisons)
+        return self.value - half, self.value + half
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        shown = [f"{exp(end) if self.is_ratio else end:.3g}" for end in (self.value, low, high)]
+        what = "ratio of geometric means" if self.is_ratio else "difference of means"
+        return f"{what} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A trial: its levels by the expectation's factors and by all, its groups, and what it adds to each aggregate."""
+
+    asked: tuple[Cell, ...]
+    levels: tuple[Cell, ...]
+    groups: tuple[Hashable, ...]
+    values: tuple[float | None, ...]
+
+
+def work_out(term: Term, leaf: Leaf) -> object:
+    """A formula of which the aggregates are known; None where one is not."""
+    if is_aggregate(term):
+        return leaf(term)
+    if term.op == "value":
+        return term.value
+    known = [work_out(part, leaf) for part in term.terms]
+    if None in known or not known or (term.op == "/" and not known[1]):
+        return None
+    if term.op == "not":
+        return not known[0]
+    if term.op == "in":
+        return known[0] in known[1:]
+    worked_out: object = _OPERATORS[term.op](known[0], known[1])
+    return worked_out
+
+
+def samples(trials: Trials, found: Sequence[Term], by: Sequence[FactorRef]) -> list[Sample]:
+    """Every trial that counts."""
+    factors = [quoted(name) for name, _ in trials.factors.values()]
+    levels = [formulas.level(trials, one) for one in by]
+    values = [formulas.of_trial(trials, term, n) for n, term in enumerate(found)]
+    percentiles = "".join(_percentiles(term, n) for n, term in enumerate(found) if term.op == "percentile")
+    own = "trial, coalesce(measured_in, run), replicate, position, block, '', " + design.SETUPS
+    chosen = ", ".join([own, *levels, *factors, *values])
+    source = f"{design.source(trials)}{percentiles}"
+    rows = run_query(trials.db, f"SELECT {chosen} FROM {source} WHERE valid ORDER BY 2, position").rows
+    placed = design.groups([design.row_of((*row[:7], 1.0)) for row in rows])
+    ends = (7, 7 + len(levels), 7 + len(levels) + len(factors))
+    return [
+        Sample(
+            tuple(cells(row[ends[0] : ends[1]])),
+            tuple(cells(row[ends[1] : ends[2]])),
+            groups,
+            tuple(float(value) if isinstance(value, int | float) else None for value in row[ends[2] :]),
+        )
+        for row, groups in zip(rows, placed, strict=True)
+    ]
+
+
+def _percentiles(term: Term, number: int) -> str:
+    """A join that gives each trial its own percentile."""
+    direction, kind = term.paths
+    percent = repr(100 * float(term.value or 0))
+    return (
+        f" LEFT JOIN (SELECT run AS p{number}_run, trial AS p{number}_trial, replicate AS p{number}_replicate, "
+        f"latency_percentile(bin, ios, {percent}) / 1e9 AS p{number} "
+        f"FROM (SELECT run, trial, replicate, unnest(ns) AS bin, unnest(counts) AS ios FROM main.histograms "
+        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}) GROUP BY ALL) "
+        f"ON p{number}_run = t.run AND p{number}_trial = t.trial AND p{number}_replicate = t.replicate"
+    )
+
+
+def margin(
+    comparison: Term, found: Sequence[Term], own: Sequence[Sample], known: Leaf, matched: Sequence[int]
+) -> Margin | None:
+    """The margin of a comparison, of these samples; `matched` are the factors by which sides are matched.
+
+    None where a side has no value.
+    """
+    used = [n for n, term in enumerate(found) if term.op in INFERRED and term in set(aggregates(comparison))]
+    scales = {
+        n: _Scale(found[n].op != "mean" and all(v > 0 for one in own if (v := one.values[n]) is not None)) for n in used
+    }
+    added = [_Added(one, {n: scales[n].of(value) for n in used if (value := one.values[n]) is not None}) for one in own]
+    middles: dict[int, float] = {}
+    for n in used:
+        middle = _middle([(one.sample.levels, one.values[n]) for one in added if n in one.values])
+        if middle is None:
+            return None
+        middles[n] = middle
+
+    def sides(place: Mapping[int, float]) -> list[object]:
+        def leaf(term: Term) -> object:
+            n = found.index(term)
+            return scales[n].back(place[n]) if n in place else known(term)
+
+        return [work_out(part, leaf) for part in comparison.terms]
+
+    is_ratio = all(isinstance(side, int | float) and 0 < side < math.inf for side in sides(middles))
+
+    def distance(place: Mapping[int, float]) -> float | None:
+        left, right = sides(place)
+        if not isinstance(left, int | float) or not isinstance(right, int | float):
+            return None
+        return math.log(left / right) if is_ratio and left > 0 and right > 0 else float(left - right)
+
+    slopes = {}
+    value = distance(middles)
+    for n, place in middles.items():
+        step = _STEP * max(1.0, abs(place))
+        ends = [distance({**middles, n: place + way * step}) for way in (1, -1)]
+        if ends[0] is None or ends[1] is None or value is None:
+            return None
+        slopes[n] = (ends[0] - ends[1]) / (2 * step)
+    assert value is not None, "BUG: a comparison without a slope"
+    pair = _pair(slopes, added)
+    if pair:
+        return _of_pair(
+            Margin(is_ratio, value - slopes[pair[1]] * (middles[pair[1]] - middles[pair[0]]), None, 0),
+            pair,
+            slopes[pair[1]],
+            added,
+            matched,
+        )
+    return _of_several(Margin(is_ratio, value, None, 0), slopes, added)
+
+
+def geometric_mean(own: Sequence[Sample], aggregate: int) -> Margin | None:
+    """The logarithm of the geometric mean of positive values over all combinations of the factors."""
+    added = [_Added(one, {aggregate: math.log(value)}) for one in own if (value := one.values[aggregate]) is not None]
+    middle = _middle([(one.sample.levels, one.values[aggregate]) for one in added])
+    return (
+        None
+        if middle is None
+        else _of_several(Margin(is_ratio=True, value=middle, error=None, df=0), {aggregate: 1.0}, added)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """How values of an aggregate are added up: as logarithms, or as they are."""
+
+    is_log: bool
+
+    def of(self, value: float) -> float:
+        return math.log(value) if self.is_log else value
+
+    def back(self, value: float) -> float:
+        return exp(value) if self.is_log else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """A sample, and what it adds to each of the aggregates that it is of, on their scales."""
+
+    sample: Sample
+    values: Mapping[int, float]
+
+
+def _middle(values: Sequence[tuple[Hashable, float]]) -> float | None:
+    """The mean over combinations, each of which counts alike."""
+    by: dict[Hashable, list[float]] = defaultdict(list)
+    for levels, value in values:
+        by[levels].append(value)
+    return ratios.mean([ratios.mean(ones) for ones in by.values()]) if by else None
+
+
+def _pair(slopes: Mapping[int, float], added: Sequence[_Added]) -> tuple[int, int] | None:
+    """The two aggregates of which a comparison is, where they are of other trials and weigh alike."""
+    if len(slopes) != 2:  # noqa: PLR2004 - a pair
+        return None
+    (one, a), (other, b) = slopes.items()
+    is_apart = not any(one in each.values and other in each.values for each in added)
+    return (one, other) if is_apart and a and math.isclose(a, -b, rel_tol=1e-3) else None
+
+
+def _of_pair(
+    without: Margin, pair: tuple[int, int], slope: float, added: Sequence[_Added], matched: Sequence[int]
+) -> Margin:
+    """The margin of two sides, of which `without` is what is added to their difference times the slope."""
+    observed = [
+        Observation(pair.index(n), one.sample.groups, tuple(one.sample.levels[i] for i in matched), one.values[n])
+        for one in added
+        for n in one.values
+    ]
+    found = strata.difference(observed)
+    if found.ratio is None:
+        return replace(without, value=math.nan, why="its sides have no combination in common")
+    margin = replace(without, value=without.value + slope * found.ratio.log)
+    if found.ratio.error is None:
+        is_set_up = found.is_of_groups and any(one is not None for o in observed for one in o.groups[1:])
+        return replace(margin, why=_SET_UP_ONCE if is_set_up else _NOT_REPEATED)
+    return replace(margin, error=abs(slope) * found.ratio.error, df=found.ratio.df)
+
+
+def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Added]) -> Margin:
+    """The margin of aggregates of any trials: each trial by what it adds to all of them."""
+    levels: dict[int, set[Hashable]] = {n: set() for n in slopes}
+    for one in added:
+        for n in one.values:
+            levels[n].add(one.sample.levels)
+    parts: dict[tuple[Hashable, Hashable], list[tuple[Sample, float]]] = defaultdict(list)
+    for one in added:
+        if one.values:
+            sum_ = math.fsum(slopes[n] * value / len(levels[n]) for n, value in one.values.items())
+            parts[one.sample.levels, tuple(one.values)].append((one.sample, sum_))
+    error = ratios.error_of(_in_blocks(parts) or [[value for _, value in ones] for ones in parts.values()], 1)
+    if error is None:
+        return replace(margin, why=_NOT_REPEATED)
+    sides: dict[Hashable, list[Sample]] = defaultdict(list)
+    for (_, members), ones in parts.items():
+        sides[members] += [sample for sample, _ in ones]
+    if _is_set_up_once(list(sides.values())):
+        return replace(margin, why=_SET_UP_ONCE)
+    return replace(margin, error=error[0], df=error[1])
+
+
+def _in_blocks(parts: Mapping[tuple[Hashable, Hashable], Sequence[tuple[Sample, float]]]) -> list[list[float]]:
+    """The sum over all parts in each block, as one list; nothing where too few blocks hold every part."""
+    blocks: dict[Hashable, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for key, ones in parts.items():
+        for sample, value in ones:
+            if sample.groups[0] is not None:
+                blocks[sample.groups[0]][key].append(value)
+    whole = [block for block in blocks.values() if len(block) == len(parts)]
+    used = sum(len(ones) for block in whole for ones in block.values())
+    if len(whole) < 2 or used < _COMPLETE * sum(map(len, parts.values())):  # noqa: PLR2004 - one has no spread
+        return []
+    return [[math.fsum(map(ratios.mean, block.values())) for block in whole]]
+
+
+def _is_set_up_once(parts: Sequence[Sequence[Sample]]) -> bool:
+    """Whether the parts stood on different things, each of them on one."""
+    if len(parts) < 2:  # noqa: PLR2004 - one part differs from nothing
+        return False
+    for kind in range(1, len(parts[0][0].groups)):
+        stood = [{one.groups[kind] for one in part} for part in parts]
+        if len(set.union(*stood)) > 1 and all(len(one) == 1 for one in stood):
+            return True
+    return False
