@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Callable, Sequence
 
-from zlang.report.design import Design, Row, whole_plots
+from zlang.report.design import Design, Row
 from zlang.report.summary import Cell, Column
 
 Levels = tuple[Cell, ...]
@@ -21,30 +21,32 @@ def simulated(
     noise: float = 0.02,
     whole: int = 0,
     shuffled: bool = True,
+    is_blocked: bool = False,
     host: Callable[[Levels], str] = lambda _: "",
 ) -> Design:
     """Every combination, `repeat` times; `log` is given the levels, the replicate and the place in the order.
 
-    The first `whole` factors are whole plots; `shuffled` as `zlang plan` does it.
+    What the first `whole` factors say is set up once for each combination of them, in each replicate where the order
+    `is_blocked`; `shuffled` as `zlang plan` does it.
     """
     draw = random.Random(seed)
     rows: list[Row] = []
-    dear = list(itertools.product(*(levels for _, levels in factors[:whole])))
+    hard_to_change = list(itertools.product(*(levels for _, levels in factors[:whole])))
     if shuffled:
-        draw.shuffle(dear)
-    block = 0
-    for plot in dear:
-        for replicate in range(1, repeat + 1):
-            block += 1
-            points = list(itertools.product(*(levels for _, levels in factors[whole:])))
-            if shuffled:
-                draw.shuffle(points)
-            for point in points:
-                levels = (*plot, *point)
-                place = len(rows) + 1
-                value = log(levels, replicate, place) + draw.gauss(0, noise)
-                rows.append(Row(str(levels), "r", replicate, place, block, host(levels), levels, value))
+        draw.shuffle(hard_to_change)
+    visits = [(plot, replicate) for plot in hard_to_change for replicate in range(1, repeat + 1)]
+    if is_blocked:
+        visits.sort(key=lambda visit: visit[1])
+    for number, (plot, replicate) in enumerate(visits, 1):
+        block = replicate if is_blocked else number
+        setups = ((number if is_blocked else hard_to_change.index(plot) + 1),) if whole else ()
+        points = list(itertools.product(*(levels for _, levels in factors[whole:])))
+        if shuffled:
+            draw.shuffle(points)
+        for point in points:
+            levels = (*plot, *point)
+            place = len(rows) + 1
+            value = log(levels, replicate, place) + draw.gauss(0, noise)
+            rows.append(Row(str(levels), "r", replicate, place, block, host(levels), levels, value, setups))
     columns = tuple(Column(name, "word" if isinstance(levels[0], str) else "count", "") for name, levels in factors)
-    return Design(
-        "read_iops", "1/s", columns, tuple(tuple(levels) for _, levels in factors), tuple(rows), whole_plots(rows)
-    )
+    return Design("read_iops", "1/s", columns, tuple(tuple(levels) for _, levels in factors), tuple(rows))

@@ -1,26 +1,29 @@
 """Which levels differ, and by how much: ratios with intervals and a verdict in words.
 
-In: a `Design`. Out: `Comparison`s. Rules: the first of two is what the second is compared with; levels in the same
-block are compared within it, those of a whole-plot factor over plots; the intervals of several comparisons hold
-together.
+In: a `Design`. Out: `Comparison`s. Rules: the second is compared with the first; levels that were set up are compared
+over setups, all others over trials (`strata`); a level that was set up once gets no verdict; the intervals of several
+comparisons are simultaneous.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zlang.errors import RunError
-from zlang.report import ratios, wording
-from zlang.report.design import Design, Row
+from zlang.report import strata, wording
+from zlang.report.design import Design, Row, groups
 from zlang.report.ratios import Ratio
+from zlang.report.strata import Difference, Observation
 from zlang.report.summary import Cell
 from zlang.suggest import did_you_mean
 
 _TIMES = 3
 """From this ratio on it is said how many times, not how many percent."""
-_ONE_SETUP = "each was set up once: how much setups differ is not in the interval"
+_NARROW = 1.5
+"""Below this detectable ratio it is said that there is no significant difference."""
+_SET_UP_ONCE = "inconclusive: set up once"
+_SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
 
 
@@ -36,6 +39,17 @@ class Comparison:
     comparisons: int
     verdict: str
     note: str
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether anything can be said of it."""
+        return self.ratio is not None and self.ratio.error is not None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the interval excludes that they are alike."""
+        interval = self.ratio.interval(self.comparisons) if self.ratio else None
+        return interval is not None and not interval[0] <= 1 <= interval[1]
 
 
 def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Comparison]:
@@ -92,57 +106,30 @@ def _compared(design: Design, factor: int, first: Cell, second: Cell, comparison
         for i in range(len(design.factors))
         if i != factor and all(any(row.levels[i] is not None for row in side) for side in sides)
     ]
-    ratio, note = _ratio(design, factor, sides[0], sides[1], others)
+    found = _judged(sides, others)
     shown = [wording.level(level, column.type) for level in (first, second)]
-    verdict = said(ratio, comparisons, design.unit)
-    return Comparison(design.metric, column.name, shown[0], shown[1], ratio, comparisons, verdict, note)
-
-
-def _ratio(
-    design: Design, factor: int, ones: Sequence[Row], twos: Sequence[Row], others: Sequence[int]
-) -> tuple[Ratio | None, str]:
-    def combination(row: Row) -> Hashable:
-        return tuple(row.levels[i] for i in others)
-
-    if factor not in design.whole:
-        blocks = _differences(ones, twos, combination, lambda row: (row.run, row.block, row.replicate))
-        if blocks:
-            return ratios.paired(blocks), ""
+    is_set_up = found.is_of_groups and any(row.setups for side in sides for row in side)
+    if is_set_up and found.units == 1:
+        verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
     else:
-        dear, cheap = ([i for i in others if (i in design.whole) == is_dear] for is_dear in (True, False))
-        plots = _differences(
-            *(ones, twos),
-            lambda row: (row.run, *(row.levels[i] for i in dear)),
-            lambda row: tuple(row.levels[i] for i in cheap),
-        )
-        means = [math.fsum(one) / len(one) for one in plots.values()]
-        if len(means) > 1:
-            # Plots of one pair differ in their other levels only; how much they do is the error of a plot.
-            return ratios.paired({n: [mean] for n, mean in enumerate(means)}), f"over {len(means)} pairs of setups"
-    return ratios.apart(_by(ones, combination), _by(twos, combination)), _ONE_SETUP if factor in design.whole else ""
+        verdict = verdict_on(found.ratio, comparisons, design.unit)
+        note = f"compared over {found.units} setups of each level" if is_set_up else ""
+    return Comparison(design.metric, column.name, shown[0], shown[1], found.ratio, comparisons, verdict, note)
 
 
-def _by(rows: Sequence[Row], key: Callable[[Row], Hashable]) -> dict[Hashable, list[float]]:
-    found: dict[Hashable, list[float]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row.log)
-    return found
+def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference:
+    """The second of two sides against the first, in the combinations of the other factors."""
+    rows = [*sides[0], *sides[1]]
+    numbers = [0] * len(sides[0]) + [1] * len(sides[1])
+    return strata.difference(
+        [
+            Observation(side, own, tuple(row.levels[i] for i in others), row.log)
+            for side, own, row in zip(numbers, groups(rows), rows, strict=True)
+        ]
+    )
 
 
-def _differences(
-    ones: Sequence[Row], twos: Sequence[Row], group: Callable[[Row], Hashable], place: Callable[[Row], Hashable]
-) -> dict[Hashable, list[float]]:
-    """The differences of the logarithms at each place that both have, by group."""
-    sides = [_by(rows, lambda row: (group(row), place(row))) for rows in (ones, twos)]
-    found: dict[Hashable, list[float]] = {}
-    for key, logs in sides[0].items():
-        if key in sides[1] and isinstance(key, tuple):
-            other = sides[1][key]
-            found.setdefault(key[0], []).append(math.fsum(other) / len(other) - math.fsum(logs) / len(logs))
-    return found
-
-
-def runs(names: tuple[str, str], one: Design, other: Design) -> Comparison:
+def compare_runs(runs: tuple[str, str], one: Design, other: Design) -> Comparison:
     """The second of two runs against the first, at the points that both have."""
     if one.metric != other.metric:
         raise RunError(f"the runs are measured by `{one.metric}` and `{other.metric}`", "say which: --metric")
@@ -151,33 +138,41 @@ def runs(names: tuple[str, str], one: Design, other: Design) -> Comparison:
         message = f"{len(ones & others):,} measurements are in both runs: one was taken over from the other"
         raise RunError(message, "measure anew with `zlang run --again`")
     same = {row.trial for row in one.rows} & {row.trial for row in other.rows}
-    shared = [column.name for column in one.factors if column in other.factors]
-    keys = [{c.name: i for i, c in enumerate(design.factors)} for design in (one, other)]
+    names = [[column.name for column in design.factors] for design in (one, other)]
+    shared = [name for name in names[0] if name in names[1]]
 
-    def logs(design: Design, places: Mapping[str, int]) -> dict[Hashable, list[float]]:
-        if same:
-            return _by(design.rows, lambda row: row.trial)
-        return _by(design.rows, lambda row: tuple(row.levels[places[name]] for name in shared))
+    def levels(row: Row, of: Sequence[str]) -> tuple[Cell, ...]:
+        return tuple(row.levels[of.index(name)] for name in shared) or (row.trial,)
 
-    ratio = ratios.apart(logs(one, keys[0]), logs(other, keys[1])) if same or shared else None
-    return Comparison(one.metric, "run", names[0], names[1], ratio, 1, said(ratio, 1, one.unit), _ONE_RUN)
+    found = []
+    for side, design in enumerate((one, other)):
+        rows = [row for row in design.rows if not same or row.trial in same]
+        blocks = [own[:1] for own in groups(rows)]
+        found += [
+            Observation(side, own, levels(row, names[side]), row.log) for own, row in zip(blocks, rows, strict=True)
+        ]
+    ratio = strata.difference(found).ratio if same or shared else None
+    verdict = verdict_on(ratio, 1, one.unit)
+    return Comparison(one.metric, "run", runs[0], runs[1], ratio, 1, verdict, _ONE_RUN)
 
 
-def said(ratio: Ratio | None, comparisons: int, unit: str) -> str:
+def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
     """The verdict in words."""
     if ratio is None:
-        return "cannot tell: they have no combination in common"
+        return "inconclusive: they have no combination in common"
     interval, detectable = ratio.interval(comparisons), ratio.detectable(comparisons)
     if interval is None or detectable is None:
-        return "cannot tell: nothing was repeated"
+        return "inconclusive: nothing was repeated"
     low, high = interval
     if low > 1:
         return _much(low, high, _MORE.get(unit, "more"))
     if high < 1:
         return _much(1 / high, 1 / low, _LESS.get(unit, "less"), 1 - high, 1 - low)
+    if detectable < _NARROW:
+        return f"no significant difference ({_percent(detectable - 1)} % or more would have been detected)"
     if detectable < _TIMES:
-        return f"no difference found, and a {_percent(detectable - 1)} % one would have been"
-    return f"cannot tell: only {_times(detectable)} times as much would have been found"
+        return f"inconclusive: only differences of {_percent(detectable - 1)} % or more were detectable"
+    return f"inconclusive: only a {_times(detectable)}-fold difference was detectable"
 
 
 _MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
