@@ -9,14 +9,14 @@ import orjson
 import pytest
 from run_folders import RunBuilder, factor
 
-from zlang import pipeline
-from zlang.check.answers import Clause
 from zlang.check.check import Overrides
+from zlang.check.questions import Clause
 from zlang.diagnostics import ProgramError, Severity
 from zlang.errors import RunError
+from zlang.pipeline import programs
 from zlang.plan.plan import Scalar
 from zlang.readers.reading import merge, percentiles
-from zlang.report import answers
+from zlang.report import answers, stopping
 from zlang.report.answers import Verdict
 from zlang.report.formulas import Trials
 from zlang.report.summary import Estimate
@@ -57,7 +57,7 @@ MEASURED = (
 
 
 def clause_of(text: str) -> Clause:
-    checked = pipeline.check(Source("program.zexp", PROGRAM.format(clause=text)), Overrides())
+    checked = programs.check(Source("program.zexp", PROGRAM.format(clause=text)), Overrides())
     assert [f.message for f in checked.findings if f.code.severity is Severity.ERROR] == []
     (clause,) = checked.program.experiments["e"].clauses
     return clause
@@ -80,11 +80,14 @@ def answered(text: str, tmp_path: Path) -> Trials:
     return answers.trials_of(tmp_path / "db", None)
 
 
-P, F, C = Verdict.PASS, Verdict.FAIL, Verdict.CANNOT_TELL
+P, F, C = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
 JUDGED = {
-    "median(read_iops where bs == 4KiB) > 5 * median(read_iops where bs == 64KiB)": [C, P, C, C],
-    "median(read_iops where bs == 4KiB and rwmixread == 70%) > 150/s": [F, F, P],
-    "overall (median(read_iops where target is soft) > median(read_iops where target is plain))": [F],
+    "median(read_iops where bs == 4KiB) > median(read_iops where bs == 64KiB)": [C, P, C, C],
+    "median(read_iops where bs == 4KiB) > 5 * median(read_iops where bs == 64KiB)": [C, C, C, C],
+    "median(read_iops where bs == 4KiB and rwmixread == 70%) > 130/s": [C, C, P],
+    "median(read_iops where bs == 4KiB and rwmixread == 70%) > 1000/s": [F, F, F],
+    "median(read_iops where bs == 4KiB) != 1000/s": [P, P, P, P],
+    "overall (median(read_iops where target is soft) > median(read_iops where target is plain))": [C],
     "overall (max(read_iops where content is compressible or content == zeros) == 210/s)": [P],
     "overall (median(read_iops where content == zeros and bs == 64KiB) > 1/s)": [C],
     "overall (count(read_iops where content == zeros and bs == 64KiB) >= 2)": [F],
@@ -93,7 +96,7 @@ JUDGED = {
     "overall (max(read_clat_p99) <= 5ms and stddev(read_clat_p99) < 1ns)": [P],
     "overall (p98(read_clat where bs == 4KiB) <= 1ms and p99(read_clat where bs == 4KiB) > 4ms)": [P],
     "overall (median(write_iops) > 1/s)": [C],
-    "overall (median(read_iops where content in [zeros]) > 50% of max(read_iops))": [P],
+    "overall (median(read_iops where content in [zeros] and bs == 4KiB) > 50% of max(read_iops))": [P],
 }
 
 
@@ -114,7 +117,7 @@ def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path)
     assert {finding.levels: (finding.verdict, finding.why) for finding in judged.findings} == {
         ("zeros", 4096, 70.0): (P, ""),
         ("zeros", 65536, 70.0): (C, "1 of 2 trials has a value for median(read_iops where target == soft)"),
-        ("compressible(50%)", 4096, 70.0): (F, ""),
+        ("compressible(50%)", 4096, 70.0): (C, "ratio of geometric means 0.877 [0.7 … 1.1]"),
         ("compressible(50%)", 65536, 70.0): (
             C,
             "none of 2 trials has a value for median(read_iops where target == soft)",
@@ -144,13 +147,14 @@ def test_a_table_has_a_row_for_each_combination_of_its_factors(tmp_path: Path) -
     assert (table.trials, table.valid) == (14, 11)
     iops, tail, cpu, size = table.rows[0][3:]
     assert isinstance(iops, Estimate)
-    assert (iops.n, iops.median) == (4, statistics.median((100, 110, 120, 140)))
+    assert (iops.n, iops.statistic) == (4, "geomean")
+    assert iops.value == pytest.approx(statistics.geometric_mean((100, 110, 120, 140)))
     assert iops.low is not None
     merged = merge([{1_000_000: 98, 4_096_000: 2}, {1_000_000: 98, 4_096_000: 1}] * 2)
     assert tail == Estimate(4, percentiles(merged, [990])[0] / 1e9, None, None)
     assert cpu == Estimate(4, 40.0, None, None)
     assert isinstance(size, Estimate)
-    assert size.median == 4096
+    assert size.value == pytest.approx(4096)
     assert table.rows[3][3] == Estimate(1, 20.0, None, None)
 
 
@@ -189,7 +193,7 @@ def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> No
     text = "read_iops, count(read_iops where rwmixread == 70%) by target, bs"
     trials = answered(f"table {text}", tmp_path)
     assert answers.table_now(trials, text) == answers.tables(trials)[0]
-    with pytest.raises(ProgramError, match="nothing here is called `read_iop`"):
+    with pytest.raises(ProgramError, match="unknown name `read_iop`"):
         answers.table_now(trials, "read_iop by bs")
 
 
@@ -206,12 +210,12 @@ def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("read_iosp over bs", "nothing here is called `read_iosp`"),
-        ("read_iops over bss", "`bss` is no factor of this experiment"),
+        ("read_iosp over bs", "unknown name `read_iosp`"),
+        ("read_iops over bss", "`bss` is not a factor of this experiment"),
         ("read_iops", "expected `over` and a factor, found the end of the file"),
-        ("median(read_iops where target == harrd) over bs", "nothing here is called `harrd`"),
-        ("p99(write_clat) over bs", "nothing here is called `write_clat`"),
-        ("cache over bs", "nothing here is called `cache`"),
+        ("median(read_iops where target == harrd) over bs", "unknown name `harrd`"),
+        ("p99(write_clat) over bs", "unknown name `write_clat`"),
+        ("cache over bs", "unknown name `cache`"),
     ],
 )
 def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_path: Path) -> None:
@@ -219,3 +223,31 @@ def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_pa
     with pytest.raises(ProgramError) as raised:
         answers.asked_now(trials, text)
     assert raised.value.diagnostic.message == message
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "ends"),
+    [
+        ({1: P, 4: P, 6: C, 8: F, 16: F}, (4, 8)),
+        ({1: F, 4: F, 6: C, 8: P, 16: P}, (4, 8)),
+        ({1: P, 4: C, 8: C}, (None, None)),
+    ],
+)
+def test_a_search_changes_between_the_nearest_levels_that_are_decided(
+    verdicts: dict[float, Verdict], ends: tuple[float | None, float | None]
+) -> None:
+    assert stopping.knee(verdicts) == ends
+
+
+def test_a_plain_median_and_one_that_is_named(tmp_path: Path) -> None:
+    """A row that pools factors is the mean of its combinations; the median is what the user asks for by its name."""
+    (table,) = answers.tables(answered("table read_iops, median(read_iops) by target", tmp_path))
+    plain = next(row for row in table.rows if row[0] == "plain")
+    pooled, named = plain[2:]
+    assert isinstance(pooled, Estimate)
+    assert isinstance(named, Estimate)
+    means = [statistics.geometric_mean(values) for values in ((100, 110), (10, 14), (120, 140))]
+    assert pooled.value == pytest.approx(statistics.geometric_mean(means))
+    assert pooled.low is not None
+    assert pooled.low > min(means)
+    assert (named.value, named.low, named.statistic) == (105.0, None, "median")

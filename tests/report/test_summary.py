@@ -49,7 +49,8 @@ def test_a_table_by_factor(run: RunBuilder, tmp_path: Path, db: Path) -> None:
     half = T_975_2 * statistics.stdev(logs) / math.sqrt(3)
     found = summary.rows[2][3]
     assert isinstance(found, Estimate)
-    assert (found.n, found.median) == (3, 110.0)
+    assert (found.n, found.statistic) == (3, "geomean")
+    assert found.value == pytest.approx(statistics.geometric_mean((100, 110, 130)))
     assert found.low == pytest.approx(math.exp(statistics.fmean(logs) - half))
     assert found.high == pytest.approx(math.exp(statistics.fmean(logs) + half))
     assert (summary.experiment, summary.trials, summary.valid, summary.invalid) == ("quickstart", 7, 4, 3)
@@ -72,6 +73,13 @@ def test_the_metrics_that_are_shown(run: RunBuilder, tmp_path: Path, db: Path, m
     assert [c.name for c in summarise(db).columns if c.type == "estimate"] == chosen
 
 
+def test_a_run_of_which_nothing_counts(run: RunBuilder, tmp_path: Path, db: Path) -> None:
+    run.failed("p0", 1, {"bs": 131072, "iodepth": 1}, "no space")
+    run.done()
+    ingest(tmp_path / "runs", db)
+    assert summarise(db).rows == ((131072, 1, 0),)
+
+
 def test_hostile_names_and_no_factors(tmp_path: Path, db: Path) -> None:
     RunBuilder(tmp_path / "runs" / "a", experiment="main", factors=(factor('or"der', "word"),)).measured(
         "p0", 1, {'or"der': "x"}, '{"metrics": {"a\\"b": 2}}'
@@ -88,12 +96,19 @@ def test_hostile_names_and_no_factors(tmp_path: Path, db: Path) -> None:
 
 
 @given(st.lists(st.floats(1e-3, 1e9), min_size=2, max_size=9))
-def test_an_interval_holds_the_geometric_mean(values: list[float]) -> None:
+def test_an_interval_holds_its_statistic(values: list[float]) -> None:
     found = estimate(values)
-    middle = statistics.geometric_mean(values)
-    if found.low is not None and found.high is not None:
-        assert found.low <= middle * (1 + 1e-9)
-        assert found.high >= middle * (1 - 1e-9)
+    assert found.value == pytest.approx((statistics.median if len(values) > 5 else statistics.geometric_mean)(values))
+    if found.value is not None and found.low is not None and found.high is not None:
+        assert found.low <= found.value * (1 + 1e-9)
+        assert found.high >= found.value * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (20, 6), (50, 18)])
+def test_the_interval_of_a_median_is_that_of_the_tables(n: int, rank: int) -> None:
+    """Ranks as in table A3 of Conover, Practical Nonparametric Statistics: the binomial of one half, at 95 %."""
+    found = estimate([float(value) for value in range(1, n + 1)])
+    assert (found.low, found.high, found.statistic) == (rank, n + 1 - rank, "median")
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [-1.0, 2.0], [math.inf, 1.0], [1e-300, 1e300]])
@@ -105,3 +120,11 @@ def test_equal_values_have_an_interval_without_width() -> None:
     found = estimate([5.0, 5.0, 5.0])
     assert found.low == pytest.approx(5.0)
     assert found.high == pytest.approx(5.0)
+
+
+def test_a_run_of_which_nothing_could_be_measured(tmp_path: Path, db: Path) -> None:
+    run = RunBuilder(tmp_path / "runs" / "failed", factors=())
+    run.failed("a", 1, {}, "no")
+    run.done()
+    ingest(tmp_path / "runs", db)
+    assert summarise(db).rows == ((0,),)

@@ -1,8 +1,9 @@
 """What an experiment asked of its results, answered from the database: expectations judged, tables filled.
 
 Rules: an answer is of one run. An expectation is judged in each combination of the factors that it does not mention:
-it fails where it is not so, and cannot be told where a side has no value, or only one where each point was planned more
-than once. All together it fails if it fails anywhere, else it cannot be told if it cannot anywhere.
+it passes where the 95 % interval of its margin excludes the limit, fails where that excludes it the other way, and is
+else inconclusive, as where a side has no value or was not repeated. All together it fails if it fails anywhere (the
+intervals are simultaneous for that), passes if it passes everywhere, and is else inconclusive.
 """
 
 from __future__ import annotations
@@ -14,15 +15,28 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses
-from zlang.check.answers import Expectation, Measure, Plot, Table, aggregates
-from zlang.check.types import DIMENSION_OF
+from zlang.check.questions import Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
+from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
-from zlang.metrics import ALWAYS, DISTRIBUTIONS, column
-from zlang.report import formulas, series, wording
+from zlang.intervals import exp
+from zlang.metrics import ELAPSED, Metric, column, distribution
+from zlang.report import formulas, margins, series, wording
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
-from zlang.report.summary import Cell, Column, Estimate, Summary, cells, estimate, reasons
+from zlang.report.margins import Margin, Sample
+from zlang.report.summary import (
+    GEOMETRIC_MEAN,
+    Cell,
+    Column,
+    Estimate,
+    Summary,
+    cells,
+    estimates,
+    median,
+    reasons,
+    single,
+)
 from zlang.source import Source
 from zlang.store.query import run_query
 from zlang.store.store import quoted
@@ -39,17 +53,21 @@ class Verdict(StrEnum):
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
-    CANNOT_TELL = "cannot tell"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The verdict in one combination: its levels, the sides of the comparison, and why it cannot be told."""
+    """The verdict in one combination: its levels, the sides of the comparison, why it is inconclusive, and its margin.
+
+    The `margin` is how far the sides are apart, with its 95 % interval, in words.
+    """
 
     levels: tuple[Cell, ...]
     verdict: Verdict
     sides: tuple[Side, ...]
     why: str
+    margin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +77,12 @@ class Judged:
     expectation: Expectation
     verdict: Verdict
     findings: tuple[Finding, ...]
+
+
+def invalid(trials: Trials) -> int:
+    """How many trials of a run were carried out and do not count."""
+    ((count,),) = run_query(trials.db, "SELECT invalid FROM runs WHERE run = ?", [trials.run]).rows
+    return count if isinstance(count, int) else 0
 
 
 def has_runs(db: Path, names: Sequence[str]) -> bool:
@@ -123,20 +147,93 @@ def judge(trials: Trials) -> list[Judged]:
 
 def _judged(trials: Trials, expectation: Expectation) -> Judged:
     found = evaluate(trials, [expectation.term], expectation.by, every=False)
-    findings = tuple(_finding(trials, one) for one in found)
+    terms = list(dict.fromkeys(aggregates(expectation.term)))
+    has_margins = any(term.op in margins.INFERRED for term in terms)
+    samples = margins.samples(trials, terms, expectation.by) if has_margins else []
+    spoken_of = {*mentioned(expectation.term), *(path for one in expectation.by for path in one.paths)}
+    matched = [i for i, path in enumerate(trials.factors) if path not in spoken_of]
+    judge = Judge(expectation.term, terms, matched, len(found), min(_FEW, trials.repeat))
+    findings = tuple(judge.finding(one, samples) for one in found)
     verdicts = {finding.verdict for finding in findings}
     if Verdict.FAIL in verdicts:
         return Judged(expectation, Verdict.FAIL, findings)
-    return Judged(expectation, Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.CANNOT_TELL, findings)
+    return Judged(expectation, Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.INCONCLUSIVE, findings)
 
 
-def _finding(trials: Trials, found: Combination) -> Finding:
-    levels = tuple(cells(found.levels))
-    why = next((why for side in found.sides if (why := _lacking(side, min(_FEW, trials.repeat)))), "")
-    (holds,) = found.results
-    if why or not isinstance(holds, bool):
-        return Finding(levels, Verdict.CANNOT_TELL, found.sides, why or "it has no value")
-    return Finding(levels, Verdict.PASS if holds else Verdict.FAIL, found.sides, "")
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges one expectation in each of so many combinations."""
+
+    term: Term
+    aggregates: Sequence[Term]
+    matched: Sequence[int]
+    combinations: int
+    least: int
+
+    def finding(self, found: Combination, samples: Sequence[Sample]) -> Finding:
+        """The verdict in one combination."""
+        levels = tuple(cells(found.levels))
+        why = next((why for side in found.sides if (why := _lacking(side, self.least))), "")
+        (holds,) = found.results
+        if why or not isinstance(holds, bool):
+            return Finding(levels, Verdict.INCONCLUSIVE, found.sides, why or "it has no value")
+        own = [one for one in samples if all(_fits(*pair) for pair in zip(one.asked, levels, strict=True))]
+        known = {side.term: side.value for side in found.sides}
+        told: list[Margin] = []
+        verdict = self._verdict(self.term, own, known, told)
+        said = ", ".join(map(str, told))
+        why = next((one.why for one in told if one.why), said) if verdict is Verdict.INCONCLUSIVE else ""
+        return Finding(levels, verdict, found.sides, why, said)
+
+    def _verdict(
+        self, term: Term, own: Sequence[Sample], known: Mapping[Term, float | None], told: list[Margin]
+    ) -> Verdict:
+        """The verdict on a condition, of these trials; `told` gets the margins that it rests on."""
+        if term.op in {"and", "or"}:
+            decisive = Verdict.FAIL if term.op == "and" else Verdict.PASS
+            parts = [self._verdict(part, own, known, told) for part in term.terms]
+            alike = parts[0] if len(set(parts)) == 1 else Verdict.INCONCLUSIVE
+            return decisive if decisive in parts else alike
+        if term.op == "not":
+            return _OPPOSITE[self._verdict(term.terms[0], own, known, told)]
+        if term.op not in margins.COMPARISONS or not any(one.op in margins.INFERRED for one in aggregates(term)):
+            holds = margins.work_out(term, known.get)
+            return Verdict.INCONCLUSIVE if holds is None else Verdict.PASS if holds else Verdict.FAIL
+        margin = margins.margin(term, self.aggregates, own, known.get, self.matched)
+        if margin is None:
+            return Verdict.INCONCLUSIVE
+        told.append(margin)
+        # All have to hold for it to hold, so that each may be tested by itself; one is enough for it not to hold.
+        if _holds(term.op, margin.interval()) is True:
+            return Verdict.PASS
+        return Verdict.FAIL if _holds(term.op, margin.interval(self.combinations)) is False else Verdict.INCONCLUSIVE
+
+
+_OPPOSITE = {
+    Verdict.PASS: Verdict.FAIL,
+    Verdict.FAIL: Verdict.PASS,
+    Verdict.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+}
+
+
+def _holds(op: str, interval: tuple[float, float]) -> bool | None:
+    """Whether a comparison holds everywhere in an interval about its limit (0), nowhere, or neither."""
+    low, high = interval
+    match op:
+        case ">" | "<=":
+            holds = True if low > 0 else False if high <= 0 else None
+            return holds if op == ">" or holds is None else not holds
+        case ">=" | "<":
+            holds = True if low >= 0 else False if high < 0 else None
+            return holds if op == ">=" or holds is None else not holds
+        case _:
+            is_equal = True if low == high == 0 else False if low > 0 or high < 0 else None
+            return is_equal if op == "==" or is_equal is None else not is_equal
+
+
+def _fits(asked: Cell, level: Cell) -> bool:
+    """Whether a trial belongs to a combination: a factor that does not exist matches any of its levels."""
+    return asked is None or level is None or asked == level
 
 
 def _lacking(side: Side, least: int) -> str:
@@ -155,7 +252,10 @@ def said(judged: Judged, finding: Finding) -> str:
     at = ", ".join(
         f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
     )
-    why = finding.why or ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
+    sides = ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
+    why = ", ".join(part for part in ((sides, finding.margin) if finding.margin else (finding.why or sides,)) if part)
+    if finding.margin and finding.why not in finding.margin:
+        why = f"{why}: {finding.why}"
     return f"{at}: {why}" if at else why
 
 
@@ -173,11 +273,12 @@ def tables(trials: Trials) -> list[Summary]:
 
 def _table(trials: Trials, table: Table) -> Summary:
     factors = [Column(one.name, one.type, "") for one in table.by]
-    told = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in table.measures]
+    measured = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in table.measures]
     found = evaluate(trials, [one.term for one in table.measures], table.by, every=True)
-    rows = tuple((*cells(one.levels), one.trials, *_estimates(one, table.measures)) for one in found)
+    told = _estimates(trials, found, table.measures, table.by)
+    rows = tuple((*cells(one.levels), one.trials, *own) for one, own in zip(found, told, strict=True))
     total, valid, why = reasons(trials.db, trials.rows)
-    columns = (*factors, Column("n", "count", ""), *told)
+    columns = (*factors, Column("n", "count", ""), *measured)
     return Summary(trials.experiment, columns, rows, total, valid, why, _mixed(trials, table))
 
 
@@ -222,7 +323,8 @@ def table_now(trials: Trials, text: str) -> Summary:
 def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     clause, findings = parse.clause(Source(word, f"{word} {text}"))
     found = list(findings)
-    made = clauses.resolve(clause, _words(trials), clauses.NoScope(), found.append) if clause is not None else None
+    words, scope = _words(trials), clauses.NoScope()
+    made = clauses.resolve_clause(clause, words, scope, found.append) if clause is not None else None
     if found:
         raise ProgramError(found[0])
     assert isinstance(made, kind), f"BUG: a {word} without findings is none"
@@ -236,7 +338,7 @@ def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     return [replace(one, form=Form.FIELDS) for one in plots]
 
 
-def _words(trials: Trials) -> clauses.Words:
+def _words(trials: Trials) -> clauses.Vocabulary:
     """What may be spoken of: the metrics and factors that the experiment has in the database."""
     known = run_query(
         trials.db,
@@ -250,14 +352,16 @@ def _words(trials: Trials) -> clauses.Words:
         )
         words = [] if sort in DIMENSION_OF else [str(level) for (level,) in run_query(trials.db, levels).rows]
         columns.append(clauses.column_of_results(str(name), str(path), str(sort), words))
-    kinds = run_query(
+    kept = run_query(
         trials.db,
-        "SELECT DISTINCT direction || '_' || kind FROM histograms WHERE list_contains(?, run)",
+        "SELECT DISTINCT direction, kind FROM histograms WHERE list_contains(?, run)",
         [[trials.run, *trials.others]],
     ).rows
-    histograms = frozenset(str(name) for (name,) in kinds) & frozenset(DISTRIBUTIONS)
-    measured = trials.measured | frozenset(ALWAYS)
-    return clauses.Words(measured, histograms, tuple(columns), {})
+    names = [distribution(str(of), str(time)) for of, time in kept]
+    distributions = {name: Metric(name, "duration", NANOSECONDS, is_distribution=True) for name in sorted(names)}
+    units = {name: trials.metrics[name][1] for name in sorted(trials.measured)}
+    measured = {name: Metric(name, scalar_of(unit), unit) for name, unit in units.items()}
+    return clauses.Vocabulary(measured | {ELAPSED.name: ELAPSED}, distributions, tuple(columns), {})
 
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
@@ -266,20 +370,64 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
         return series.drawn(trials, plot)
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
     found = evaluate(trials, [one.term for one in plot.measures], columns, every=True)
-    rows = tuple((*cells(one.levels), *_estimates(one, plot.measures)) for one in found)
+    told = _estimates(trials, found, plot.measures, columns)
+    rows = tuple((*cells(one.levels), *own) for one, own in zip(found, told, strict=True))
     kept = tuple(row for row in rows if row[0] is not None)
     return [Drawn(plot, trials.title or trials.experiment, columns, kept)]
 
 
-def _estimates(found: Combination, measures: Sequence[Measure]) -> list[Estimate]:
-    """Each measure, with an interval where it is the median of single values; shares in percent."""
-    made = []
-    for measure, result in zip(measures, found.results, strict=True):
+def _estimates(
+    trials: Trials, found: Sequence[Combination], measures: Sequence[Measure], by: Sequence[FactorRef]
+) -> list[tuple[Estimate, ...]]:
+    """Each measure in each combination; shares are in percent."""
+    terms = list(dict.fromkeys(measure.term for measure in measures if measure.term.op == "median"))
+    samples: dict[tuple[Cell, ...], list[Sample]] = {}
+    for one in margins.samples(trials, terms, by) if terms else ():
+        samples.setdefault(one.asked, []).append(one)
+    columns = []
+    for place, measure in enumerate(measures):
         times = 100 if measure.type == "share" else 1
-        sides = [side for side in found.sides if side.term in set(aggregates(measure.term))]
         if measure.term.op == "median":
-            made.append(estimate([value * times for value in sides[0].values]))
+            own = [samples.get(tuple(cells(one.levels)), []) for one in found]
+            told = _middles(own, terms.index(measure.term), is_named=measure.name.startswith("median("))
         else:
-            value = float(result) * times if isinstance(result, int | float) else None
-            made.append(Estimate(min(side.n for side in sides), value, None, None))
+            told = [_value(one, one.results[place], measure) for one in found]
+        columns.append([_times(one, times) for one in told])
+    return [tuple(column[n] for column in columns) for n in range(len(found))]
+
+
+def _middles(rows: Sequence[Sequence[Sample]], term: int, *, is_named: bool) -> list[Estimate]:
+    """The middle of each row's values: of one combination as in a summary, of several the mean over all of them.
+
+    Who names the median gets it, with an interval where it has one.
+    """
+    kept = [[one for one in row if one.values[term] is not None] for row in rows]
+    values = [[value for one in row if (value := one.values[term]) is not None] for row in kept]
+    is_pooled = any(len({one.levels for one in row}) > 1 for row in kept)
+    if is_named:
+        return [median(own, has_interval=not is_pooled) for own in values]
+    if not is_pooled or any(value <= 0 for own in values for value in own):
+        return estimates(values)
+    made = []
+    for row, own in zip(kept, values, strict=True):
+        margin = margins.geometric_mean(row, term)
+        if margin is None or len(own) == 1:
+            made.append(single(own))
+        elif margin.error is None:
+            made.append(Estimate(len(own), exp(margin.value), None, None, GEOMETRIC_MEAN))
+        else:
+            low, high = map(exp, margin.interval())
+            made.append(Estimate(len(own), exp(margin.value), low, high, GEOMETRIC_MEAN))
     return made
+
+
+def _value(found: Combination, result: object, measure: Measure) -> Estimate:
+    """A measure that has no interval."""
+    sides = [side for side in found.sides if side.term in set(aggregates(measure.term))]
+    value = float(result) if isinstance(result, int | float) else None
+    return Estimate(min(side.n for side in sides), value, None, None)
+
+
+def _times(found: Estimate, times: float) -> Estimate:
+    value, low, high = (None if one is None else one * times for one in (found.value, found.low, found.high))
+    return replace(found, value=value, low=low, high=high)

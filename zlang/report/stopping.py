@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from zlang.check.answers import Asked, Search, Term, Until, aggregates
-from zlang.report import wording
+from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
+from zlang.report import answers, margins, wording
 from zlang.report.answers import asked
 from zlang.report.formulas import UNITS, Trials, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells
@@ -19,7 +19,7 @@ from zlang.run.sequential import Why
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
-_HOLDS = {True: "holds", False: "does not hold", None: "cannot tell"}
+_HOLDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 _NONE = "the condition holds at none of the levels"
 _NAMED = 5
 _Point = Mapping[str, Cell]
@@ -75,6 +75,7 @@ def sentences(trials: Trials) -> Iterator[str]:
             same = {point[search.factor]: holds for point, holds, _ in every if others.items() <= point.items()}
             where = _where(others, kinds)
             answer = _answer(steps, search, kinds[search.factor]) + _doubt(same)
+            answer += _range(trials, search, steps, kinds[search.factor])
             yield f"  {where}: {answer}" if where else f"  {answer}"
     for until in asked(trials, "until", Until):
         yield from _precision(trials, until)
@@ -115,7 +116,7 @@ def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
 
 def _everywhere(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
     """At each point that was measured, by this run or taken over: whether the condition holds, and its sides."""
-    by = [Asked(name, (path,), "") for path, (name, _) in trials.factors.items()]
+    by = [FactorRef(name, (path,), "") for path, (name, _) in trials.factors.items()]
     found: list[tuple[_Point, bool | None, Sequence[float | None]]] = []
     for one in evaluate(trials, [search.condition, *_sides(search)], by, every=True):
         holds, *sides = one.results
@@ -148,6 +149,40 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
         return f"{search.factor}={level(best)}{own}; the condition holds at both ends: more may be in a wider range"
     holding, other = (next(step for step in reversed(steps) if step.holds is holds) for holds in (True, False))
     return f"{search.factor}={level(best)}{own}; the condition holds at {level(holding)} and not at {level(other)}"
+
+
+def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) -> str:
+    """Between which levels the condition changes, as far as the intervals of what was measured tell."""
+    levels = [level for step in steps if isinstance(level := step.point.get(search.factor), int | float)]
+    if len(levels) < len(steps) or {step.holds for step in steps} != {True, False}:
+        return ""
+    terms = list(dict.fromkeys(aggregates(search.condition)))
+    by = [FactorRef(name, (path,), "") for path, (name, _) in trials.factors.items()]
+    samples = margins.samples(trials, terms, by)
+    found = {tuple(cells(one.levels)): one for one in evaluate(trials, [search.condition], by, every=True)}
+    judge = answers.Judge(search.condition, terms, (), 1, 1)
+    verdicts = {}
+    for step, level in zip(steps, levels, strict=True):
+        place = tuple(step.point.values())
+        if place in found:
+            verdicts[level] = judge.finding(found[place], [one for one in samples if one.asked == place]).verdict
+    low, high = knee(verdicts)
+    if low is None or high is None:
+        return "; too few trials to say between which levels it changes with 95 % confidence"
+    return f"; with 95 % confidence it changes between {wording.level(low, kind)} and {wording.level(high, kind)}"
+
+
+def knee(verdicts: Mapping[float, answers.Verdict]) -> tuple[float | None, float | None]:
+    """The levels between which a condition changes: the nearest that its intervals decide, one on either side."""
+    passes, fails = (
+        sorted(level for level, one in verdicts.items() if one is verdict)
+        for verdict in (answers.Verdict.PASS, answers.Verdict.FAIL)
+    )
+    if not passes or not fails:
+        return None, None
+    is_below = sum(passes) / len(passes) < sum(fails) / len(fails)
+    ends = (passes[-1], fails[0]) if is_below else (fails[-1], passes[0])
+    return min(ends), max(ends)
 
 
 def _doubt(same: Mapping[Cell, bool | None]) -> str:

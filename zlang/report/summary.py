@@ -2,7 +2,7 @@
 
 Rules: a figure comes with its n and, from two values on, with an interval; combinations of which no measurement counts
 are there with n = 0; what does not count is counted, with the reasons.
-The interval is Student's t on the logarithms (`zlang/intervals.py`).
+A column has one statistic (`zlang/intervals.py`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from pathlib import Path
 
 from zlang import intervals
 from zlang.errors import RunError
+from zlang.metrics import ELAPSED
 from zlang.report import wording
 from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean
 
-_PREFERRED = ("read_iops", "write_iops")
-_OF_THE_PROCESS = ("elapsed", "user_s", "sys_s")
+MEDIAN, GEOMETRIC_MEAN = "median", "geomean"
+_USUAL = ("read.operations", "write.operations")
+"""What metrics mean that a question is about which names none."""
+_OF_THE_PROCESS = "processor_time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Median of n values, and where the middle lies with 95 % confidence, if n and the values allow to say so."""
+    """A statistic of n values, and where it lies with 95 % confidence, if n and the values allow an interval."""
 
     n: int
-    median: float | None
+    value: float | None
     low: float | None
     high: float | None
+    statistic: str = ""
 
 
 Cell = str | int | float | bool | Estimate | None
@@ -75,7 +79,7 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None) 
     ).rows
     factors = [Column(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
     known = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
-    known["elapsed"] = "s"
+    known[ELAPSED.name] = ELAPSED.unit
     table = rows or ("main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials")
     if factors:
         counts = ", ".join(f"count({quoted(factor.name)})" for factor in factors)
@@ -97,33 +101,57 @@ def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]
     return _count(total), _count(valid), tuple((str(reason), _count(n)) for reason, n in why)
 
 
+def estimates(samples: Sequence[Sequence[float]]) -> list[Estimate]:
+    """The same statistic of each sample: of six values and more in each the median, else the geometric mean."""
+    sizes = [len(values) for values in samples if values]
+    is_median = bool(sizes) and min(sizes) >= intervals.LEAST_FOR_MEDIAN
+    has_logs = all(0 < value < math.inf for values in samples for value in values)
+    make = median if is_median or not has_logs else _geometric_mean
+    return [make(values) for values in samples]
+
+
 def estimate(values: Sequence[float]) -> Estimate:
-    """The median of some values and its 95 % log-t interval."""
-    n = len(values)
-    if n == 0:
-        return Estimate(0, None, None, None)
-    median = statistics.median(values)
+    """The statistic of one sample."""
+    return estimates([values])[0]
+
+
+def median(values: Sequence[float], *, has_interval: bool = True) -> Estimate:
+    """The median, with the two values between which it lies."""
+    if len(values) <= 1:
+        return single(values)
+    low, high = (intervals.of_median(values) if has_interval else None) or (None, None)
+    return Estimate(len(values), statistics.median(values), low, high, MEDIAN)
+
+
+def single(values: Sequence[float]) -> Estimate:
+    """The only value, if there is one: it has no interval."""
+    return Estimate(len(values), values[0] if values else None, None, None)
+
+
+def _geometric_mean(values: Sequence[float]) -> Estimate:
+    """The geometric mean and its log-t interval."""
     found = intervals.of_logs(values)
     if found is None:
-        return Estimate(n, median, None, None)
-    low, high = (intervals.exp(found[0] + side * found[1]) for side in (-1, 1))
-    return Estimate(n, median, low, high) if high < math.inf else Estimate(n, median, None, None)
+        return single(values)
+    middle, low, high = (intervals.exp(found[0] + side * found[1]) for side in (0, -1, 1))
+    if high == math.inf:
+        return Estimate(len(values), middle, None, None, GEOMETRIC_MEAN)
+    return Estimate(len(values), middle, low, high, GEOMETRIC_MEAN)
 
 
 def heading(found: Summary, n: int) -> str:
     """What a column is called above estimates."""
-    values = [row[n] for row in found.rows]
-    has_interval = any(isinstance(value, Estimate) and value.low is not None for value in values)
-    return found.columns[n].name + (" (median, 95 %)" if has_interval else "")
+    told = [value for row in found.rows if isinstance(value := row[n], Estimate) and value.low is not None]
+    return found.columns[n].name + (f" ({told[0].statistic}, 95 %)" if told else "")
 
 
 def shown(value: Cell, column: Column) -> str:
-    """A cell as people write it: a median has its interval behind it."""
+    """A cell as people write it: an estimate has its interval behind it."""
     if not isinstance(value, Estimate):
         return wording.level(value, column.type)
-    if value.median is None:
+    if value.value is None:
         return "-"
-    said = wording.measured(value.median, column.unit)
+    said = wording.measured(value.value, column.unit)
     if value.low is None or value.high is None:
         return said
     return f"{said} [{wording.measured(value.low, column.unit)} … {wording.measured(value.high, column.unit)}]"
@@ -142,7 +170,7 @@ def flat(found: Summary) -> tuple[list[str], list[list[object]]]:
 
 
 def _parts(cell: Cell) -> tuple[object, ...]:
-    return (cell.median, cell.low, cell.high) if isinstance(cell, Estimate) else (cell,)
+    return (cell.value, cell.low, cell.high) if isinstance(cell, Estimate) else (cell,)
 
 
 def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
@@ -163,7 +191,7 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
 
 def usual_metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
     """The metrics of those known that a question may mean that names none: what the summary shows, else the time."""
-    return [metric for metric in _metrics(db, table, known) if metric not in _OF_THE_PROCESS] or ["elapsed"]
+    return [metric for metric in _metrics(db, table, known) if metric != ELAPSED.name] or [ELAPSED.name]
 
 
 def _metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
@@ -171,9 +199,10 @@ def _metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
     tests = ", ".join(f"coalesce(bool_or(abs({quoted(m)}) > 0), false)" for m in known)
     seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0]
     told = [m for m, yes in zip(known, seen, strict=True) if yes]
-    usual = [m for m in _PREFERRED if m in told]
-    own = [m for m in told if m not in _OF_THE_PROCESS]
-    return usual or [*own[:1], *(m for m in told if m == "elapsed")]
+    means = {str(name): means for name, means in run_query(db, 'SELECT name, means FROM "columns"').rows}
+    usual = [m for meaning in _USUAL for m in told if means.get(m) == meaning]
+    own = [m for m in told if m != ELAPSED.name and means.get(m) != _OF_THE_PROCESS]
+    return usual or [*own[:1], *(m for m in told if m == ELAPSED.name)]
 
 
 def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
@@ -183,7 +212,8 @@ def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) 
     grouping = f"GROUP BY {', '.join(places)} ORDER BY {', '.join(places)}" if places else ""
     answer = run_query(db, f"SELECT {wanted} FROM {table} {grouping}")
     end = len(factors) + 1
-    return tuple((*cells(row[:end]), *(estimate(_values(v)) for v in row[end:])) for row in answer.rows)
+    columns = [estimates([_values(row[n]) for row in answer.rows]) for n in range(end, end + len(metrics))]
+    return tuple((*cells(row[:end]), *(column[n] for column in columns)) for n, row in enumerate(answer.rows))
 
 
 def cells(values: Sequence[object]) -> list[Cell]:
