@@ -1,19 +1,23 @@
 """What the variance of a metric comes from: main effects, interactions of two factors, the rest, and repetitions.
 
 In: a `Design`. Out: `Effect`s whose shares are of the whole sum of squares of logarithms. Rules: each effect is what it
-adds to a model that has all others of its order (type II, so combinations may lack); what whole plots differ in is
-tested against plots, everything else against repetitions.
+adds to a model of all others that do not contain it (type II, so combinations may lack); it is tested against the
+units to which it was given (setups, blocks or trials), less what blocks differ by; a factor that exists under some
+levels of another only is nested in them.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
-from zlang.report.design import Design, Row
+from zlang.report.design import Design, groups
+from zlang.report.strata import components
+from zlang.report.summary import Cell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +27,11 @@ _LEAST = 0.0005
 """A share that is shown."""
 _LARGEST = 2000
 """Parameters of a model: beyond that it takes too long."""
+_SMALL = 1e-10
+_SWEEPS = 1000
+
+_Term = tuple[int, ...]
+"""The factors whose interaction it is, or the one whose main effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Effect:
     share: float
     df: int
     p: float | None
-    is_whole_plot: bool = False
+    is_of_setups: bool = False
 
 
 def effects(design: Design) -> list[Effect]:
@@ -42,61 +51,86 @@ def effects(design: Design) -> list[Effect]:
     names = [one.name for one in design.factors]
     if not names:
         raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
-    model = _Model(design.rows, len(names))
+    model = _Model([row.levels for row in design.rows], [row.log for row in design.rows])
     total = model.residual(())[0]
     if not total:
         raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
-    mains: list[tuple[int, ...]] = [(i,) for i in range(len(names))]
-    pairs = list(itertools.combinations(range(len(names)), 2))
-    rest, rest_df = model.residual((*mains, *pairs))
-    within, within_df = model.within()
-    plots = _of_plots(design)
+    mains: list[_Term] = [(i,) for i in range(len(names))]
+    terms = [*mains, *itertools.combinations(range(len(names)), 2)]
+    rest, rest_df = model.residual(tuple(terms))
+    cells, cells_df = model.within(())
+    own = groups(design.rows)
+    within, within_df = model.within(_taken(own))
     found = []
-    for term, others in [*((t, mains) for t in mains), *((t, [*mains, *pairs]) for t in pairs)]:
-        least, least_df = model.residual(tuple(others))
-        more, more_df = model.residual(tuple(one for one in others if one != term))
-        df = more_df - least_df
-        if not df:
-            continue
-        squares = max(more - least, 0.0)
-        is_whole = all(i in design.whole for i in term)
-        p = plots.get(term) if is_whole else _tail(squares, df, within, within_df)
-        found.append(Effect(design.metric, " × ".join(names[i] for i in term), squares / total, df, p, is_whole))
+    for term in terms:
+        squares, df = model.added(term, terms)
+        if df:
+            p, is_of_setups = _chance(design, own, term, terms)
+            name = " × ".join(names[i] for i in term)
+            found.append(Effect(design.metric, name, squares / total, df, p, is_of_setups))
     found.sort(key=lambda one: -one.share)
-    if rest_df > within_df:
-        higher = max(rest - within, 0.0)
-        p = _tail(higher, rest_df - within_df, within, within_df)
-        found.append(Effect(design.metric, "interactions of more", higher / total, rest_df - within_df, p))
-    shared = 1 - sum(one.share for one in found) - within / total
+    if rest_df > cells_df:
+        higher = max(rest - cells, 0.0)
+        p = _tail(higher, rest_df - cells_df, within, within_df)
+        found.append(Effect(design.metric, "interactions of more", higher / total, rest_df - cells_df, p))
+    shared = 1 - sum(one.share for one in found) - cells / total
     if shared > _LEAST:
         # Where combinations lack, what two factors explain alike is no one's own.
-        found.append(Effect(design.metric, "several factors alike", shared, 0, None))
+        found.append(Effect(design.metric, "confounded factors", shared, 0, None))
+    if cells_df > within_df:
+        found.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
     found.append(Effect(design.metric, "repetitions", within / total, within_df, None))
     return found
 
 
-def _of_plots(design: Design) -> dict[tuple[int, ...], float | None]:
-    """How likely chance gives as much as each whole-plot factor's main effect, by how plots differ besides."""
-    dear = sorted(design.whole)
-    if not dear:
-        return {}
-    plots: dict[tuple[object, ...], list[Row]] = {}
-    for row in design.rows:
-        plots.setdefault((row.run, *(row.levels[i] for i in dear)), []).append(row)
-    means = []
-    for rows in plots.values():
-        first = rows[0]
-        log = sum(row.log for row in rows) / len(rows)
-        levels = tuple(first.levels[i] for i in dear)
-        means.append(Row(first.trial, first.run, 1, 0, first.block, first.host, levels, log))
-    model = _Model(means, len(dear))
-    mains = tuple((i,) for i in range(len(dear)))
-    rest, rest_df = model.residual(mains)
-    found: dict[tuple[int, ...], float | None] = {}
-    for i, factor in enumerate(dear):
-        more, more_df = model.residual(tuple(one for one in mains if one != (i,)))
-        found[factor,] = _tail(more - rest, more_df - rest_df, rest, rest_df)
-    return found
+def _chance(
+    design: Design, own: Sequence[tuple[Hashable, ...]], term: _Term, terms: Sequence[_Term]
+) -> tuple[float | None, bool]:
+    """How likely chance gives as much as a term, by how the units of its factors differ; whether these are setups."""
+    levels = [row.levels for row in design.rows]
+    kinds = [kind for kind in range(len(own[0])) if all(_is_constant(levels, own, kind, i) for i in term)]
+    linked = components(own, kinds)
+    units: dict[int, list[int]] = {}
+    for n, unit in enumerate(linked):
+        units.setdefault(unit, []).append(n)
+    if len(units) == len(own):
+        model, blocks = _Model(levels, [row.log for row in design.rows]), _taken(own)
+        squares, df = model.added(term, terms, blocks)
+        return _tail(squares, df, *model.within(blocks)), False
+    upper = [
+        i for i in range(len(levels[0])) if all(len({levels[n][i] for n in of_unit}) == 1 for of_unit in units.values())
+    ]
+    means = [math.fsum(design.rows[n].log for n in of_unit) / len(of_unit) for of_unit in units.values()]
+    model = _Model([tuple(levels[of_unit[0]][i] for i in upper) for of_unit in units.values()], means)
+    is_crossed = 0 not in kinds and all(len({own[n][0] for n in of_unit}) == 1 for of_unit in units.values())
+    blocks = _taken([own[of_unit[0]] for of_unit in units.values()]) if is_crossed else []
+    placed = [tuple(upper.index(i) for i in one) for one in terms if {*one} <= {*upper}]
+    here = tuple(upper.index(i) for i in term)
+    squares, df = model.added(here, placed, blocks)
+    error = model.within(blocks)
+    if not error[1] and len(term) == 1:
+        # Each combination was set up once: what the combinations differ by besides is all there is to judge by.
+        placed = [one for one in placed if len(one) == 1]
+        squares, df = model.added(here, placed, blocks)
+        error = model.residual(tuple(placed), blocks)
+    return _tail(squares, df, *error), any(kinds)
+
+
+def _taken(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:
+    """The blocks that are taken out; none where there are no blocks."""
+    return [one[0] for one in own] if any(one[0] is not None for one in own) else []
+
+
+def _is_constant(
+    levels: Sequence[tuple[Cell, ...]], own: Sequence[tuple[Hashable, ...]], kind: int, factor: int
+) -> bool:
+    """Whether a factor has one level in each group of a kind."""
+    known: dict[Hashable, Cell] = {}
+    return any(one[kind] is not None for one in own) and all(
+        known.setdefault(one[kind], level[factor]) == level[factor]
+        for one, level in zip(own, levels, strict=True)
+        if one[kind] is not None
+    )
 
 
 def _tail(squares: float, df: int, error: float, error_df: int) -> float | None:
@@ -110,45 +144,87 @@ def _tail(squares: float, df: int, error: float, error_df: int) -> float | None:
 class _Model:
     """Sums of squares that are left when some effects are taken out of the logarithms."""
 
-    def __init__(self, rows: Sequence[Row], factors: int) -> None:
+    def __init__(self, levels: Sequence[tuple[Cell, ...]], logs: Sequence[float]) -> None:
         import numpy as np
 
-        self._rows = rows
-        self._logs = np.array([row.log for row in rows])
-        self._codes = [self._dummies([row.levels[i] for row in rows]) for i in range(factors)]
-        self._known: dict[tuple[tuple[int, ...], ...], tuple[float, int]] = {}
+        self._levels = levels
+        self._logs = np.array(logs)
+        self._codes = [self._coded([one[i] for one in levels]) for i in range(len(levels[0]))]
+        self._known: dict[tuple[tuple[_Term, ...], bool], tuple[float, int]] = {}
 
     @staticmethod
-    def _dummies(levels: Sequence[object]) -> NDArray[np.float64]:
+    def _coded(levels: Sequence[Cell]) -> NDArray[np.float64]:
+        """Deviations from the mean of the trials in which the factor exists; whether it does is another's effect."""
         import numpy as np
 
-        distinct = sorted(set(levels), key=str)
-        return np.array([[float(level == one) for one in distinct[1:]] for level in levels])
+        distinct = sorted({level for level in levels if level is not None}, key=str)
+        there = np.array([[float(level is not None)] for level in levels])
+        made = np.array([[float(level == one) for one in distinct[1:]] for level in levels])
+        made = made.reshape(len(levels), len(distinct) - 1)
+        centred: NDArray[np.float64] = made - there * made.sum(axis=0) / there.sum()
+        return centred
 
-    def residual(self, terms: tuple[tuple[int, ...], ...]) -> tuple[float, int]:
-        """What these effects leave, and its degrees of freedom."""
+    def added(self, term: _Term, terms: Sequence[_Term], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
+        """What a term adds to a model of all others that do not contain it (type II), and its degrees of freedom."""
+        others = tuple(one for one in terms if not {*term} <= {*one})
+        less, less_df = self.residual(others, blocks)
+        more, more_df = self.residual((*others, term), blocks)
+        return max(less - more, 0.0), less_df - more_df
+
+    def residual(self, terms: tuple[_Term, ...], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
+        """What these effects and blocks leave, and its degrees of freedom."""
         import numpy as np
 
-        if terms not in self._known:
-            columns = [np.ones((len(self._rows), 1))]
+        place = (terms, bool(blocks))
+        if place not in self._known:
+            columns = []
             for term in terms:
                 made = self._codes[term[0]]
                 for i in term[1:]:
-                    made = np.einsum("ra,rb->rab", made, self._codes[i]).reshape(len(self._rows), -1)
+                    made = np.einsum("ra,rb->rab", made, self._codes[i]).reshape(len(self._logs), -1)
                 columns.append(made)
-            matrix = np.hstack(columns)
+            matrix = np.hstack([np.empty((len(self._logs), 0)), *columns])
             if matrix.shape[1] > _LARGEST:
                 raise RunError(f"the model has {matrix.shape[1]:,} parameters", f"{_LARGEST:,} are the most")
-            solved, _, rank, _ = np.linalg.lstsq(matrix, self._logs, rcond=None)
-            left = self._logs - matrix @ solved
-            self._known[terms] = float(left @ left), len(self._rows) - int(rank)
-        return self._known[terms]
+            numbers = _numbered(blocks or [0] * len(self._logs))
+            matrix, logs = _less_means(matrix, numbers), _less_means(self._logs, numbers)
+            solved, _, rank, _ = np.linalg.lstsq(matrix, logs, rcond=_SMALL)
+            left = logs - matrix @ solved
+            self._known[place] = float(left @ left), len(logs) - int(rank) - int(numbers.max()) - 1
+        return self._known[place]
 
-    def within(self) -> tuple[float, int]:
-        """What repetitions of the same combination differ by, and its degrees of freedom."""
-        groups: dict[tuple[object, ...], list[float]] = {}
-        for row, log in zip(self._rows, self._logs, strict=True):
-            groups.setdefault(row.levels, []).append(float(log))
-        means = {levels: sum(logs) / len(logs) for levels, logs in groups.items()}
-        squares = sum((log - means[levels]) ** 2 for levels, logs in groups.items() for log in logs)
-        return squares, len(self._rows) - len(groups)
+    def within(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
+        """What trials of the same combination differ by, apart from their blocks, and its degrees of freedom."""
+        import numpy as np
+
+        cells = _numbered(self._levels)
+        if not blocks:
+            left = _less_means(self._logs, cells)
+            return float(left @ left), len(left) - int(cells.max()) - 1
+        numbers = _numbered(blocks)
+        left = self._logs
+        for _ in range(_SWEEPS):
+            before, left = left, _less_means(_less_means(left, cells), numbers)
+            if np.allclose(before, left, rtol=0, atol=_SMALL):
+                break
+        linked = components(list(zip(cells.tolist(), numbers.tolist(), strict=True)), (0, 1))
+        parameters = int(cells.max()) + 1 + int(numbers.max()) + 1 - len(set(linked))
+        return float(left @ left), len(left) - parameters
+
+
+def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
+    """For each key its number; equal keys have the same."""
+    import numpy as np
+
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys])
+
+
+def _less_means(values: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Values less the mean of their group."""
+    import numpy as np
+
+    sums = np.zeros((int(places.max()) + 1, *values.shape[1:]))
+    np.add.at(sums, places, values)
+    counts = np.bincount(places).reshape(-1, *([1] * (values.ndim - 1)))
+    return values - (sums / counts)[places]

@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zlang.check.answers import Asked, Term, aggregates
+from zlang.check.questions import FactorRef, Term, aggregates
+from zlang.check.types import SCALARS, parts_of
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
 _NAMES = {"mean": "avg", "stddev": "stddev_samp"}
 """Those that have another name in SQL."""
-UNITS = {"iops": "1/s", "size": "bytes", "rate": "bytes/s", "duration": "s", "share": "%"}
+UNITS = {name: known.unit for name, known in SCALARS.items() if known.unit}
 """Base units by type; a share is a part of one here, and shown in percent."""
 _OPERATORS = {"==": "=", "!=": "<>"}
-_PARTS = {"ns": "1e9", "%": "100"}
-"""What of a unit makes one of the base unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Combination:
     sides: tuple[Side, ...]
 
 
-def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[Asked], *, every: bool) -> list[Combination]:
+def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef], *, every: bool) -> list[Combination]:
     """What the formulas give in each combination of the levels of `by`.
 
     With `every` there is one for each combination that was tried. Else those of one aggregate are matched with those of
@@ -152,6 +151,14 @@ def _same(keys: Sequence[str], one: str, other: str) -> str:
     return "".join(f" AND {one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
 
 
+def of_trial(trials: Trials, term: Term, number: int) -> str:
+    """What a trial adds to an aggregate, NULL where it adds nothing; a percentile of its own is `p` and the number."""
+    is_percentile = term.op == "percentile"
+    value = f"p{number}" if is_percentile else f"({_sql(trials, term.terms[0], ())})"
+    conditions = term.terms if is_percentile else term.terms[1:]
+    return f"CASE WHEN {_sql(trials, conditions[0], ())} THEN {value} END" if conditions else value
+
+
 def _where(trials: Trials, conditions: Sequence[Term]) -> str:
     return "".join(f" WHERE {_sql(trials, condition, ())}" for condition in conditions)
 
@@ -183,7 +190,7 @@ def _side(table: str, i: int) -> str:
     return f"{table}.v AS v{i}, {table}.n AS n{i}, {table}.tried AS tried{i}, {table}.vs AS values{i}"
 
 
-def level(trials: Trials, asked: Asked) -> str:
+def level(trials: Trials, asked: FactorRef) -> str:
     """What a factor's level is in SQL."""
     names = [quoted(trials.factors[path][0]) for path in asked.paths if path in trials.factors]
     return f"coalesce({', '.join(names)})" if names else "NULL"
@@ -217,7 +224,8 @@ def _sql(trials: Trials, term: Term, found: Sequence[Term]) -> str:
 def _column(name: str, unit: str) -> str:
     if not name:
         return "NULL::DOUBLE"
-    return f"({quoted(name)} / {_PARTS[unit]})" if unit in _PARTS else quoted(name)
+    parts = parts_of(unit)
+    return quoted(name) if parts == 1 else f"({quoted(name)} / {float(parts)!r})"
 
 
 def _value(value: str | float | bool | None) -> str:
