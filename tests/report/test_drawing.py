@@ -11,17 +11,21 @@ from typing import Any
 
 import pytest
 
-from zlang.check.answers import Asked, Measure, Plot, Term
+from zlang.check.questions import FactorRef, Measure, Plot, Term
 from zlang.errors import RunError
 from zlang.report import drawing
 from zlang.report.drawn import Drawn
 from zlang.report.summary import Cell, Estimate
 
-BS, RW, DIRECT = Asked("bs", ("r.bs",), "size"), Asked("rw", ("r.rw",), "word"), Asked("direct", ("r.direct",), "bool")
+BS, RW, DIRECT = (
+    FactorRef("bs", ("r.bs",), "size"),
+    FactorRef("rw", ("r.rw",), "word"),
+    FactorRef("direct", ("r.direct",), "bool"),
+)
 NAMES = ("read", "\x1b[31mrand</text>read")
 
 
-def drawn(over: Asked = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) -> Drawn:
+def drawn(over: FactorRef = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) -> Drawn:
     """A measure with intervals and one without, over some levels, by `rw`, for each of two values of `direct`."""
     measures = (Measure("read_bw", Term("median"), "rate"), Measure("max(elapsed)", Term("max"), "duration"))
     rows: list[tuple[Cell, ...]] = []
@@ -29,7 +33,9 @@ def drawn(over: Asked = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) -> D
         for rw in NAMES:
             for direct in (False, True):
                 bw = 2**20 * n * (10.0 if direct else 1.0)
-                rows.append((level, rw, direct, Estimate(3, bw, bw * 0.9, bw * 1.1), Estimate(3, 0.001, None, None)))
+                rows.append(
+                    (level, rw, direct, Estimate(3, bw, bw * 0.9, bw * 1.1, "geomean"), Estimate(3, 0.001, None, None))
+                )
     rows.append((levels[0], "neither", False, Estimate(0, None, None, None), Estimate(0, None, None, None)))
     text = "plot read_bw, max(elapsed) over bs by rw, facet direct"
     return Drawn(Plot(text, measures, over, (RW,), DIRECT), "A title", (over, RW, DIRECT), tuple(rows))
@@ -80,7 +86,7 @@ def test_colours_are_those_that_all_can_tell_apart() -> None:
 
 
 @pytest.mark.parametrize(("over", "levels"), [(BS, (4096, 8192)), (RW, ("x", "y")), (DIRECT, (False, True))])
-def test_any_factor_can_be_drawn_over(over: Asked, levels: tuple[Cell, ...], tmp_path: Path) -> None:
+def test_any_factor_can_be_drawn_over(over: FactorRef, levels: tuple[Cell, ...], tmp_path: Path) -> None:
     assert text_of(drawn(over, levels)).count("┌") == 4
     drawing.write([drawn(over, levels)], tmp_path / "plot.svg")
     svg = (tmp_path / "plot.svg").read_text("utf-8")
@@ -96,7 +102,7 @@ def views(one: Drawn) -> list[dict[str, Any]]:
 
 def test_pictures_of_a_measure_share_their_axis_which_has_zero_on_it() -> None:
     axes = [view["layer"][-1]["encoding"]["y"] for view in views(drawn())]
-    assert [axis["title"] for axis in axes] == ["read_bw, MiB/s (median, 95 %)"] * 2 + ["max(elapsed), ms"] * 2
+    assert [axis["title"] for axis in axes] == ["read_bw, MiB/s (geomean, 95 %)"] * 2 + ["max(elapsed), ms"] * 2
     assert [axis["scale"]["domain"] for axis in axes] == [[0, pytest.approx(33)]] * 2 + [[0, 1]] * 2
 
 

@@ -47,7 +47,7 @@ def trials(tmp_path: Path) -> Trials:
 
 def figures(drawn: Drawn) -> list[tuple[Cell, ...]]:
     """The rows, with what is in the middle of an estimate in its place."""
-    return [tuple(round(c.median or 0, 6) if isinstance(c, Estimate) else c for c in row) for row in drawn.rows]
+    return [tuple(round(c.value or 0, 6) if isinstance(c, Estimate) else c for c in row) for row in drawn.rows]
 
 
 def test_over_latencies_all_operations_are_counted_and_the_interval_is_over_trials(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_main_effects_are_means_over_all_other_combinations_on_one_axis(tmp_path
 
 def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None:
     (drawn,) = answers.asked_now(trials(tmp_path), "vmstat_us over second by bs")
-    assert figures(drawn) == [(0.0, 4096, 15.0), (0.0, 65536, 15.0)]
+    assert figures(drawn) == [(0.0, 4096, 14.142136), (0.0, 65536, 14.142136)]
     assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
 
     with pytest.raises(RunError, match="there is nothing to draw"):
@@ -123,11 +123,11 @@ def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("read_iops over latency", "`over latency` takes a distribution of latencies, such as `read_clat`"),
+        ("read_iops over latency", "`over latency` takes a distribution such as `read_clat`"),
         ("max(read_iops) over factors", "`over factors` takes one metric by its name, not `max(read_iops)`"),
         ("read_clat over second", "`over second` takes one metric by its name, not `read_clat`"),
-        ("read_iop over factors", "nothing here is called `read_iop`"),
-        ("read_iops over seconds", "`seconds` is no factor of this experiment"),
+        ("read_iop over factors", "unknown name `read_iop`"),
+        ("read_iops over seconds", "`seconds` is not a factor of this experiment"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -> None:

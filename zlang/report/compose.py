@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from zlang import __version__
-from zlang.check.answers import Asked, Plot, Table, Term
+from zlang.check.questions import FactorRef, Plot, Table, Term
 from zlang.check.values import quote as quote_word
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
@@ -29,9 +29,16 @@ from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Column, Summary, cells
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
+from zlang.text import visible
 
-_MOST_TRIALS = 3000
-"""Beyond that the trials are not listed: the page could not be opened, and the database has them."""
+_MOST_ROWS = 2000
+"""Rows that a table shows: a browser needs a second for more. Its CSV file has all of them."""
+_MOST_LINKS = 12
+"""Points that a row links to."""
+_MOST_DOTS = 2500
+"""Estimates in the pictures of a plot."""
+_MOST_PICTURES = 24
+"""Pictures of a plot."""
 _SHOWN = 20
 """Combinations in which an expectation does not hold, and reasons."""
 _LONG = 200
@@ -52,9 +59,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """The trials of one identity: its anchor, and the levels of all factors by the name of their column."""
+    """The trials of one identity, and the levels of all factors by the name of their column.
 
-    anchor: str
+    `is_listed` tells whether the report lists its trials, so that `name` is an anchor.
+    """
+
+    name: str
+    is_listed: bool
     levels: dict[str, object]
     rows: tuple[dict[str, object], ...]
 
@@ -72,8 +83,10 @@ def document_of(trials: Trials, known: Known | None) -> Document:
         Section("trials", "Every trial", tuple(_every(trials, points, known))),
         Section("again", "How to measure it again", tuple(_again(known))),
     )
-    kept = tuple(section for section in sections if section.blocks)
-    return Document(trials.title or trials.experiment, _about(trials), kept)
+    kept = tuple(
+        replace(section, blocks=tuple(map(_bounded, section.blocks))) for section in sections if section.blocks
+    )
+    return Document(visible(trials.title or trials.experiment), _about(trials), kept)
 
 
 def _about(trials: Trials) -> str:
@@ -86,12 +99,26 @@ def _about(trials: Trials) -> str:
     return f"{', '.join((trials.run, *trials.others))}: {valid:,} of {done:,} trials count{when}"
 
 
+def _bounded(block: Block) -> Block:
+    """The same with a table that a browser can show: what it leaves out is said, and is in its `data`."""
+    match block:
+        case document.DocumentTable() if len(block.rows) > _MOST_ROWS:
+            note = f"The first {_MOST_ROWS:,} of {len(block.rows):,} rows; `zlang report --format csv` writes them all."
+            return replace(block, rows=block.rows[:_MOST_ROWS], note=f"{block.note} {note}".strip())
+        case Figure():
+            table = _bounded(block.table)
+            assert isinstance(table, document.DocumentTable), "BUG: a bounded table is a table"
+            return replace(block, table=table)
+        case _:
+            return block
+
+
 def _table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numeric: frozenset[int] = frozenset()
-) -> document.Table:
+) -> document.DocumentTable:
     """A table that shows its data as they are."""
     shown = tuple(tuple(Cell(_plain(value)) for value in row) for row in rows)
-    return document.Table(title, tuple(heads), shown, tuple(heads), tuple(map(tuple, rows)), numeric)
+    return document.DocumentTable(title, tuple(heads), shown, tuple(heads), tuple(map(tuple, rows)), numeric)
 
 
 def _plain(value: object) -> str:
@@ -105,7 +132,7 @@ def _plain(value: object) -> str:
         case int():
             return f"{value:,}"
         case _:
-            return wording.visible(str(value), keep="\n")
+            return visible(str(value), keep="\n")
 
 
 # -- what was asked
@@ -118,7 +145,7 @@ def _asked(known: Known | None) -> Iterator[Block]:
     for n, (name, text) in enumerate(known.plan.header.sources.items()):
         if n == 0:
             yield from map(Words, _head(text))
-        yield Listing(name, wording.visible(text, keep="\n\t"))
+        yield Listing(name, visible(text, keep="\n\t"))
 
 
 def _head(text: str) -> list[str]:
@@ -126,7 +153,7 @@ def _head(text: str) -> list[str]:
     lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
     told = [line.lstrip("#").strip() for line in lines]
     kept = "\n".join(line for line in told if not line.startswith("allow "))
-    return [wording.visible(" ".join(one.split())) for one in kept.split("\n\n") if one.strip()]
+    return [visible(" ".join(one.split())) for one in kept.split("\n\n") if one.strip()]
 
 
 # -- what came out
@@ -140,12 +167,12 @@ def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     if declared:
         for clause, table in zip(declared, answers.tables(trials), strict=True):
             by = [_columns(trials, one) for one in clause.by]
-            yield _summary(wording.visible(clause.text.removeprefix("table ")), table, by, points)
+            yield _summary(visible(clause.text.removeprefix("table ")), table, by, points)
     else:
         told = summary.summarise(trials.db, trials.experiment, trials.rows)
         estimates = sum(column.type == "estimate" for column in told.columns)
         factors = [[column.name] for column in told.columns[: -estimates - 1]]
-        yield _summary("Medians", told, factors, points)
+        yield _summary("Each combination", told, factors, points)
     yield from _stopped(trials, points)
     for drawn in answers.plots(trials):
         yield _figure(trials, drawn, points)
@@ -161,7 +188,7 @@ def _stopped(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         yield Words(f"{sentence.strip()}.")
 
 
-def _expectations(judged: Sequence[answers.Judged]) -> document.Table:
+def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
     rows = []
     for one in judged:
         alike = sum(finding.verdict == one.verdict for finding in one.findings)
@@ -175,11 +202,15 @@ def _expectations(judged: Sequence[answers.Judged]) -> document.Table:
 def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
     columns = [Column(one.name, one.type, "") for one in drawn.columns]
     measured = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in drawn.plot.measures]
-    told = Summary(trials.experiment, (*columns, *measured), drawn.rows, 0, 0, ())
-    title = wording.visible(drawn.plot.text.removeprefix("plot "))
+    told = Summary(trials.experiment, (*columns, *measured), drawn.rows, 0, 0, (), drawn.note)
+    title = visible(drawn.plot.text.removeprefix("plot "))
     table = _summary(title, told, [_columns(trials, one) for one in drawn.columns], points)
-    pictures = tuple((one.named(one.measure), drawing.alone(drawn, one)) for one in drawing.pictures(drawn))
-    return Figure(title, pictures, table)
+    shown = drawing.pictures(drawn)
+    if len(shown) > _MOST_PICTURES or sum(len(line) for one in shown for line in one.lines.values()) > _MOST_DOTS:
+        note = f"This plot is too large for a page; draw it with: zlang plot '{title}' -o plot.svg. "
+        return Figure(title, (), replace(table, note=note + table.note))
+    note = f" ({drawn.note})" if drawn.note else ""
+    return Figure(title, tuple((one.named(one.measure) + note, drawing.alone(drawn, one)) for one in shown), table)
 
 
 def _asked_by_itself(trials: Trials, text: str, points: Sequence[_Point]) -> Iterator[Figure]:
@@ -191,11 +222,13 @@ def _asked_by_itself(trials: Trials, text: str, points: Sequence[_Point]) -> Ite
     yield from (_figure(trials, drawn, points) for drawn in found)
 
 
-def _columns(trials: Trials, asked: Asked) -> list[str]:
+def _columns(trials: Trials, asked: FactorRef) -> list[str]:
     return [trials.factors[path][0] for path in asked.paths if path in trials.factors]
 
 
-def _summary(title: str, told: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]) -> document.Table:
+def _summary(
+    title: str, told: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]
+) -> document.DocumentTable:
     """A table whose figures lead to the points that they are of; `by` has the database's columns of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
@@ -204,17 +237,20 @@ def _summary(title: str, told: Summary, by: Sequence[Sequence[str]], points: Seq
     for row in told.rows:
         # What is no factor, as a latency is, does not tell points apart.
         own = places.get(tuple(level for level, names in zip(row, by, strict=False) if names), [])
-        href = f"#{own[0].anchor}" if own else ""
+        linked = [point for point in own[:_MOST_LINKS] if point.is_listed]
+        href = f"#{linked[0].name}" if linked else ""
         shown = [summary.shown(value, column) for value, column in zip(row, told.columns, strict=True)]
         figures = [Cell(text, href if i >= len(by) and text != "-" else "") for i, text in enumerate(shown)]
-        links = tuple(Link(point.anchor, f"#{point.anchor}") for point in own)
-        rows.append((*figures, Cell("", "", links)))
+        links = [Link(point.name, f"#{point.name}") for point in linked]
+        if len(own) > len(linked):
+            links.append(Link(f"{len(own) - len(linked):,} more" if linked else f"{len(own):,} points", "#trials"))
+        rows.append((*figures, Cell("", "", tuple(links))))
     names, data = summary.flat(told)
     heads = [summary.heading(told, n) for n in range(len(told.columns))]
     numeric = frozenset(i for i, column in enumerate(told.columns) if column.type not in {"word", "string"})
     note = f"{told.note}. " if told.note else ""
     note += "".join(f"{count:,} trials do not count: {reason}. " for reason, count in told.reasons[:_SHOWN])
-    return document.Table(
+    return document.DocumentTable(
         title, (*heads, "points"), tuple(rows), tuple(names), tuple(map(tuple, data)), numeric, note=note
     )
 
@@ -238,7 +274,7 @@ def _differs(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     ratios = []
     for one in compared:
         told = one.ratio.estimate(one.comparisons) if one.ratio else None
-        figures = (told.median, told.low, told.high, told.n) if told else (None, None, None, 0)
+        figures = (told.value, told.low, told.high, told.n) if told else (None, None, None, 0)
         ratios.append((one.factor, one.second, one.first, *figures, one.verdict, one.note))
     title = f"Levels of each factor against its first: {read.metric}"
     yield _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
@@ -280,7 +316,8 @@ def _mind(trials: Trials, known: Known | None) -> Iterator[Block]:
 
 def _went(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     read = design.read(trials)
-    by = f" by {_strongest(read)}" if read.factors else ""
+    strongest = _strongest(read)
+    by = f" by {strongest}" if strongest else ""
     yield from _asked_by_itself(trials, f"{read.metric} over position{by}", points)
     kinds = _asked_of(trials, "DISTINCT direction || '_' || kind FROM histograms WHERE kind = 'clat' AND", "ORDER BY 1")
     for (kind,) in kinds:
@@ -295,13 +332,15 @@ def _went(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         yield from _asked_by_itself(trials, f"{metric} over second", points)
 
 
-def _strongest(read: design.Design) -> str:
-    """The factor that most of the variance comes from."""
-    names = [one.name for one in read.factors]
+def _strongest(read: design.Design) -> str | None:
+    """The factor that most of the variance comes from, of those for whose levels a plot has colours."""
+    names = [
+        one.name for one, levels in zip(read.factors, read.levels, strict=True) if len(levels) <= len(drawing.COLOURS)
+    ]
     try:
-        return next((one.name for one in effects.effects(read) if one.name in names), names[0])
+        return next((one.name for one in effects.effects(read) if one.name in names), next(iter(names), None))
     except RunError:
-        return names[0]
+        return next(iter(names), None)
 
 
 # -- how it was measured
@@ -318,7 +357,7 @@ def _measured(trials: Trials, known: Known | None) -> Iterator[Block]:
         yield _table("Machine and versions", ("run", "fact", "value"), short)
     for run, name, value in facts:
         if (run, name, value) not in short:
-            yield Listing(f"{name} of {run}" if trials.others else str(name), wording.visible(str(value), keep="\n\t"))
+            yield Listing(f"{name} of {run}" if trials.others else str(name), visible(str(value), keep="\n\t"))
     spent = _asked_of(trials, "action, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
     if spent:
         heads = ("what for", "commands", "seconds")
@@ -350,10 +389,13 @@ def _points(trials: Trials) -> list[_Point]:
     for row in answer.rows:
         one: dict[str, object] = dict(zip([*_OF_TRIALS, *factors, *metrics], cells(row), strict=True))
         found.setdefault(str(one["trial"]), []).append(one)
-    return [
-        _Point(f"point-{n}", {name: rows[0][name] for name in factors}, tuple(rows))
-        for n, rows in enumerate(found.values(), 1)
-    ]
+    points = []
+    before = 0
+    for n, rows in enumerate(found.values(), 1):
+        levels = {name: rows[0][name] for name in factors}
+        points.append(_Point(f"point-{n}", before < _MOST_ROWS, levels, tuple(rows)))
+        before += len(rows)
+    return points
 
 
 def _shown_metrics(trials: Trials) -> list[str]:
@@ -374,10 +416,6 @@ def _metrics(term: Term) -> Iterator[str]:
 
 
 def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Iterator[Block]:
-    total = sum(len(point.rows) for point in points)
-    if total > _MOST_TRIALS:
-        yield Words(f"{total:,} trials are too many for a page: zlang sql 'from all_trials'")
-        return
     sorts = {
         str(name): (str(sort), str(unit))
         for name, sort, unit in run_query(
@@ -393,7 +431,7 @@ def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Ite
         for row in point.rows:
             state = "counts" if row["valid"] else f"does not: {row['why_not']}"
             own = raw.get((row["run"], row["trial"], row["replicate"]), ())
-            fixed = (point.anchor, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
+            fixed = (point.name, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
             levels = [wording.level(row[name], sorts[name][0]) for name in factors]
             told = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
             words = [*map(_plain, fixed), *levels, *told, _plain(state), _plain(row["cache_state"])]
@@ -410,9 +448,9 @@ def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Ite
         *(n for n in factors if sorts[n][0] in {"word", "string"}),
     }
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
-    anchors = tuple(point.anchor if i == 0 else "" for point in points for i in range(len(point.rows)))
+    anchors = tuple(point.name if i == 0 else "" for point in points for i in range(len(point.rows)))
     title = "Trials by point; their order is the place at which each was carried out"
-    yield document.Table(title, heads, tuple(rows), heads, tuple(data), numeric, anchors)
+    yield document.DocumentTable(title, heads, tuple(rows), heads, tuple(data), numeric, anchors)
 
 
 def _measured_as(value: object, unit: str) -> str:
@@ -460,7 +498,7 @@ def _again(known: Known | None) -> Iterator[Block]:
         "With the program above, and the files that it imports, in a directory of its own these commands give the "
         f"same plan; this report is by zlang {__version__}. The script does the same where there is no zlang."
     )
-    yield Listing("Commands", wording.visible(f"zlang run {' '.join(said)}\nzlang report", keep="\n"), is_open=True)
+    yield Listing("Commands", visible(f"zlang run {' '.join(said)}\nzlang report", keep="\n"), is_open=True)
     folder = f"{known.folders}/{known.run}"
     files = (
         ("plan.sh", "the plan as a shell script"),
@@ -468,4 +506,4 @@ def _again(known: Known | None) -> Iterator[Block]:
         ("journal.jsonl", "what was done, and when"),
     )
     rows = tuple((Cell("", "", (Link(name, quote(f"{folder}/{name}")),)), Cell(what)) for name, what in files)
-    yield document.Table("Files of the run", ("file", "holds"), rows, ("file", "holds"), files)
+    yield document.DocumentTable("Files of the run", ("file", "holds"), rows, ("file", "holds"), files)

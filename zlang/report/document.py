@@ -27,7 +27,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DocumentTable:
     """A table as it is shown, and the plain `names` and `data` of the same, for CSV.
 
     `anchors` are what links call the rows by, where there are any.
@@ -49,7 +49,7 @@ class Figure:
 
     title: str
     pictures: tuple[tuple[str, Mapping[str, object]], ...]
-    table: Table
+    table: DocumentTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Words:
     text: str
 
 
-Block = Table | Figure | Listing | Words
+Block = DocumentTable | Figure | Listing | Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,11 @@ class Document:
     sections: tuple[Section, ...]
 
     @property
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[DocumentTable]:
         """All tables, those of figures among them, in order."""
         blocks = [block for section in self.sections for block in section.blocks]
         return [
-            block if isinstance(block, Table) else block.table for block in blocks if isinstance(block, Table | Figure)
+            block if isinstance(block, DocumentTable) else block.table
+            for block in blocks
+            if isinstance(block, DocumentTable | Figure)
         ]

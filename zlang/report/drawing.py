@@ -14,13 +14,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from zlang.check.answers import Asked, Plot
+from zlang.check.questions import FactorRef, Plot
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.report import wording
 from zlang.report.drawn import WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import UNITS
 from zlang.report.summary import Cell, Estimate
+from zlang.text import visible
 
 COLOURS = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66))
 MARKS = "●▲■◆▼★✚"
@@ -108,19 +109,17 @@ def pictures(drawn: Drawn) -> list[Picture]:
     names = 1 + len(plot.by)
     made: dict[tuple[int, Cell], Picture] = {}
     facets = _sorted([row[names] for row in drawn.rows]) if plot.facet else [None]
-    title = wording.visible(drawn.title)
+    title = visible(drawn.title)
     for n, measure in enumerate(plot.measures):
         for facet in facets:
             at = f"{plot.facet.name} = {wording.level(facet, plot.facet.type)}" if plot.facet else ""
             least, most = _ends(drawn, n)
-            made[n, facet] = Picture(
-                title, at, wording.visible(measure.name), UNITS.get(measure.type, ""), least, most, {}
-            )
+            made[n, facet] = Picture(title, at, visible(measure.name), UNITS.get(measure.type, ""), least, most, {})
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
         line = _line(plot, row)
         for n, found in enumerate(estimates):
-            if found.median is not None:
+            if found.value is not None:
                 lines = made[n, row[names] if plot.facet else None].lines
                 lines.setdefault(line, []).append((row[0], found))
     return list(made.values())
@@ -133,7 +132,7 @@ def _line(plot: Plot, row: Sequence[Cell]) -> str:
 
 def _lines(drawn: Drawn) -> list[str]:
     """How the lines are called in all pictures, so that each has its colour everywhere."""
-    told = (row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.median is not None for cell in row))
+    told = (row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.value is not None for cell in row))
     return list(dict.fromkeys(_line(drawn.plot, row) for row in told))
 
 
@@ -142,13 +141,13 @@ def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
     if drawn.ends is not None:
         return drawn.ends
     found = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]
-    values = [one.median for one in found if one.median is not None]
+    values = [one.value for one in found if one.value is not None]
     highs = [one.high for one in found if one.high is not None and drawn.form is not Form.FIELDS]
     most = max([0.0, *values])
     return min([0.0, *values]), max(most, min(max(highs, default=0.0), WIDEST_BAR * most)) or 1.0
 
 
-def _is_number(over: Asked, levels: Sequence[Cell]) -> bool:
+def _is_number(over: FactorRef, levels: Sequence[Cell]) -> bool:
     return over.type not in {"word", "string"} and all(type(level) in {int, float} for level in levels)
 
 
@@ -217,7 +216,7 @@ def _marked(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float]) -
     return [(places[one], _on_axis(over, one)) for one in levels[:: math.ceil(len(levels) / _MOST_MARKS) or 1]]
 
 
-def _on_axis(over: Asked, level: Cell) -> str:
+def _on_axis(over: FactorRef, level: Cell) -> str:
     # A level of a factor is told exactly; what was measured need not be.
     if not over.paths and over.type == "duration" and isinstance(level, int | float):
         return wording.measured(level, "s")
@@ -251,7 +250,7 @@ def _sorted(levels: Sequence[Cell]) -> list[Cell]:
 
 
 def _shade(found: Estimate, most: float) -> str:
-    part = (found.median or 0.0) / most if most else 0.0
+    part = (found.value or 0.0) / most if most else 0.0
     return _SHADES[min(len(_SHADES) - 1, math.ceil(part * (len(_SHADES) - 1)))]
 
 
@@ -272,7 +271,7 @@ def _draw_line(
     size, most = scale
     stroke = plotext.marker("hd", mark[1])
     at = [place for place, _ in points]
-    medians = [(found.median or 0.0) / size for _, found in points]
+    medians = [(found.value or 0.0) / size for _, found in points]
     if form is not Form.POINTS:
         figure.draw(figure.signal(at, medians, marker=stroke).lines())
     # Of a curve's many intervals some tell how wide they are.
@@ -316,7 +315,7 @@ def _tame(spec: dict[str, object]) -> dict[str, object]:
     def tamed(part: object) -> object:
         match part:
             case str():
-                text = wording.visible(part)
+                text = visible(part)
                 short = f"{text[:_LONGEST]}… ({len(known) + 1})"
                 return text if len(text) <= _LONGEST else known.setdefault(text, short)
             case dict():
@@ -349,7 +348,7 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
         {
             "over": _place(drawn, level),
             "line": name,
-            "value": (found.median or 0.0) / size,
+            "value": (found.value or 0.0) / size,
             "low": None if found.low is None else found.low / size,
             "high": None if found.high is None else found.high / size,
             "n": found.n,
@@ -357,9 +356,8 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
         for name, level, found in points
     ]
     has_bars = any(found.low is not None for _, _, found in points)
-    told = ", ".join(
-        [*([drawn.middle] if has_bars or drawn.middle != "median" else []), *(["95 %"] if has_bars else [])]
-    )
+    middle = drawn.middle or next((found.statistic for _, _, found in points if found.low is not None), "")
+    told = ", ".join([*([middle] if middle else []), *(["95 %"] if has_bars else [])])
     title = picture.measure + (f", {unit}" if unit else "") + (f" ({told})" if told else "")
     by = ", ".join(one.name for one in drawn.plot.by)
     shown = [{"field": "line", "title": by}] if by else []
@@ -440,7 +438,7 @@ def _x(drawn: Drawn) -> dict[str, object]:
     return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
 
 
-def _labels(over: Asked, levels: Sequence[Cell]) -> str:
+def _labels(over: FactorRef, levels: Sequence[Cell]) -> str:
     """What stands at an axis' marks, as an expression: numbers are levels as people write them."""
     if not _is_number(over, levels):
         return "datum.label"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from zlang.check.answers import Asked, Plot
+from zlang.check.questions import FactorRef, Plot
 from zlang.report.summary import Cell
 
 WIDEST_BAR = 2
@@ -25,13 +25,15 @@ class Form(Enum):
 class Drawn:
     """What a plot shows: its rows are the levels of `columns` and then an estimate for each measure.
 
-    `middle` is what an estimate is. `ends` are those of the axis, where several plots share it.
+    `middle` is what an estimate is, where it does not say that itself. `ends` are those of the axis, where several
+    plots share it. `note` is what its points stand for, where that is not one trial or level each.
     """
 
     plot: Plot
     title: str
-    columns: tuple[Asked, ...]
+    columns: tuple[FactorRef, ...]
     rows: tuple[tuple[Cell, ...], ...]
     form: Form = Form.LINES
-    middle: str = "median"
+    middle: str = ""
     ends: tuple[float, float] | None = None
+    note: str = ""

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING
 
 from zlang import __version__
 from zlang.report import drawing, formats
-from zlang.report.document import Cell, Document, Figure, Listing, Table, Words
+from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Words
+from zlang.text import LAYOUT, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _LONG = 300
 """A cell of more characters is a box that scrolls."""
-_KINDS = {"table": Table, "figure": Figure, "listing": Listing, "words": Words}
+_MOST_DATA = 20_000
+"""Rows of a CSV file that is within the page."""
+_KINDS = {"table": DocumentTable, "figure": Figure, "listing": Listing, "words": Words}
 _SHORTEST_FENCE = 3
 
 
@@ -67,6 +70,7 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     made.tests |= {name: lambda block, kind=kind: isinstance(block, kind) for name, kind in _KINDS.items()}
+    made.tests["portable"] = lambda table: len(table.data) <= _MOST_DATA
     made.tests["long"] = lambda cell: len(cell.shown) > _LONG
     made.filters |= {"csv": _csv_link, "still": _still, "slug": slug, "plain": _escaped, "rows": _rows, "fence": _fence}
     return made
@@ -76,11 +80,11 @@ def _text(name: str) -> str:
     return resources.files("zlang.report").joinpath("templates", name).read_text("utf-8")
 
 
-def _csv(table: Table) -> str:
+def _csv(table: DocumentTable) -> str:
     return formats.as_csv(table.names, table.data)
 
 
-def _csv_link(table: Table) -> str:
+def _csv_link(table: DocumentTable) -> str:
     return _data("text/csv;charset=utf-8", _csv(table))
 
 
@@ -99,10 +103,10 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(text.split())))
 
 
-def _rows(table: Table) -> str:
+def _rows(table: DocumentTable) -> str:
     rows = [[_linked(cell) for cell in row] for row in table.rows]
     rules = ["---:" if n in table.numeric else "---" for n in range(len(table.columns))]
     lines = [[_escaped(column) for column in table.columns], rules, *rows]
@@ -118,4 +122,4 @@ def _linked(cell: Cell) -> str:
 def _fence(text: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(_SHORTEST_FENCE, longest + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}"
+    return f"{fence}\n{visible(text.rstrip(), LAYOUT)}\n{fence}"

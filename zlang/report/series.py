@@ -10,19 +10,25 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from zlang.check.answers import Asked, Measure, Plot
+from zlang.check.questions import FactorRef, Measure, Plot
+from zlang.check.types import parts_of
 from zlang.report import design, ratios
 from zlang.report.drawn import WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import Trials, evaluate, level
-from zlang.report.summary import Cell, Estimate, cells, estimate
+from zlang.report.summary import GEOMETRIC_MEAN, Cell, Estimate, cells, estimate, estimates
 from zlang.store.query import run_query
 from zlang.store.store import literal
 
 _MOST_BINS = 100
 """Points of a curve of latencies."""
+_MOST_PLACES = 100
+"""Fields of a plot over the position of trials, from left to right."""
+_MOST_POINTS = 1000
+"""Trials that are a point each in a plot over their position."""
 _NS = 1e9
 
 Levels = tuple[Cell, ...]
@@ -49,7 +55,7 @@ def _title(trials: Trials) -> str:
     return trials.title or trials.experiment
 
 
-def _columns(plot: Plot) -> tuple[Asked, ...]:
+def _columns(plot: Plot) -> tuple[FactorRef, ...]:
     return (*plot.by, *((plot.facet,) if plot.facet else ()))
 
 
@@ -60,7 +66,7 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
     """The geometric mean at each level of each factor, on one axis."""
     (measure,) = plot.measures
     read = design.read(trials, measure.term.name)
-    parts = _NS if read.unit == "ns" else 1.0
+    parts = parts_of(read.unit)
     paths = {name: path for path, (name, _) in trials.factors.items()}
     found = []
     for i, factor in enumerate(read.factors):
@@ -73,17 +79,17 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
             mean = ratios.paired(logs)
             if mean:
                 rows.append((one, mean.estimate()))
-        over = Asked(factor.name, (paths[factor.name],), factor.type)
+        over = FactorRef(factor.name, (paths[factor.name],), factor.type)
         text = f"plot {measure.name} over {factor.name}"
         own = Plot(text, plot.measures, over, (), None)
-        found.append(Drawn(own, _title(trials), (over,), tuple(rows), middle="mean"))
+        found.append(Drawn(own, _title(trials), (over,), tuple(rows), middle=GEOMETRIC_MEAN))
     ends = _ends([row[-1] for one in found for row in one.rows])
     return [replace(one, ends=ends) for one in found]
 
 
 def _ends(estimates: Sequence[Cell]) -> tuple[float, float]:
     told = [one for one in estimates if isinstance(one, Estimate)]
-    most = max((one.median for one in told if one.median is not None), default=1.0)
+    most = max((one.value for one in told if one.value is not None), default=1.0)
     return 0.0, max(most, min(max((one.high for one in told if one.high is not None), default=0.0), WIDEST_BAR * most))
 
 
@@ -92,7 +98,7 @@ def _ends(estimates: Sequence[Cell]) -> tuple[float, float]:
 
 def _in_order(trials: Trials, plot: Plot) -> Drawn:
     """What each trial measured, at its place in the order."""
-    position = Asked("position", ("position",), "count")
+    position = FactorRef("position", ("position",), "count")
     placed = replace(trials, factors={**trials.factors, "position": ("position", "")})
     columns = (position, *_columns(plot))
     (measure,) = plot.measures
@@ -102,7 +108,31 @@ def _in_order(trials: Trials, plot: Plot) -> Drawn:
         (value,) = one.results
         if isinstance(value, int | float):
             rows.append((*cells(one.levels), Estimate(one.trials, float(value) * times, None, None)))
+    if len(rows) > _MOST_POINTS:
+        return _in_groups(Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS))
     return Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS, "each trial")
+
+
+def _in_groups(each: Drawn) -> Drawn:
+    """The same with a point for consecutive trials, at the position of the first, where there are very many."""
+    size = _size([row[0] for row in each.rows], _MOST_PLACES)
+    groups: dict[Levels, list[float]] = {}
+    for *levels, found in each.rows:
+        if isinstance(found, Estimate) and found.value is not None:
+            groups.setdefault((_start(levels[0], size), *levels[1:]), []).append(found.value)
+    rows = [(*levels, one) for levels, one in zip(groups, estimates(list(groups.values())), strict=True)]
+    return replace(each, rows=tuple(rows), note=f"each point is of {size:,} consecutive positions")
+
+
+def _size(positions: Sequence[Cell], most: int) -> int:
+    """How many consecutive positions make a group, so that there are not more groups than this."""
+    last = max((one for one in positions if isinstance(one, int)), default=1)
+    return math.ceil(last / most)
+
+
+def _start(position: Cell, size: int) -> Cell:
+    """The first position of the group that one belongs to; positions count from one."""
+    return position - (position - 1) % size if isinstance(position, int) else position
 
 
 # -- distributions
@@ -140,16 +170,20 @@ def _cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
     for bins in several:
         ns = sorted(bins)
         curves.append((ns, list(itertools.accumulate(bins[one] for one in ns))))
-    total = sum(sums[-1] for _, sums in curves if sums)
+    counts: Counter[int] = Counter()
+    for bins in several:
+        counts.update(bins)
+    total = counts.total()
     made: list[tuple[int, Estimate]] = []
-    last = -1.0
-    every = sorted({one for ns, _ in curves for one in ns})
+    last, so_far = -1.0, 0
+    every = sorted(counts)
     for at in every:
-        below = [_below(ns, sums, at) for ns, sums in curves]
-        share = 100 * sum(below) / total
+        so_far += counts[at]
+        share = 100 * so_far / total
         if share - last < 100 / _MOST_BINS and at != every[-1]:
             continue
         last = share
+        below = [_below(ns, sums, at) for ns, sums in curves]
         over = estimate([100 * one / sums[-1] for one, (_, sums) in zip(below, curves, strict=True)])
         high = None if over.high is None else min(over.high, 100.0)
         made.append((at, Estimate(over.n, share, over.low, high)))
@@ -164,21 +198,28 @@ def _below(ns: Sequence[int], sums: Sequence[int], at: int) -> int:
 def _histograms(trials: Trials, plot: Plot) -> Drawn:
     """How the operations of each trial are spread over latencies, in percent, at its place in the order."""
     facet = (plot.facet,) if plot.facet else ()
-    latency = Asked("latency up to", (), "duration")
+    latency = FactorRef("latency up to", (), "duration")
     wanted = ["position", *(level(trials, one) for one in facet)]
+    found = _counts(trials, plot.measures[0], wanted)
+    size = _size([levels[0] for levels, _ in found], _MOST_PLACES)
+    groups: dict[Levels, list[dict[int, int]]] = {}
+    for levels, bins in found:
+        groups.setdefault((_start(levels[0], size), *levels[1:]), []).append(bins)
     rows: list[tuple[Cell, ...]] = []
-    for levels, bins in _counts(trials, plot.measures[0], wanted):
+    for levels, several in groups.items():
         powers: dict[int, int] = {}
-        for ns, count in bins.items():
-            power = max(ns - 1, 0).bit_length()
-            powers[power] = powers.get(power, 0) + count
+        for bins in several:
+            for ns, count in bins.items():
+                power = max(ns - 1, 0).bit_length()
+                powers[power] = powers.get(power, 0) + count
         total = sum(powers.values())
         for power, count in sorted(powers.items()):
-            share = Estimate(1, 100 * count / total, None, None)
+            share = Estimate(len(several), 100 * count / total, None, None)
             rows.append((levels[0], 2**power / _NS, *levels[1:], share))
     rows.sort(key=lambda row: (row[1], row[0]))
     own = replace(plot, by=(latency,))
-    return Drawn(own, _title(trials), (plot.over, latency, *facet), tuple(rows), Form.FIELDS, "operations")
+    note = f"each field is of {size:,} consecutive positions" if size > 1 else ""
+    return Drawn(own, _title(trials), (plot.over, latency, *facet), tuple(rows), Form.FIELDS, "operations", note=note)
 
 
 # -- within the measurements
@@ -198,11 +239,11 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
         f"SELECT moment, source, {keys}list(value) FROM s GROUP BY ALL ORDER BY ALL",
         [measure.term.name],
     )
-    source = Asked("source", (), "string")
+    source = FactorRef("source", (), "string")
     # Of several sources those are left out in which nothing ever happened.
     seen = {row[1] for row in answer.rows if isinstance(row[-1], list) and any(row[-1])}
     several = len({row[1] for row in answer.rows}) > 1
-    parts = _NS if measure.type == "duration" and measure.term.name.endswith(("_ns", "_await")) else 1.0
+    parts = parts_of(trials.metrics.get(measure.term.name, ("", ""))[1]) if measure.type == "duration" else 1
     rows = []
     for moment, of, *levels, values in answer.rows:
         if several and of not in seen:
@@ -215,5 +256,5 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     return Drawn(drawn_by, _title(trials), (plot.over, *_columns(drawn_by)), tuple(rows), Form.CURVES)
 
 
-def _keyed(columns: Sequence[Asked]) -> list[tuple[str, Asked]]:
+def _keyed(columns: Sequence[FactorRef]) -> list[tuple[str, FactorRef]]:
     return [(f'"level {i}"', one) for i, one in enumerate(columns)]

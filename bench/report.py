@@ -1,0 +1,67 @@
+"""What answers about many trials take: `zlang report` and `zlang effects`, and how they grow.
+
+In: nothing (fio is run once where it is installed, else the document of the tests is taken). Out: the table. There are
+128 points, each measured as often as it takes.
+Usage: python bench/report.py [TRIALS]...
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import ingest
+import measure
+
+from zlang.plan.plan import Trial
+
+COUNTS = [100, 1000, 10_000]
+POINTS = 128
+SECONDS = {"report": 5, "report --format markdown": 5, "effects": 2}
+"""CPU that each command may take for the most trials."""
+SIZE, MEMORY = 8, 500
+"""MiB of a page, and of memory."""
+
+
+def trial(number: int, jobs: int) -> Trial:
+    """A trial whose levels belong to its point."""
+    replicate, point = divmod(number, POINTS)
+    levels = {"bs": 4096 << point % 4, "iodepth": 1 + point // 8, "pattern": ("random", "sequential")[point // 4 % 2]}
+    return replace(ingest.trial(number, jobs), identity=f"{point:016x}", replicate=replicate + 1, factors=levels)
+
+
+def generate(root: Path, count: int) -> None:
+    """A run of this many trials, in `root`."""
+    report, jobs = ingest.document(root)
+    ingest.write_run(root / "runs" / "bench", [trial(i, jobs) for i in range(count)], report, 1.79e9)
+
+
+def main() -> int:
+    """Generate, ingest, ask, print."""
+    counts = [int(word) for word in sys.argv[1:]] or COUNTS
+    checks = []
+    for count in counts:
+        with tempfile.TemporaryDirectory() as name:
+            root = Path(name)
+            writer = multiprocessing.get_context("spawn").Process(target=generate, args=(root, count))
+            writer.start()
+            writer.join()
+            measure.cost(measure.Command(measure.zlang("ingest", "runs"), root))
+            for words, seconds in SECONDS.items():
+                out = root / "answer"
+                more = ["-o", str(out)] if words.startswith("report") else []
+                cost = measure.cost(measure.Command(measure.zlang(*words.split(), *more), root))
+                what = f"{words} of {count:,} trials"
+                checks.append(measure.Check(f"{what}: CPU", cost.cpu, "s", "goal", seconds))
+                checks.append(measure.Check(f"{what}: memory", cost.peak, "MiB", "goal", MEMORY))
+                if more:
+                    size = out.stat().st_size / (1 << 20)
+                    checks.append(measure.Check(f"{what}: size", size, "MiB", "goal", SIZE))
+    return measure.verdict(checks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
