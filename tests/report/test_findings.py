@@ -13,19 +13,20 @@ import pytest
 from designs import Levels, simulated
 from run_folders import MakeRun, factor
 
-from zlang import pipeline
 from zlang.cli import answering, explaining
 from zlang.cli.app import guarded
 from zlang.diagnostics import Lint
 from zlang.lint.after import AFTER
+from zlang.pipeline import results
 from zlang.plan.plan import Finding
 from zlang.report import findings
 from zlang.report.design import Design
 from zlang.report.findings import examples, values
 from zlang.report.findings.rule import Results
+from zlang.run.folder import Folder
 
 FACTORS = (("bs", ("4k", "8k", "16k")), ("rw", ("read", "write")))
-NATURES = {"workers": 4, "depth": 8, "paced": False, "random": True, "seeks": 2000}
+TRAITS = {"workers": 4, "depth": 8, "paced": False, "random": True, "seeks": 2000}
 Log = Callable[[Levels, int, int], float]
 
 
@@ -93,7 +94,7 @@ def measure(
 ) -> None:
     """A run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
     run = make_run(name, factors=(factor("bs", "size"),), findings=said)
-    run.natures = NATURES
+    run.natures = TRAITS
     for place, (bs, replicate) in enumerate(order):
         run.host = "old" if name == "bad" and bs < 8192 else "new"
         run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps(told(bs, replicate, place)))
@@ -139,9 +140,9 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
 ) -> None:
     order = [(bs, replicate) for bs in SIZES for replicate in (1, 2, 3, 4)]
     measure(make_run, "bad", [*order, (65536, 1), (65536, 2)], confounded)
-    pipeline.ingest(runs, db)
+    results.ingest(runs, db)
     codes = [lint.id for lint in explaining.after_a_run()]
-    assert sorted({one.lint.id for one in pipeline.findings(db, "bad")}) == codes
+    assert sorted({one.lint.id for one in results.findings(db, "bad")}) == codes
     assert guarded(["findings", "bad", "--json", "--db", str(db)]) == 0
     assert sorted({json.loads(line)["code"] for line in capsys.readouterr().out.splitlines()}) == codes
     for command in ("compare", "effects"):
@@ -153,20 +154,20 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
 def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: Path) -> None:
     allowed = Finding("ZL045", "roofline", "warning", "it may be found", "", "program.zexp:1:1", "the cache is meant")
     measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(allowed,))
-    pipeline.ingest(runs, db)
-    assert {one.lint.name for one in pipeline.findings(db, "bad")} >= {"littles-law", "generator-limited"}
-    assert "roofline" not in {one.lint.name for one in pipeline.findings(db, "bad")}
-    assert "roofline" not in {one.lint.name for one in pipeline.compare(db, (), None, "bad", None)[1]}
+    results.ingest(runs, db)
+    assert {one.lint.name for one in results.findings(db, "bad")} >= {"littles-law", "generator-limited"}
+    assert "roofline" not in {one.lint.name for one in results.findings(db, "bad")}
+    assert "roofline" not in {one.lint.name for one in results.compare(db, (), None, "bad", None)[1]}
 
 
 @pytest.mark.usefixtures("told")
 def test_what_the_project_denies_fails_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
     denied = Finding("ZL076", "littles-law", "error", "it is looked for", "", "program.zexp:1:1", "")
     measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(denied,))
-    pipeline.ingest(runs, db)
-    assert [one.lint.name for one in pipeline.findings(db, "bad") if one.is_denied] == ["littles-law"]
+    results.ingest(runs, db)
+    assert [one.lint.name for one in results.findings(db, "bad") if one.is_denied] == ["littles-law"]
     assert guarded(["findings", "bad", "--db", str(db)]) == 1
-    assert answering.finish("bad", db, failures=0, is_whole=True) == 1
+    assert answering.close(results.conclude(Folder(runs / "bad"), db), failures=0, is_whole=True) == 1
 
 
 @pytest.mark.usefixtures("told")
@@ -174,10 +175,10 @@ def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_
     make_run: MakeRun, runs: Path, db: Path
 ) -> None:
     measure(make_run, "bad", [(bs, replicate) for bs in SIZES for replicate in (1, 2)], confounded)
-    pipeline.ingest(runs, db)
-    before = pipeline.findings(db, "bad")
+    results.ingest(runs, db)
+    before = results.findings(db, "bad")
     order = [(bs, replicate) for replicate in (1, 2, 3, 4, 5) for bs in random.Random(replicate).sample(SIZES, 6)]
     measure(make_run, "good", order, clean)
-    assert pipeline.ingest(runs, db).kept == 1
-    assert pipeline.findings(db, "good") == []
-    assert pipeline.findings(db, "bad") == before != []
+    assert results.ingest(runs, db).kept == 1
+    assert results.findings(db, "good") == []
+    assert results.findings(db, "bad") == before != []

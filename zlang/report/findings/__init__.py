@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from zlang.report.findings import load, values
-from zlang.report.findings.rule import Doubt, Results, Rule
+from zlang.report.findings.rule import Doubt, ResultRule, Results
 
-RULES: tuple[Rule, ...] = tuple(sorted([*values.RULES, *load.RULES], key=lambda rule: rule.lint.id))
+RULES: tuple[ResultRule, ...] = tuple(sorted([*values.RULES, *load.RULES], key=lambda rule: rule.lint.id))
 
 
 def find(results: Results) -> list[Doubt]:

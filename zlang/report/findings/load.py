@@ -1,6 +1,6 @@
 """What is doubtful about the load: figures that do not belong together, a generator or a limit that is in the way.
 
-Rule: what was asked for is known from the natures of the workload (`zlang/check/traits.py`), whatever kind it is of and
+Rule: what was asked for is known from the traits of the workload (`zlang/check/traits.py`), whatever kind it is of and
 whether or not it is a factor; a trial of which something is not known is not spoken of.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from zlang.metrics import DIRECTIONS
 from zlang.report import wording
-from zlang.report.findings.rule import Measured, Results, Rules, in_trials
+from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultRules, Results, in_trials
 
-RULES = Rules()
+RULES = ResultRules()
+_NS = 1e9
 _TOO_DEEP = 1.15
 _TOO_SHALLOW = 0.5
 _BUSY = 90.0
@@ -87,21 +87,17 @@ def depth_was_not_reached(results: Results) -> Iterator[str]:
         yield f"IOPS × latency says that {flight:.3g} were in flight of {wanted:.0f} that were asked for, {told}"
 
 
-def _depths(trial: Measured) -> tuple[float, float] | None:
+def _depths(trial: MeasuredTrial) -> tuple[float, float] | None:
     """How many operations were in flight, and how many were asked for at a time."""
-    depth, workers = trial.natures.get("depth"), trial.natures.get("workers")
-    each = [
-        trial.metrics[f"{direction}_iops"] * trial.metrics[f"{direction}_lat_mean"] / 1e9
-        for direction in DIRECTIONS
-        if f"{direction}_iops" in trial.metrics and f"{direction}_lat_mean" in trial.metrics
-    ]
+    depth, workers = trial.traits.get("depth"), trial.traits.get("workers")
+    each = [rate * took / _NS for rate, took in trial.pairs("operations", "latency.mean")]
     if depth is None or workers is None or not math.fsum(each) > 0:
         return None
     return math.fsum(each), depth * workers
 
 
-def _is_paced(trial: Measured) -> bool:
-    return bool(trial.natures.get("paced"))
+def _is_paced(trial: MeasuredTrial) -> bool:
+    return bool(trial.traits.get("paced"))
 
 
 @RULES.add("coordinated-omission")
@@ -124,24 +120,20 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
     0,9000 9100 8950,410000,690000
     ```
     """
-    asked = [(trial, *tails) for trial in results.trials if (tails := _tails(trial)) and "paced" in trial.natures]
+    asked = [(trial, *tails) for trial in results.trials if (tails := _tails(trial)) and "paced" in trial.traits]
     found = [one for one in asked if one[2] > _HIDDEN * one[1] and not _is_paced(one[0])]
     if found:
         worst, said, lived = max(found, key=lambda one: one[2] / one[1])
         told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in asked])
         yield (
-            f"p99 is {wording.measured(said, 'ns')}, but a hundredth of the time went into operations of "
-            f"{wording.measured(lived, 'ns')} and more, {told}: at a rate, p99 would be that"
+            f"p99 is {wording.measured(said, 'ns')}, but 1 % of the time was spent in operations of "
+            f"{wording.measured(lived, 'ns')} or more, {told}: a fixed-rate load would see that as its p99"
         )
 
 
-def _tails(trial: Measured) -> tuple[float, float] | None:
+def _tails(trial: MeasuredTrial) -> tuple[float, float] | None:
     """p99 of operations and of time, in ns, of the direction in which they differ most."""
-    known = [
-        (trial.metrics[f"{direction}_clat_p99"], trial.metrics[f"{direction}_clat_p99_of_time"])
-        for direction in DIRECTIONS
-        if f"{direction}_clat_p99_of_time" in trial.metrics and trial.metrics.get(f"{direction}_clat_p99", 0) > 0
-    ]
+    known = [one for one in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if one[0] > 0]
     return max(known, key=lambda one: one[1] / one[0], default=None)
 
 
@@ -164,16 +156,14 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     1,90000 90400 89700,6.1,14.8
     ```
     """
-    busy = [
-        (trial, trial.metrics["usr_cpu"] + trial.metrics["sys_cpu"]) for trial in _with(results, "usr_cpu", "sys_cpu")
-    ]
+    busy = [(trial, trial.metrics["processor"]) for trial in _with(results, "processor")]
     found = [one for one in busy if one[1] > _BUSY]
     if found:
         worst, share = max(found, key=lambda one: one[1])
         told = in_trials([trial for trial, _ in found], worst, [trial for trial, _ in busy])
         yield f"the load took {share:.0f} % of a processor for each of its workers, {told}: it is the limit"
         return
-    pressed = [(trial, trial.metrics["psi_cpu_some_ratio"]) for trial in _with(results, "psi_cpu_some_ratio")]
+    pressed = [(trial, trial.metrics["pressure"]) for trial in _with(results, "pressure")]
     waited = [one for one in pressed if one[1] > _PRESSED]
     if waited:
         worst, share = max(waited, key=lambda one: one[1])
@@ -181,7 +171,7 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
         yield f"for {share:.0f} % of the time something waited for a processor, {told}"
 
 
-def _with(results: Results, *metrics: str) -> list[Measured]:
+def _with(results: Results, *metrics: str) -> list[MeasuredTrial]:
     return [trial for trial in results.trials if all(name in trial.metrics for name in metrics)]
 
 
@@ -208,14 +198,14 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
     1000000000,207000 206800 207100,848000000
     ```
     """
-    yield from _beyond(results, "link", "bw", "bytes/s", "the link carries")
-    yield from _beyond(results, "seeks", "iops", "1/s", "the disks can do")
+    yield from _beyond(results, "link", "throughput", "bytes/s", "the link carries")
+    yield from _beyond(results, "seeks", "operations", "1/s", "the disks can do")
     seen = [
-        (trial, trial.metrics["device_read_bytes"], trial.metrics["read_bytes"])
-        for trial in _with(results, "device_read_bytes", "read_bytes")
+        (trial, trial.metrics["read.device"], trial.metrics["read.bytes"])
+        for trial in _with(results, "read.device", "read.bytes")
         if trial.cache_state != "hot"
-        and "transfer" not in trial.natures
-        and trial.metrics["read_bytes"] >= _ENOUGH_BYTES
+        and "transfer" not in trial.traits
+        and trial.metrics["read.bytes"] >= _ENOUGH_BYTES
     ]
     found = [one for one in seen if one[1] < _FROM_DEVICES * one[2]]
     if found:
@@ -227,11 +217,11 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
         )
 
 
-def _beyond(results: Results, nature: str, metric: str, unit: str, words: str) -> Iterator[str]:
+def _beyond(results: Results, trait: str, means: str, unit: str, words: str) -> Iterator[str]:
     known = [
-        (trial, math.fsum(trial.metrics.get(f"{direction}_{metric}", 0.0) for direction in DIRECTIONS), limit)
+        (trial, math.fsum(trial.each(means)), limit)
         for trial in results.trials
-        if (limit := trial.natures.get(nature)) and (nature != "seeks" or trial.natures.get("random"))
+        if (limit := trial.traits.get(trait)) and (trait != "seeks" or trial.traits.get("random"))
     ]
     found = [one for one in known if one[1] > _ROOM * one[2]]
     if found:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from zlang.check.answers import Search, Until
+from zlang.check.questions import Search, Until
 from zlang.diagnostics import Lint, Severity
-from zlang.metrics import DIRECTIONS
+from zlang.metrics import distribution
 from zlang.report import answers, design, findings, wording
 from zlang.report.answers import asked
 from zlang.report.design import Design
-from zlang.report.findings.rule import Doubt, Measured, Results
+from zlang.report.findings.rule import OF_TIME, Doubt, MeasuredTrial, Results
 from zlang.report.formulas import Trials
 from zlang.report.summary import cells
 from zlang.store.ingest import AFTER, BEFORE
@@ -21,16 +21,13 @@ from zlang.store.query import held, run_query
 from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
 
-_OF_A_DIRECTION = ("iops", "bw", "bytes", "lat_mean", "clat_p99")
-_LOOKED_AT = (
-    *(f"{direction}_{what}" for direction in DIRECTIONS for what in _OF_A_DIRECTION),
-    *("usr_cpu", "sys_cpu", "psi_cpu_some_ratio", "device_read_bytes"),
-)
+_TAIL = "_p99"
+_COMPLETION = ".completion.p99"
 _Key = tuple[object, object, object]
 """Run, trial, replicate."""
 
 
-class Look:
+class FindingSearch:
     """What `ingest` keeps in the table `findings`."""
 
     code: tuple[str, ...] = ("zlang.report", "zlang.report.findings")
@@ -87,18 +84,21 @@ def _is_sequential(trials: Trials) -> bool:
     return bool(asked(trials, "until", Until) or asked(trials, "find", Search))
 
 
-def _measured(trials: Trials, read: Design) -> Iterator[Measured]:
-    natures = _natures(trials)
+def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
+    traits = _traits(trials)
     tails = _tails(trials)
-    metrics = {name: trials.metrics[name][0] for name in _LOOKED_AT if name in trials.measured}
-    columns = [quoted(column) for column in (*metrics.values(), *(factor.name for factor in read.factors))]
+    metrics = _meanings(trials)
+    columns = [quoted(column) for column in (*(name for name, _ in metrics), *(one.name for one in read.factors))]
     rows = run_query(
         trials.db,
         f"SELECT {', '.join(['run', 'trial', 'replicate', 'position', 'cache_state', *columns])} "
         f"FROM {trials.rows} WHERE valid ORDER BY run, position",
     ).rows
     for run, trial, replicate, position, cache, *values in rows:
-        told = {name: float(str(value)) for name, value in zip(metrics, values, strict=False) if value is not None}
+        told: dict[str, float] = {}
+        for (_, means), value in zip(metrics, values, strict=False):
+            if value is not None:
+                told[means] = told.get(means, 0.0) + float(str(value))
         levels = {
             factor.name: wording.level(level, factor.type)
             for factor, level in zip(read.factors, cells(values[len(metrics) :]), strict=True)
@@ -106,31 +106,43 @@ def _measured(trials: Trials, read: Design) -> Iterator[Measured]:
         }
         told.update(tails[run, trial, replicate])
         place = position if isinstance(position, int) else 0
-        yield Measured(str(run), place, str(cache or ""), levels, natures[run, trial], told)
+        yield MeasuredTrial(str(run), place, str(cache or ""), levels, traits[run, trial], told)
 
 
-def _natures(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float]]:
+def _meanings(trials: Trials) -> list[tuple[str, str]]:
+    """The metrics that rules know, and what they know them as; of one meaning all are added up."""
+    rows = run_query(
+        trials.db, "SELECT name, means FROM \"columns\" WHERE experiment = ? AND means <> ''", [trials.experiment]
+    ).rows
+    return [(str(name), str(means)) for name, means in rows]
+
+
+def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float]]:
     found: dict[tuple[object, object], dict[str, float]] = defaultdict(dict)
     rows = run_query(trials.db, f"SELECT run, trial, nature, value FROM natures WHERE run IN ({_runs(trials)})").rows
-    for run, trial, nature, value in rows:
-        found[run, trial][str(nature)] = float(str(value))
+    for run, trial, trait, value in rows:
+        found[run, trial][str(trait)] = float(str(value))
     return found
 
 
 def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
-    """Of each trial and direction, the latency in ns above which operations took a hundredth of the time."""
-    each = "run, trial, replicate, direction"
+    """Of each trial, the time to completion in ns above which operations took a hundredth of all the time."""
+    means = {name.removesuffix(_TAIL): means for name, means in _meanings(trials) if means.endswith(_COMPLETION)}
+    if not means:
+        return defaultdict(dict)
+    each = "run, trial, replicate, direction, kind"
+    pairs = ", ".join(map(literal, means))
     rows = run_query(
         trials.db,
         f"WITH bins AS (SELECT {each}, unnest(ns) AS ns, unnest(counts) AS ios FROM histograms "
-        f"WHERE valid AND kind = 'clat' AND run IN ({_runs(trials)})), "
+        f"WHERE valid AND direction || '_' || kind IN ({pairs}) AND run IN ({_runs(trials)})), "
         f"spent AS (SELECT {each}, ns, sum(ns * ios) OVER (PARTITION BY {each} ORDER BY ns) AS below, "
         f"sum(ns * ios) OVER (PARTITION BY {each}) AS total FROM bins) "
         f"SELECT {each}, min(ns) FILTER (below >= 0.99 * total) FROM spent GROUP BY ALL",
     ).rows
     found: dict[_Key, dict[str, float]] = defaultdict(dict)
-    for run, trial, replicate, direction, ns in rows:
-        found[run, trial, replicate][f"{direction}_clat_p99_of_time"] = float(str(ns))
+    for run, trial, replicate, of, time, ns in rows:
+        found[run, trial, replicate][means[distribution(str(of), str(time))] + OF_TIME] = float(str(ns))
     return found
 
 

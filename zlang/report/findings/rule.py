@@ -18,19 +18,34 @@ _FEW_LEVELS = 3
 """More levels than these are not listed."""
 
 
+OF_TIME = "_of_time"
+"""A percentile of time, not of operations, is known as that of operations with this behind it."""
+
+
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredTrial:
     """A trial that counts: its levels as people write them, what is known of it, and its metrics.
 
-    `natures` are those of its workload and its machine, in base units; `metrics` are in the units of the database.
+    `traits` are those of its workload and its machine, in base units; `metrics` are in the units of the database, and
+    called by what they mean (`read.operations`), not by their names.
     """
 
     run: str
     position: int
     cache_state: str
     levels: Mapping[str, str]
-    natures: Mapping[str, float]
+    traits: Mapping[str, float]
     metrics: Mapping[str, float]
+
+    def each(self, meaning: str) -> Iterator[float]:
+        """The metrics of a meaning, of reads, of writes and of whatever else there is."""
+        return (value for name, value in self.metrics.items() if name.partition(".")[2] == meaning)
+
+    def pairs(self, one: str, other: str) -> list[tuple[float, float]]:
+        """The metrics of two meanings, of the same operations."""
+        ways = [name.partition(".") for name in self.metrics]
+        both = [(f"{way}.{one}", f"{way}.{other}") for way, _, meaning in ways if meaning == one]
+        return [(self.metrics[a], self.metrics[b]) for a, b in both if b in self.metrics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class Results:
     """
 
     design: Design
-    trials: tuple[Measured, ...]
+    trials: tuple[MeasuredTrial, ...]
     is_sequential: bool = False
 
 
@@ -62,7 +77,7 @@ Find = Callable[[Results], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ResultRule:
     """A rule with its id and its name."""
 
     lint: Lint
@@ -73,20 +88,20 @@ class Rule:
         return (Doubt(self.lint, sentence) for sentence in self.find(results))
 
 
-class Rules(list[Rule]):
+class ResultRules(list[ResultRule]):
     """The rules of a family, in their order."""
 
     def add(self, name: str) -> Callable[[Find], Find]:
         """Take a function as the rule of that name."""
 
         def take(find: Find) -> Find:
-            self.append(Rule(AFTER[name], find))
+            self.append(ResultRule(AFTER[name], find))
             return find
 
         return take
 
 
-def in_trials(found: Sequence[Measured], worst: Measured, looked_at: Sequence[Measured]) -> str:
+def in_trials(found: Sequence[MeasuredTrial], worst: MeasuredTrial, looked_at: Sequence[MeasuredTrial]) -> str:
     """`in 6 of 12 trials, where `bs` is 4KiB`, of those looked at: by a factor that decides it, else by the worst."""
     told = f"in {len(found):,} of {len(looked_at):,} trials"
     for name in worst.levels if len(found) < len(looked_at) else ():

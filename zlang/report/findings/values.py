@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from zlang.report.design import Design, Row
-from zlang.report.findings.rule import Results, Rules
+from zlang.report.findings.rule import ResultRules, Results
 
-RULES = Rules()
+RULES = ResultRules()
 _CHANCE = 0.001
 _MATTERS = 0.02
 """Part of a figure below which a change is of no account."""
