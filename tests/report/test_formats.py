@@ -10,10 +10,12 @@ import math
 import uuid
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zlang.report.formats import FORMATS, as_csv, as_json, as_markdown, cell
+from zlang.text import visible
 
 ODD = (
     (None, "", ""),
@@ -87,7 +89,43 @@ def test_a_mixed_column_keeps_to_the_left() -> None:
 @given(st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats() | st.integers())))
 def test_every_format_keeps_text_and_numbers(rows: list[tuple[str, float]]) -> None:
     expected = [[cell(value) for value in row] for row in rows]
+    shown = [[_in_csv(value) for value in row] for row in rows]
     read = csv.reader(io.StringIO(as_csv(["a", "b"], rows), newline=""))
-    assert list(read)[1:] == expected
+    assert list(read)[1:] == shown
     assert [[row["a"], cell(row["b"])] for row in json.loads(as_json(["a", "b"], rows))] == expected
     assert len(as_markdown(["a", "b"], rows).split("\n")) == len(rows) + 3
+
+
+def _in_csv(value: object) -> str:
+    text = visible(cell(value), "\n\r\t")
+    return f"'{text}" if isinstance(value, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_a_spreadsheet_executes_no_cell(text: str) -> None:
+    assert next(csv.reader(io.StringIO(as_csv([text], []), newline=""))) == [f"'{text}"]
+    assert list(csv.reader(io.StringIO(as_csv(["a"], [[text]]), newline="")))[1] == [f"'{text}"]
+
+
+def test_numbers_stay_numbers() -> None:
+    assert as_csv(["a"], [[-1], [-1.5], [Decimal(-2)]]) == "a\n-1\n-1.5\n-2\n"
+
+
+HIDING = ["\x1b[8m", "\x07", "\u202e", "\u2066", "\u200b", "\ufeff", "\x9b2J", "\x00", "\udc80"]
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson"])
+@pytest.mark.parametrize("text", [*HIDING[:-1], "\x7f", "\U000e0041"])
+def test_json_hides_nothing_and_stays_exact(form: str, text: str) -> None:
+    written = FORMATS[form]([f"a{text}b"], [[f"c{text}d"]])
+    assert written.replace("\n", "").isprintable()
+    read = json.loads(written)
+    assert (read if form == "ndjson" else read[0]) == {f"a{text}b": f"c{text}d"}
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown", "latex"])
+@pytest.mark.parametrize("text", HIDING)
+def test_nothing_steers_the_terminal_or_hides(form: str, text: str) -> None:
+    shown = FORMATS[form]([f"a{text}b"], [[f"c{text}d"]])
+    assert shown.replace("\n", "").isprintable()
+    assert text.encode("unicode_escape").decode() in shown.replace(r"\textbackslash{}", "\\").replace(r"\[", "[")

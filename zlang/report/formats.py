@@ -1,7 +1,8 @@
 """Rows in, text out: CSV, JSON (also a line for each row), Markdown and LaTeX.
 
 Rule: no value that DuckDB can give stops the output or is silently changed: what a format has no word for is written
-as text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Markdown and null in JSON.
+as text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Markdown and null in JSON. In CSV, Markdown
+and LaTeX a control or invisible character is shown as its escape; JSON escapes them its own way; Parquet is exact.
 """
 
 from __future__ import annotations
@@ -14,18 +15,29 @@ from decimal import Decimal
 
 import orjson
 
+from zlang.text import visible, visible_json
+
 Rows = Iterable[Sequence[object]]
 
 _LARGEST = 2**63
+_BREAKS = "\n\r\t"
+_EXECUTED = ("=", "+", "-", "@", "\t", "\r")
+"""How text begins that spreadsheets take for a formula (OWASP, CSV injection)."""
 
 
 def as_csv(columns: Sequence[str], rows: Rows) -> str:
     """RFC 4180, with a line for the columns' names and bare newlines."""
     lines = _Lines()
     writer = csv.writer(lines, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows([cell(value) for value in row] for row in rows)
+    writer.writerow(map(_cell_of_csv, columns))
+    writer.writerows([_cell_of_csv(value) for value in row] for row in rows)
     return "".join(lines.kept)
+
+
+def _cell_of_csv(value: object) -> str:
+    """One value; text that a spreadsheet would execute has an apostrophe before it."""
+    text = visible(cell(value), _BREAKS)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_EXECUTED) else text
 
 
 class _Lines:
@@ -40,14 +52,17 @@ class _Lines:
 
 def as_json(columns: Sequence[str], rows: Rows) -> str:
     """An array of one object a row, one row a line."""
-    lines = [orjson.dumps({c: _json(v) for c, v in zip(columns, row, strict=True)}).decode() for row in rows]
+    lines = [_object(columns, row) for row in rows]
     return "[" + ",\n ".join(lines) + "]\n"
 
 
 def as_ndjson(columns: Sequence[str], rows: Rows) -> str:
     """One object a row, each on a line of its own."""
-    objects = ({c: _json(v) for c, v in zip(columns, row, strict=True)} for row in rows)
-    return "".join(orjson.dumps(one).decode() + "\n" for one in objects)
+    return "".join(_object(columns, row) + "\n" for row in rows)
+
+
+def _object(columns: Sequence[str], row: Sequence[object]) -> str:
+    return visible_json(orjson.dumps({c: _json(v) for c, v in zip(columns, row, strict=True)}).decode())
 
 
 def as_latex(columns: Sequence[str], rows: Rows) -> str:
@@ -143,7 +158,7 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def _cell_of_markdown(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("|", "\\|")
+    escaped = visible(text.replace("\\", "\\\\"), _BREAKS).replace("|", "\\|")
     return escaped.replace("\r\n", "<br>").replace("\n", "<br>").replace("\r", "<br>")
 
 
@@ -162,4 +177,4 @@ _LATEX = str.maketrans(
 
 
 def _cell_of_latex(text: str) -> str:
-    return text.translate(_LATEX)
+    return visible(text, _BREAKS).translate(_LATEX)
