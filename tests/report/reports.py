@@ -7,9 +7,9 @@ from pathlib import Path
 import orjson
 from run_folders import RunBuilder, factor
 
-from zlang import pipeline
-from zlang.check.answers import Asked, Clause, Measure, Plot, Table, Term
 from zlang.check.check import Overrides
+from zlang.check.questions import Clause, FactorRef, Measure, Plot, Table, Term
+from zlang.pipeline import programs
 from zlang.source import Source
 from zlang.store.ingest import ingest
 
@@ -42,7 +42,7 @@ experiment e "Blocks" { on = data  run = rand  repeat = 3
 def plain(directory: Path) -> tuple[Path, Path]:
     """A database and its run folders: two block sizes, three times each."""
     overrides = Overrides({"top": "64KiB"})
-    checked = pipeline.check(Source("program.zexp", PROGRAM), overrides)
+    checked = programs.check(Source("program.zexp", PROGRAM), overrides)
     assert checked.is_sound
     run = RunBuilder(
         directory / "runs" / "r",
@@ -63,12 +63,12 @@ def plain(directory: Path) -> tuple[Path, Path]:
 def hostile(directory: Path) -> tuple[Path, Path]:
     """The same with all of these words as title, factor, program, fact, clause and reason, and each as a level."""
     words = " ".join(HOSTILE)
-    asked = Asked(words, ("rand.bs",), "word")
+    asked = FactorRef(words, ("rand.bs",), "word")
     measure = Measure(words, Term("median", (Term("metric", name="read_iops"),), words), "iops")
     clauses: tuple[Clause, ...] = (
         Table(f"table {words}", (measure,), (asked,)),
-        Plot(f"plot {words}", (measure,), Asked("depth", ("rand.depth",), "count"), (asked,), None),
-        Plot(f"plot {words}", (measure,), asked, (), Asked("depth", ("rand.depth",), "count")),
+        Plot(f"plot {words}", (measure,), FactorRef("depth", ("rand.depth",), "count"), (asked,), None),
+        Plot(f"plot {words}", (measure,), asked, (), FactorRef("depth", ("rand.depth",), "count")),
     )
     run = RunBuilder(
         directory / "runs" / "r",
@@ -101,3 +101,12 @@ def _printed(metrics: dict[str, float]) -> bytes:
 def _ingested(directory: Path) -> tuple[Path, Path]:
     ingest(directory / "runs", directory / "db")
     return directory / "db", directory / "runs"
+
+
+def many(directory: Path, points: int) -> tuple[Path, Path]:
+    """A database and its run folders: as many points as asked for, of two block sizes, once each."""
+    run = RunBuilder(directory / "runs" / "r", factors=(factor("bs", "size"), factor("iodepth", "count")))
+    for n in range(points):
+        run.measured(f"p{n}", 1, {"bs": 4096 << n % 2, "iodepth": 1 + n // 2}, _printed({"read_iops": 100.0 + n % 7}))
+    run.done()
+    return _ingested(directory)

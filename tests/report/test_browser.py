@@ -14,7 +14,7 @@ import reports
 from playwright.sync_api import Browser, Page, sync_playwright
 from run_folders import judged_by_what_was_printed
 
-from zlang import pipeline
+from zlang.pipeline.reports import write_report
 
 PHONE, DESK = 375, 1280
 SEEN: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", PHONE), ("dark", DESK))
@@ -62,7 +62,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         patch.setattr("zlang.store.ingest.judge", judged_by_what_was_printed)
         for name, make in (("plain", reports.plain), ("hostile", reports.hostile)):
             db, runs = make(place / name)
-            (found[name],) = pipeline.write_report(db, None, runs, "html", place / f"{name}.html")
+            (found[name],) = write_report(db, None, runs, "html", place / f"{name}.html")
     return found
 
 

@@ -44,7 +44,7 @@ def told(capsys: pytest.CaptureFixture[str], db: Path, *words: str, code: int = 
 def test_levels(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = told(capsys, built, "compare")
     assert "slower" in next(line for line in out.splitlines() if line.startswith("rw"))
-    assert "no difference found" in next(line for line in out.splitlines() if line.startswith("bs"))
+    assert "no significant difference" in next(line for line in out.splitlines() if line.startswith("bs"))
     rows = json.loads(told(capsys, built, "compare", "write", "read", "--by", "rw", "--format", "json"))
     assert [(row["level"], row["against"], row["n"]) for row in rows] == [("read", "write", 6)]
     assert rows[0]["low"] < 1.2 < rows[0]["high"]

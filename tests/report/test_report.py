@@ -9,10 +9,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from reports import hostile, plain
+from reports import hostile, many, plain
 
-from zlang import pipeline
-from zlang.report import page
+from zlang.pipeline import reports
+from zlang.report import compose, page, series
+from zlang.text import LAYOUT
 
 pytestmark = pytest.mark.usefixtures("told")
 
@@ -47,7 +48,7 @@ class Page(HTMLParser):
 
 def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
-    (target,) = pipeline.write_report(db, None, runs, "html", tmp_path / "report.html")
+    (target,) = reports.write_report(db, None, runs, "html", tmp_path / "report.html")
     seen = Page(target.read_text("utf-8"))
     links, anchors = seen.of("a", "href"), set(seen.of("tr", "id")) | set(seen.of("section", "id"))
     within = [link[1:] for link in links if link.startswith("#")]
@@ -59,11 +60,11 @@ def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Pa
 
 def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
-    (target,) = pipeline.write_report(db, None, runs, "markdown", tmp_path / "report.md")
+    (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / "report.md")
     text = target.read_text("utf-8").replace("\\", "")
     assert "Is a larger block faster?" in text
     assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
-    assert re.search(r"\| 4KiB \| 3 \| 100 \[[\d.]+ … [\d.]+\] \| point-1 \|", text)
+    assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| point-1 \|", text)
     assert re.search(r"\| bs \| 64KiB \| 4KiB \| 0\.\d+ \|.* slower", text)
     assert "| kernel | Linux 6.18 |" in text
     assert "zlang run program.zexp --set top=64KiB --experiment e --seed 1" in text
@@ -72,30 +73,31 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
 
 def test_every_table_is_a_csv_file(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
-    files = pipeline.write_report(db, None, runs, "csv", tmp_path / "tables")
+    files = reports.write_report(db, None, runs, "csv", tmp_path / "tables")
     (found,) = [file for file in files if "read-iops-by-bs" in file.name]
     rows = list(csv.DictReader(found.read_text("utf-8").splitlines()))
-    told = [(row["bs"], row["n"], row["read_iops"]) for row in rows]
-    assert told == [("4096", "3", "100.0"), ("65536", "3", "50.0")]
+    assert [(row["bs"], row["n"]) for row in rows] == [("4096", "3"), ("65536", "3")]
+    assert [float(row["read_iops"]) for row in rows] == pytest.approx([100, 50], rel=0.01)
 
 
 def test_without_its_folder_the_trials_are_told_all_the_same(tmp_path: Path) -> None:
     db, _ = plain(tmp_path)
-    text = page.markdown(pipeline.report(db, None, tmp_path / "elsewhere", tmp_path))
+    text = page.markdown(reports.report(db, None, tmp_path / "elsewhere", tmp_path))
     assert "The run's folder is not here" in text.replace("\\", "")
     assert "4KiB" in text
 
 
 def test_what_people_named_is_text(tmp_path: Path) -> None:
     db, runs = hostile(tmp_path)
-    (target,) = pipeline.write_report(db, None, runs, "html", tmp_path / "report.html")
+    (target,) = reports.write_report(db, None, runs, "html", tmp_path / "report.html")
     text = target.read_text("utf-8")
     seen = Page(text)
     assert {tag for tag, _ in seen.attributes} == KNOWN
     assert not [name for _, found in seen.attributes for name in found if name.startswith("on")]
     assert not [link for link in seen.of("a", "href") if not re.match("#|data:text/csv|runs/", link)]
     assert len(seen.of("script", "type")) == text.count("</script>") - 1
-    markdown = page.markdown(pipeline.report(db, None, runs, tmp_path))
+    markdown = page.markdown(reports.report(db, None, runs, tmp_path))
+    assert [char for char in markdown if not char.isprintable() and char not in LAYOUT] == []
     fences = re.sub(r"(?ms)^(`{3,})\n.*?\n\1$", "", markdown)
     assert not re.search(r"(?<!\\)<(?!runs/)|(?<!\\)&", re.sub(r"\]\(<[^>]*>\)", "", fences))
 
@@ -105,3 +107,39 @@ KNOWN = {
     "div", "details", "summary", "pre", "table", "thead", "tr", "th", "tbody", "td", "figure", "figcaption", "img",
     "script", "footer",
 }  # fmt: skip
+
+
+def test_it_grows_no_faster_than_the_trials(tmp_path: Path) -> None:
+    sizes = []
+    for count in (30, 300):
+        (tmp_path / str(count)).mkdir()
+        db, runs = many(tmp_path / str(count), count)
+        (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / f"{count}.md")
+        sizes.append(target.stat().st_size)
+    assert sizes[1] < 10 * sizes[0]
+
+
+def test_what_a_page_leaves_out_is_said_and_links_lead_somewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compose, "_MOST_ROWS", 10)
+    db, runs = many(tmp_path, 40)
+    made = reports.report(db, None, runs, tmp_path)
+    (trials,) = [table for table in made.tables if table.title.startswith("Trials by point")]
+    assert len(trials.rows) == 10
+    assert len(trials.data) == 40
+    assert trials.note == "The first 10 of 40 rows; `zlang report --format csv` writes them all."
+    seen = Page(page.html(made))
+    within = {link[1:] for link in seen.of("a", "href") if link.startswith("#")}
+    assert "trials" in within
+    assert within <= set(seen.of("tr", "id")) | set(seen.of("section", "id"))
+
+
+def test_very_many_trials_share_points_over_their_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "_MOST_POINTS", 10)
+    monkeypatch.setattr(series, "_MOST_PLACES", 5)
+    db, runs = many(tmp_path, 40)
+    made = reports.report(db, None, runs, tmp_path)
+    (placed,) = [table for table in made.tables if table.names[0] == "position"]
+    assert placed.note.startswith("each point is of 8 consecutive positions")
+    assert {row[0] for row in placed.data} == {1, 9, 17, 25, 33}

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 from zlang import units
-from zlang.check.types import DIMENSION_OF
+from zlang.check.types import DIMENSION_OF, SCALARS, parts_of, scalar_of
+from zlang.text import visible
 from zlang.units import Quantity
-
-_SIZES = [(1024.0**n, f"{prefix}iB") for n, prefix in ((4, "T"), (3, "G"), (2, "M"), (1, "K"))]
-_STEPS = {
-    "bytes": [*_SIZES, (1.0, "B")],
-    "bytes/s": [*((size, f"{name}/s") for size, name in _SIZES), (1.0, "B/s")],
-    "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
-    "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
-}
 
 
 def level(value: object, type_: str) -> str:
@@ -31,28 +25,26 @@ def level(value: object, type_: str) -> str:
     return visible(str(value))
 
 
-def visible(text: str, keep: str = "") -> str:
-    """The text without control characters (but those to `keep`): they steer terminals, and no picture holds them."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode() for char in text
-    )
-
-
 def measured(value: float, unit: str) -> str:
     """Something measured in a unit of the database: `1.25 ms`."""
     size, name = step(value, unit)
     shown = _digits(value / size)
-    return shown + name if name == "%" else f"{shown} {name}".rstrip() if unit in _STEPS else shown
+    return shown + name if name == "%" else f"{shown} {name}".rstrip() if _ladder(unit) else shown
 
 
 def step(value: float, unit: str) -> tuple[float, str]:
     """The unit that suits a value, and how much of the database's unit it is."""
-    steps = _STEPS.get(unit)
-    if steps is None:
+    steps = _ladder(unit)
+    if not steps:
         return 1.0, unit
     return next((step for step in steps if abs(value) >= step[0]), steps[-1])
+
+
+@cache
+def _ladder(unit: str) -> tuple[tuple[float, str], ...]:
+    """The units that people see for one of the database, the largest first, and how much of it each is."""
+    steps = SCALARS[scalar_of(unit)].ladder
+    return tuple((float(units.parse(f"1{name}").amount * parts_of(unit)), name) for name in steps)
 
 
 def _digits(value: float) -> str:
