@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
-from zlang.lint.trial import Trial, formulas, terms
+from zlang.lint.trial import TrialView, formulas, terms
+from zlang.metrics import distribution, in_trials
 
 if TYPE_CHECKING:
-    from zlang.check.answers import Term
+    from zlang.check.questions import Term
 
 RULES = Rules()
 
@@ -21,7 +22,7 @@ _LATENCIES = ("_clat", "_slat", "_lat_")
 
 
 @RULES.add("ZL069", "metric-disabled", ERROR)
-def latency_is_not_measured(trial: Trial) -> Found | None:
+def latency_is_not_measured(trial: TrialView) -> Found | None:
     """A number is asked for that the workload does not measure.
 
     `gtod_reduce` and the `disable_…` options save calls for the time, and with them latencies are 0 in the output.
@@ -61,11 +62,11 @@ def latency_is_not_measured(trial: Trial) -> Found | None:
     if not any(map(_is_of_latency, formulas(trial.experiment))):
         return None
     message = "latencies are asked for, and the workload does not measure them"
-    return Found(run, ("unclocked",), message, "leave it away")
+    return Found(run, ("unclocked",), message, "remove it")
 
 
 @RULES.add("ZL068", "percentiles-averaged", WARNING)
-def averages_of_percentiles(trial: Trial) -> Found | None:
+def averages_of_percentiles(trial: TrialView) -> Found | None:
     """Percentiles cannot be averaged.
 
     The 99th percentile of several measurements together is not the mean of theirs: one slow measurement among ten
@@ -123,7 +124,7 @@ def _averaged(term: Term) -> list[str]:
 
 
 @RULES.add("ZL072", "no-random-map", NOTE)
-def blocks_may_be_missed(trial: Trial) -> Found | None:
+def blocks_may_be_missed(trial: TrialView) -> Found | None:
     """Offsets that are drawn without looking at what was drawn before.
 
     With `norandommap` some blocks are read twice and others never: of as many draws as there are blocks, 37 % are
@@ -155,7 +156,7 @@ def blocks_may_be_missed(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL073", "rwmix-as-mode", NOTE)
-def mix_of_one(trial: Trial) -> Found | None:
+def mix_of_one(trial: TrialView) -> Found | None:
     """A mix of reads and writes that has only one of them.
 
     `rw = randrw` with `rwmixread = 0%` is opened for both, and its results have a direction in which nothing was
@@ -188,7 +189,7 @@ def mix_of_one(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL067", "mixed-direction-latency", NOTE)
-def one_direction_is_hidden(trial: Trial) -> Found | None:
+def one_direction_is_hidden(trial: TrialView) -> Found | None:
     """A latency of a mix that is of one direction.
 
     Reads and writes of a mix have latencies of their own, and one of them alone, or a mean of both, hides the other: of
@@ -238,3 +239,71 @@ def _direction(term: Term) -> str:
 
 
 _OTHER = {"read": "write", "write": "read"}
+
+
+@RULES.add("ZL078", "sync-left-out", WARNING)
+def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
+    """The latency of writes without that of their syncs.
+
+    fio measures an fsync or fdatasync as an operation of its own. `write_clat` and `write_lat` end when the write does:
+    through the page cache that is a copy in memory, and the device is not in it. An application that must not lose its
+    data waits for the sync as well, and that is where most of the time goes. Ask for `sync_lat` too, or instead. With
+    `sync = dsync` there is no sync of its own: each write waits for the device, and `write_clat` has that in it.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio commits { rw = randwrite  fdatasync = 1 }
+    experiment half {
+      on  = data
+      run = commits
+      table median(write_clat_mean)
+    }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio commits { rw = randwrite  fdatasync = 1 }
+    experiment whole {
+      on  = data
+      run = commits
+      table median(write_clat_mean), median(sync_lat_mean)
+    }
+    ```
+    """
+    run = trial.run
+    if not run.is_("syncs") or not run.is_("modifies"):
+        return None
+    declared = trial.experiment.metrics
+    means = {metric.name: metric.means for metric in (*declared, *in_trials(declared))}
+    asked = {name: means.get(name, "") for term in formulas(trial.experiment) for name in _metrics_of(term)}
+    written = next((name for name, meaning in asked.items() if _is_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
+    if written is None or any(_is_one_of(meaning, (_SYNC,)) for meaning in asked.values()):
+        return None
+    other = next((metric for metric in declared if _is_one_of(metric.means, (_SYNC,))), None)
+    message = f"`{written}` ends when the write does: the time of the sync that follows is not in it"
+    hint = f"ask for `{other.name}` too" if other else "measure the syncs too"
+    if other and other.is_distribution:
+        hint += f", such as `p99({other.name})`"
+    return Found(run, ("syncs",), message, hint)
+
+
+def _metrics_of(term: Term) -> tuple[str, ...]:
+    """The metric or the distribution that a formula reads."""
+    if term.op == "metric":
+        return (term.name,)
+    return (distribution(*term.paths),) if term.op in {"percentile", "distribution"} else ()
+
+
+def _is_one_of(meaning: str, kinds: tuple[str, ...]) -> bool:
+    """Whether a metric means one of these, or is a statistic of a distribution that does."""
+    return any(meaning == kind or meaning.startswith(f"{kind}.") for kind in kinds)
+
+
+_ENDS_WITH_THE_WRITE = ("write.completion", "write.latency")
+_SYNC = "sync.latency"
