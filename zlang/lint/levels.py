@@ -49,7 +49,13 @@ class Levels(Record):
             return None
         code = Lint(finding.code.id, finding.code.name, _SEVERITIES[level])
         return Diagnostic(
-            code, finding.span, finding.message, finding.label, finding.hint, finding.notes, finding.fixes
+            code=code,
+            span=finding.span,
+            message=finding.message,
+            label=finding.label,
+            hint=finding.hint,
+            notes=finding.notes,
+            fixes=finding.fixes,
         )
 
     def reason(self, finding: Diagnostic) -> str:
@@ -72,7 +78,7 @@ def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
 
 def _known(word: str, where: str) -> Lint:
     if word not in LINTS:
-        raise RunError(f"{where}: there is no rule `{word}`", did_you_mean(word, LINTS) or "`zlang explain` lists them")
+        raise RunError(f"{where}: unknown rule `{word}`", did_you_mean(word, LINTS) or "`zlang explain` lists them")
     return LINTS[word]
 
 

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from zlang.check.instances import explored
-from zlang.check.program import Experiment, Instance, Point, Program, Sketch, Undecided
+from zlang.check.program import Experiment, Instance, PartialPoint, Point, Program, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.lint import allowances
 from zlang.lint.after import AFTER
 from zlang.lint.levels import Levels
 from zlang.lint.rule import Rule
 from zlang.lint.rules import RULES
-from zlang.lint.trial import Trial
+from zlang.lint.trial import TrialView
 from zlang.source import Span
 from zlang.space import faults, points
 from zlang.space.faults import Place, Question
@@ -70,7 +70,7 @@ def _answer(
 ) -> tuple[Diagnostic, ...]:
     decided = {path: point[path] for path in reads if path in point}
     try:
-        return rule(Trial(experiment, Sketch(decided, reads), here))
+        return rule(TrialView(experiment, PartialPoint(decided, reads), here))
     except ProgramError:
         return ()  # said where the points are tried
     except Undecided:
@@ -80,6 +80,6 @@ def _answer(
 def _looked_at(experiment: Experiment, rule: Rule, here: Instance | None) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
     found, reads, is_all = explored(
-        experiment.factors, _MOST_ASKED, lambda sketch: bool(rule(Trial(experiment, sketch, here)))
+        experiment.factors, _MOST_ASKED, lambda point: bool(rule(TrialView(experiment, point, here)))
     )
     return reads if any(found) or not is_all else None

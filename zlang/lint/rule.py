@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from zlang.diagnostics import Diagnostic, Lint, Severity
-from zlang.lint.trial import Thing, Trial
+from zlang.lint.trial import Thing, TrialView
 from zlang.record import Record
 from zlang.source import Span
 from zlang.units import DURATION, SHARE, SIZE, Quantity, show
@@ -19,18 +19,18 @@ ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
 class Found(Record):
-    """What is wrong with a trial: a thing, the natures of it that decide it, a sentence, and what to do.
+    """What is wrong with a trial: a thing, the traits of it that decide it, a sentence, and what to do.
 
     What is wrong with the experiment itself has the place in the stead of a thing.
     """
 
     thing: Thing | Span
-    natures: tuple[str, ...]
+    traits: tuple[str, ...]
     message: str
     hint: str = ""
 
 
-Find = Callable[[Trial], Found | None]
+Find = Callable[[TrialView], Found | None]
 
 
 class Rule(Record):
@@ -40,18 +40,18 @@ class Rule(Record):
     find: Find
     of_machine: bool = False
 
-    def __call__(self, trial: Trial) -> tuple[Diagnostic, ...]:
+    def __call__(self, trial: TrialView) -> tuple[Diagnostic, ...]:
         """What it finds at a trial."""
         try:
             found = self.find(trial)
-        except ZeroDivisionError:  # a nature that is 0 says nothing about what it is the measure of
+        except ZeroDivisionError:  # a trait that is 0 says nothing about what it is the measure of
             found = None
         if found is None:
             return ()
         thing = found.thing
         if isinstance(thing, Thing):
             known = thing if thing.instance.span else trial.run  # of this machine the program says nothing
-            thing = known.place(*found.natures)
+            thing = known.place(*found.traits)
         return (self.lint.at(thing, found.message, found.hint),)
 
 

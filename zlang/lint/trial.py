@@ -1,6 +1,6 @@
-"""What a rule sees of a trial: the nature of what is run and of what that runs on, never a kind by its name.
+"""What a rule sees of a trial: the traits of what is run and of what that runs on, never a kind by its name.
 
-A nature that a kind does not say is None; so is one that cannot be worked out at this trial.
+A trait that a kind does not declare is None; so is one that cannot be worked out at this trial.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from zlang.check.choices import Anywhere
-from zlang.check.instances import Frame, Later
-from zlang.check.program import Experiment, Instance, Point, Sketch, Symbol, Value
+from zlang.check.factors import FirstLevels
+from zlang.check.instances import Frame, LazyValues
+from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
 from zlang.source import Span
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
-    from zlang.check.answers import Clause, Term
+    from zlang.check.questions import Clause, Term
 
-Nature = Fraction | bool | str | None
+TraitValue = Fraction | bool | str | None
 """Sizes in bytes, durations in seconds, shares as parts of one."""
 
 
@@ -42,14 +42,14 @@ class Thing:
             yield Thing(one)
             one = one.parent
 
-    def nature(self, trait: str) -> Nature:
+    def trait(self, trait: str) -> TraitValue:
         """What it says of itself."""
         traits = self.instance.kind.traits
         if trait not in traits:
             return None
         said = traits[trait]
         given = self.instance.values
-        if type(given) is not Later:  # of an abstract class `isinstance` takes ten times as long
+        if type(given) is not LazyValues:  # of an abstract class `isinstance` takes ten times as long
             return plain(said.value(self._frame))
         begin = len(given.asked)
         value = plain(said.value(self._frame))
@@ -58,38 +58,38 @@ class Thing:
 
     def number(self, trait: str) -> Fraction | None:
         """What it says of itself, where that is a number."""
-        value = self.nature(trait)
+        value = self.trait(trait)
         return value if isinstance(value, Fraction) else None
 
     def is_(self, trait: str) -> bool:
         """Whether it says so; what is not known is not so."""
-        return self.nature(trait) is True
+        return self.trait(trait) is True
 
     def is_not(self, trait: str) -> bool:
         """Whether it says that it is not so."""
-        return self.nature(trait) is False
+        return self.trait(trait) is False
 
     def factors(self, trait: str) -> frozenset[str]:
         """The factors that decide it, while the thing stays the same."""
-        self.nature(trait)
+        self.trait(trait)
         return frozenset[str]().union(*(factors for _, factors in self._asked.get(trait, ())))
 
     def word(self, trait: str) -> str:
         """The property that decides it, given or not."""
-        self.nature(trait)
+        self.trait(trait)
         return next((name for name, _ in self._asked.get(trait, ())), trait)
 
     def leaves_open(self, trait: str) -> bool:
         """Whether its kind says what it is like, and it does not, because what decides it is not given."""
-        return trait in self.instance.kind.traits and self.nature(trait) is None
+        return trait in self.instance.kind.traits and self.trait(trait) is None
 
     def is_said(self, trait: str) -> bool:
         """Whether a property that decides it was given."""
-        self.nature(trait)
+        self.trait(trait)
         return any(name in self.instance.places for name, _ in self._asked.get(trait, ()))
 
     def place(self, *traits: str) -> Span:
-        """Where the first of these natures is decided; where it is not given, the thing itself."""
+        """Where the first of these traits is decided; where it is not given, the thing itself."""
         for trait in traits:
             for name, _ in self._asked.get(trait, ()):
                 if name in self.instance.places:
@@ -110,7 +110,7 @@ def formulas(experiment: Experiment) -> Iterator[Term]:
 
 def terms(clause: Clause) -> Iterator[Term]:
     """What a clause asks, each formula before its parts."""
-    from zlang.check.answers import Expectation
+    from zlang.check.questions import Expectation
 
     return _parts([clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures])
 
@@ -122,10 +122,10 @@ def _parts(pending: list[Term]) -> Iterator[Term]:
         pending += term.terms
 
 
-class Trial:
+class TrialView:
     """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine."""
 
-    def __init__(self, experiment: Experiment, point: Sketch, here: Instance | None = None) -> None:
+    def __init__(self, experiment: Experiment, point: PartialPoint, here: Instance | None = None) -> None:
         self.experiment = experiment
         self._point, self._here = point, here
 
@@ -173,8 +173,8 @@ class Trial:
             yield from target.stack()
 
     def having(self, trait: str) -> Thing | None:
-        """The nearest of these that says something of that nature."""
-        return next((thing for thing in self.beneath() if thing.nature(trait) is not None), None)
+        """The nearest of these that says something of that trait."""
+        return next((thing for thing in self.beneath() if thing.trait(trait) is not None), None)
 
     @property
     def collectors(self) -> tuple[Thing, ...]:
@@ -185,7 +185,7 @@ class Trial:
     @property
     def first_target(self) -> Thing | None:
         """What is measured where every factor has its first level."""
-        value = self.experiment.on.value(Anywhere({})) if self.experiment.on else None
+        value = self.experiment.on.value(FirstLevels({})) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
 
     @property
@@ -194,13 +194,13 @@ class Trial:
         named = next((thing for thing in self.beneath() if thing.instance.kind.role == "machine"), None)
         return named or (Thing(self._here) if self._here else None)
 
-    def fact(self, name: str) -> Nature:
+    def fact(self, name: str) -> TraitValue:
         """What is known of that machine."""
         machine = self.machine
         return plain(machine.instance.values.get(name)) if machine else None
 
 
-def plain(value: Value) -> Nature:
+def plain(value: Value) -> TraitValue:
     """A value as rules reckon with it."""
     if isinstance(value, Quantity):
         return value.amount
@@ -209,6 +209,6 @@ def plain(value: Value) -> Nature:
     return value if isinstance(value, bool | str) else None
 
 
-def at(experiment: Experiment, point: Point, decided: frozenset[str]) -> Trial:
+def at(experiment: Experiment, point: Point, decided: frozenset[str]) -> TrialView:
     """The trial at a point of which these factors are known."""
-    return Trial(experiment, Sketch(point, decided))
+    return TrialView(experiment, PartialPoint(point, decided))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from zlang.lint.rule import NOTE, WARNING, Found, Rules, size, times
-from zlang.lint.trial import Thing, Trial
+from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
 _PAGE = Fraction(4096)
@@ -24,7 +24,7 @@ def _smaller(keeping: Thing, block: Fraction, rule: str) -> str:
 
 
 @RULES.add("ZL021", "bs-below-recordsize", WARNING)
-def block_below_record(trial: Trial) -> Found | None:
+def block_below_record(trial: TrialView) -> Found | None:
     """Blocks that are smaller than the records they lie in.
 
     A file system that keeps and verifies data in records reads a whole one to return a part of it, and reads,
@@ -70,7 +70,7 @@ def block_below_record(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL022", "uncached-small-reads", WARNING)
-def uncached_small_reads(trial: Trial) -> Found | None:
+def uncached_small_reads(trial: TrialView) -> Found | None:
     """Without a cache for data every small read fetches a whole record again.
 
     With `primarycache = metadata` or `none` a record is not kept after a part of it was returned, so even a
@@ -115,7 +115,7 @@ def uncached_small_reads(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL023", "sector-mismatch", WARNING)
-def misaligned(trial: Trial) -> Found | None:
+def misaligned(trial: TrialView) -> Found | None:
     """What begins between two physical blocks touches both.
 
     A partition or device that does not begin at a multiple of the physical block makes two operations of one. A
@@ -154,7 +154,7 @@ def misaligned(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL024", "raidz-padding", NOTE)
-def stripe_is_not_filled(trial: Trial) -> Found | None:
+def stripe_is_not_filled(trial: TrialView) -> Found | None:
     """A record that does not fill a stripe takes more than its share of parity.
 
     On raidz a record is spread over the devices in sectors, each row with its own parity, and padded. A record of 4
@@ -203,7 +203,7 @@ def stripe_is_not_filled(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL025", "compression-below-sector-gain", NOTE)
-def compression_saves_no_sector(trial: Trial) -> Found | None:
+def compression_saves_no_sector(trial: TrialView) -> Found | None:
     """Compression that cannot save a whole sector saves nothing.
 
     A compressed record is kept only if it saves whole sectors, and an eighth at least. A record of 8 KiB with
@@ -245,7 +245,7 @@ def compression_saves_no_sector(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL026", "bs-unaligned-to-recordsize-direct", NOTE, of_machine=True)
-def unaligned_past_the_cache(trial: Trial) -> Found | None:
+def unaligned_past_the_cache(trial: TrialView) -> Found | None:
     """Writes past the cache that go through it.
 
     OpenZFS from 2.3 on writes past the ARC only what fills whole records; anything else goes through it without a word

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, size
-from zlang.lint.trial import Trial
+from zlang.lint.trial import TrialView
 
 RULES = Rules()
 
 
-def _is_cached(trial: Trial) -> bool:
+def _is_cached(trial: TrialView) -> bool:
     """Whether a memory of the machine keeps what the workload reads."""
     kept = trial.having("own_cache")
     if kept is not None and kept.is_("own_cache"):
@@ -16,7 +16,7 @@ def _is_cached(trial: Trial) -> bool:
     return not trial.run.is_("uncached")
 
 
-def _has_another(trial: Trial) -> bool:
+def _has_another(trial: TrialView) -> bool:
     """Whether a cache keeps the data besides that of the pages of the machine from which they are read."""
     return any(
         thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath()
@@ -24,7 +24,7 @@ def _has_another(trial: Trial) -> bool:
 
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
-def working_set_in_cache(trial: Trial) -> Found | None:
+def working_set_in_cache(trial: TrialView) -> Found | None:
     """The working set fits into the memory.
 
     What is read more than once comes from memory the second time, if it fits there. The first of five studies
@@ -67,7 +67,7 @@ def working_set_in_cache(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
-def replicates_warm_the_cache(trial: Trial) -> Found | None:
+def replicates_warm_the_cache(trial: TrialView) -> Found | None:
     """Replicates warm the cache for each other.
 
     Where nothing empties the caches between replicates, each finds what those before it have left, and their mean
@@ -109,7 +109,7 @@ def replicates_warm_the_cache(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL003", "randrepeat-replays-offsets", WARNING)
-def replays_offsets(trial: Trial) -> Found | None:
+def replays_offsets(trial: TrialView) -> Found | None:
     """Replicates that replay their offsets find them in the cache.
 
     fio draws the same offsets in every run unless it is told otherwise; zlang tells it, and `seed = replay` takes
@@ -143,7 +143,7 @@ def replays_offsets(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL004", "flush-does-not-reach-the-cache", WARNING)
-def flush_is_not_verified(trial: Trial) -> Found | None:
+def flush_is_not_verified(trial: TrialView) -> Found | None:
     """A flush that nobody looks after.
 
     What empties one cache leaves another as it was: after `drop_caches` the ARC of zfs-fuse held all of 480 records
@@ -183,7 +183,7 @@ def flush_is_not_verified(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL006", "jobs-share-one-file", WARNING)
-def jobs_share_one_file(trial: Trial) -> Found | None:
+def jobs_share_one_file(trial: TrialView) -> Found | None:
     """Jobs that walk through one file in lock-step.
 
     Several jobs that read one file from its beginning ask for the same blocks at the same time: the device reads
@@ -221,7 +221,7 @@ def jobs_share_one_file(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL009", "property-change-without-flush", WARNING)
-def change_without_flush(trial: Trial) -> Found | None:
+def change_without_flush(trial: TrialView) -> Found | None:
     """A cache keeps what it had when its property changes.
 
     `zfs set primarycache=none` throws nothing away: the first pass after it had 320 hits of 320, the second none
@@ -263,7 +263,7 @@ def change_without_flush(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL011", "loop-double-cache", WARNING)
-def loop_is_cached_beneath(trial: Trial) -> Found | None:
+def loop_is_cached_beneath(trial: TrialView) -> Found | None:
     """A cache beneath what goes past the cache.
 
     A loop device without direct I/O has its file in the page cache, so a workload with `direct = on` above it reads
@@ -303,7 +303,7 @@ def loop_is_cached_beneath(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL005", "invalidate-is-not-a-flush", WARNING)
-def pages_alone_are_dropped(trial: Trial) -> Found | None:
+def pages_alone_are_dropped(trial: TrialView) -> Found | None:
     """To drop the pages of a file is not to flush.
 
     What a workload drops before it begins are the pages that this machine has of its file. The cache of a file system
@@ -345,7 +345,7 @@ def pages_alone_are_dropped(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL007", "two-ended-cache", ERROR)
-def one_end_is_flushed(trial: Trial) -> Found | None:
+def one_end_is_flushed(trial: TrialView) -> Found | None:
     """A cache at each end, of which one is flushed.
 
     Over a network the client has a cache and the server has another; cold is what both have lost. zlang flushes both
@@ -386,7 +386,7 @@ def one_end_is_flushed(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL012", "hypervisor-cache", NOTE, of_machine=True)
-def disks_are_virtual(trial: Trial) -> Found | None:
+def disks_are_virtual(trial: TrialView) -> Found | None:
     """A cache beneath the machine.
 
     The disks of a virtual machine may be files of another, which has them in its memory: on a virtual disk reads of 4
@@ -423,7 +423,7 @@ def disks_are_virtual(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL051", "no-warmup", WARNING)
-def nothing_warms(trial: Trial) -> Found | None:
+def nothing_warms(trial: TrialView) -> Found | None:
     """Caches that ought to be warm, and nothing that warms them.
 
     A study of 2013 let sequential reads come before random ones, so that the caches were as warm as the order made

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from zlang.lint.rule import ERROR, WARNING, Found, Rules, share, size, times
-from zlang.lint.trial import Trial
+from zlang.lint.trial import TrialView
 
 RULES = Rules()
 
 
 @RULES.add("ZL013", "read-of-never-written", WARNING)
-def read_of_never_written(trial: Trial) -> Found | None:
+def read_of_never_written(trial: TrialView) -> Found | None:
     """What was never written is read without any device.
 
     Holes and blocks that were only promised to a file are read as zeros from nowhere: 149,000 IOPS from a sparse
@@ -63,7 +63,7 @@ def read_of_never_written(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL014", "constant-or-zero-data", WARNING)
-def constant_data(trial: Trial) -> Found | None:
+def constant_data(trial: TrialView) -> Found | None:
     """Zeros vanish where data are compressed or kept once.
 
     A file system that compresses keeps no block of a file of zeros, and one that finds equal blocks keeps one: 48
@@ -111,7 +111,7 @@ def constant_data(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL015", "stale-buffers-compress", WARNING)
-def stale_buffers(trial: Trial) -> Found | None:
+def stale_buffers(trial: TrialView) -> Found | None:
     """Buffers that are written again and again compress well.
 
     A workload that fills its buffer once writes the same block many times, and a record of several such blocks
@@ -160,7 +160,7 @@ def stale_buffers(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL018", "prealloc-defeats-compression", WARNING)
-def preallocated_is_not_compressed(trial: Trial) -> Found | None:
+def preallocated_is_not_compressed(trial: TrialView) -> Found | None:
     """What was promised to a file before it was written is never compressed.
 
     btrfs does not compress what is written into preallocated blocks: with fio's own preallocation, zeros took all
@@ -199,7 +199,7 @@ def preallocated_is_not_compressed(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL016", "compress-percentage-zero-trap", ERROR)
-def share_of_zero(trial: Trial) -> Found | None:
+def share_of_zero(trial: TrialView) -> Found | None:
     """A share of zero that makes all blocks alike.
 
     `buffer_compress_percentage = 0` said in so many words turns scrambling off, and turns refilling not on, whatever
@@ -233,7 +233,7 @@ def share_of_zero(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL017", "ssd-compresses", WARNING)
-def device_compresses(trial: Trial) -> Found | None:
+def device_compresses(trial: TrialView) -> Found | None:
     """A device that compresses what it is given.
 
     The controllers of some flash drives write less than they are given where that compresses. A study of 2011 had
@@ -284,7 +284,7 @@ def device_compresses(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL033", "baseline-is-compressed", WARNING)
-def compression_is_not_said(trial: Trial) -> Found | None:
+def compression_is_not_said(trial: TrialView) -> Found | None:
     """A default that differs between versions.
 
     Where nothing is said OpenZFS compresses since 2.2, and did not before; blocks of volumes are 16 KiB there and were
@@ -328,7 +328,7 @@ def compression_is_not_said(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL060", "first-write-into-prealloc", WARNING)
-def first_write(trial: Trial) -> Found | None:
+def first_write(trial: TrialView) -> Found | None:
     """The first write to a block is another one than the second.
 
     Blocks that were promised, or that a device gets when they are first written, have to be found and noted then: a

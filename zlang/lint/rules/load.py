@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share, size, times
-from zlang.lint.trial import Thing, Trial, formulas
+from zlang.lint.trial import Thing, TrialView, formulas
 
 RULES = Rules()
 _SMALL = 65536
@@ -14,7 +14,7 @@ _FULL = Fraction(8, 10)
 
 
 @RULES.add("ZL039", "iodepth-without-async", WARNING)
-def depth_without_queue(trial: Trial) -> Found | None:
+def depth_without_queue(trial: TrialView) -> Found | None:
     """An engine that waits for each operation has a queue depth of one.
 
     `sync`, `psync`, `mmap` and their like return when the operation is done, so there is never more than one in
@@ -47,7 +47,7 @@ def depth_without_queue(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL040", "buffered-async-is-sync", WARNING)
-def buffered_queue(trial: Trial) -> Found | None:
+def buffered_queue(trial: TrialView) -> Found | None:
     """Libaio keeps nothing in flight but past the page cache.
 
     Through the page cache, and on ZFS always, its call for submitting returns when the operation is done. fio
@@ -88,7 +88,7 @@ def buffered_queue(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL047", "shared-link-or-nfs-size", NOTE)
-def small_transfers(trial: Trial) -> Found | None:
+def small_transfers(trial: TrialView) -> Found | None:
     """Small requests over a network measure the network.
 
     A mount with `rsize = 8192` asks the server 16 times for 128 KiB. A study of 2017 compared file systems behind
@@ -139,7 +139,7 @@ def small_transfers(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL042", "over-capacity", ERROR)
-def over_capacity(trial: Trial) -> Found | None:
+def over_capacity(trial: TrialView) -> Found | None:
     """Data for which there is no room.
 
     The layout would end in the middle, and so would the run. Of what a file system keeps for itself nothing is
@@ -184,7 +184,7 @@ def over_capacity(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL058", "pool-too-full", WARNING)
-def too_full(trial: Trial) -> Found | None:
+def too_full(trial: TrialView) -> Found | None:
     """What is nearly full works in another way.
 
     The last blocks are looked for longer, and lie apart: Oracle's own advice for ZFS was to stay below 80 %, and
@@ -223,7 +223,7 @@ def too_full(trial: Trial) -> Found | None:
     return Found(holding, ("holds",), message, f"hold {size(Fraction(_FULL * most // 1))} at most, or make it a factor")
 
 
-def _held_and_room(trial: Trial) -> tuple[Thing, Fraction, Thing, Fraction] | None:
+def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
     """What holds data, how much, and where how much room is; None where some of it vanishes or is not known."""
     holding, room = trial.having("holds"), trial.having("capacity")
     if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
@@ -235,7 +235,7 @@ def _held_and_room(trial: Trial) -> tuple[Thing, Fraction, Thing, Fraction] | No
 
 
 @RULES.add("ZL041", "closed-loop-latency", NOTE)
-def closed_loop(trial: Trial) -> Found | None:
+def closed_loop(trial: TrialView) -> Found | None:
     """A load that waits for slow answers does not see how slow they are.
 
     Each worker asks for the next operation when one is done. While the device stands still nothing is asked for,
@@ -295,7 +295,7 @@ def closed_loop(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL043", "generator-on-the-server", NOTE)
-def generator_competes(trial: Trial) -> Found | None:
+def generator_competes(trial: TrialView) -> Found | None:
     """A load that takes the processors from what it measures.
 
     To compress and to check takes processors, to look for equal blocks does when they are written, and so does the
@@ -349,7 +349,7 @@ _BUSY = {"compresses": "how they compress", "dedups": "whether equal blocks are 
 
 
 @RULES.add("ZL048", "numa-and-affinity", NOTE, of_machine=True)
-def nodes_are_mixed(trial: Trial) -> Found | None:
+def nodes_are_mixed(trial: TrialView) -> Found | None:
     """Memory that is nearer to one processor than to another.
 
     On a machine of several nodes a worker may run on one and its buffers lie on another, and each run decides that

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from zlang.lint.rule import NOTE, WARNING, Found, Rules, size
-from zlang.lint.trial import Thing, Trial
+from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
 _ENTRY = 320
@@ -20,12 +20,12 @@ _OF_MEMORY = Fraction(1, 8)
 """A quarter of the half that the cache takes."""
 
 
-def _second(trial: Trial) -> Thing | None:
+def _second(trial: TrialView) -> Thing | None:
     return next((thing for thing in trial.beneath() if thing.is_("second_cache")), None)
 
 
 @RULES.add("ZL032", "l2arc-starved", WARNING)
-def second_level_is_starved(trial: Trial) -> Found | None:
+def second_level_is_starved(trial: TrialView) -> Found | None:
     """A second level of a cache gets only what leaves the first.
 
     Only what the ARC throws out reaches the L2ARC, so `primarycache = metadata` keeps data out of both, whatever
@@ -66,7 +66,7 @@ def second_level_is_starved(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL035", "direct-differs-by-fs", WARNING)
-def direct_means_two_things(trial: Trial) -> Found | None:
+def direct_means_two_things(trial: TrialView) -> Found | None:
     """Past the page cache is not past the cache everywhere.
 
     `direct = on` goes past the page cache of ext4 and xfs, and so to the disk. ZFS has a cache of its own: up to
@@ -110,7 +110,7 @@ def direct_means_two_things(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL034", "ddt-exceeds-ram", WARNING, of_machine=True)
-def dedup_table_exceeds_memory(trial: Trial) -> Found | None:
+def dedup_table_exceeds_memory(trial: TrialView) -> Found | None:
     """A table of deduplication that does not fit into memory.
 
     Each block that is written is looked for in a table with an entry for every other, some 320 bytes each. Where it
@@ -160,7 +160,7 @@ def dedup_table_exceeds_memory(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL020", "dedup-direct-io", WARNING, of_machine=True)
-def past_the_table(trial: Trial) -> Found | None:
+def past_the_table(trial: TrialView) -> Found | None:
     """What is written past the cache is not looked for.
 
     OpenZFS from 2.3 on writes past the ARC where `direct = on`, and such blocks are not looked for in the table of
@@ -202,7 +202,7 @@ def past_the_table(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL036", "fallocate-on-zfs", WARNING)
-def promises_are_not_kept(trial: Trial) -> Found | None:
+def promises_are_not_kept(trial: TrialView) -> Found | None:
     """Blocks that cannot be promised.
 
     A file system that writes each block to a new place cannot keep one free for it: ZFS refused to up to 0.8, makes a
@@ -242,7 +242,7 @@ def promises_are_not_kept(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL037", "atime-writes", NOTE)
-def reading_writes(trial: Trial) -> Found | None:
+def reading_writes(trial: TrialView) -> Found | None:
     """Reading that writes.
 
     Where the time of access of a file is kept, to read a file is to write to it, once for each: over many files that
@@ -281,7 +281,7 @@ def reading_writes(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL038", "unequal-fs-options", NOTE)
-def unlike_besides(trial: Trial) -> Found | None:
+def unlike_besides(trial: TrialView) -> Found | None:
     """File systems that are unlike in more than their name.
 
     One checks its data and another does not, one compresses, one says that data are on the disk before they are: what
@@ -322,10 +322,10 @@ def unlike_besides(trial: Trial) -> Found | None:
         return None
     for trait, does in _UNLIKE.items():
         here = trial.having(trait)
-        other = next((thing for thing in first.stack() if thing.nature(trait) is not None), None)
+        other = next((thing for thing in first.stack() if thing.trait(trait) is not None), None)
         if here is None or other is None or here.instance.kind is other.instance.kind:
             continue
-        if here.nature(trait) == other.nature(trait) or here.is_said(trait) or other.is_said(trait):
+        if here.trait(trait) == other.trait(trait) or here.is_said(trait) or other.is_said(trait):
             continue
         one, another = (here, other) if here.is_(trait) else (other, here)
         message = f"`{one.name}` {does}, and `{another.name}` does not: that is compared, too"
@@ -334,7 +334,7 @@ def unlike_besides(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL046", "sync-writes-and-slog", WARNING)
-def stability_is_only_said(trial: Trial) -> Found | None:
+def stability_is_only_said(trial: TrialView) -> Found | None:
     """Writes that have to be on the disk, and what that costs.
 
     Each such write waits for the log of the file system: a study of 2011 had 1,086 IOPS over NFS, and 2,309 with a

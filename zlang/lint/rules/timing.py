@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, time
-from zlang.lint.trial import Trial
+from zlang.lint.trial import TrialView
 
 RULES = Rules()
 _SHORT = 30
@@ -12,7 +12,7 @@ _FEW = 3
 
 
 @RULES.add("ZL049", "buffered-write-not-synced", WARNING)
-def write_is_not_synced(trial: Trial) -> Found | None:
+def write_is_not_synced(trial: TrialView) -> Found | None:
     """Writes that end in memory.
 
     What goes through the page cache is done when it is in memory; the device gets it later, and what goes wrong
@@ -44,7 +44,7 @@ def write_is_not_synced(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL050", "runtime-too-short", NOTE)
-def runtime_is_short(trial: Trial) -> Found | None:
+def runtime_is_short(trial: TrialView) -> Found | None:
     """A time in which nothing has settled.
 
     Buffers of writes run full and devices slow down over minutes, and a second level of a cache fills at 8 MiB in a
@@ -80,12 +80,12 @@ def runtime_is_short(trial: Trial) -> Found | None:
     fills = run.is_("modifies") or any(thing.is_("second_cache") for thing in trial.beneath())
     if runtime >= _SHORT or not fills:
         return None
-    message = f"{time(runtime)} are the beginning: buffers run full and devices slow down over minutes"
+    message = f"{time(runtime)} covers only the start-up phase: buffers fill and devices slow down over minutes"
     return Found(run, ("runtime",), message, "run for a minute or longer; `profile` can keep a short one for trying")
 
 
 @RULES.add("ZL052", "time_based-needs-runtime", ERROR)
-def time_without_end(trial: Trial) -> Found | None:
+def time_without_end(trial: TrialView) -> Found | None:
     """A time that ends it, which is not said.
 
     fio only remarks that there is no time and ends with the amount, with exit code 0 (measured).
@@ -115,7 +115,7 @@ def time_without_end(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL053", "runtime-without-time_based", WARNING)
-def end_comes_before_time(trial: Trial) -> Found | None:
+def end_comes_before_time(trial: TrialView) -> Found | None:
     """A time that may never be reached.
 
     Without `time_based` the workload ends when the data have been gone through once, and `runtime` only cuts it
@@ -148,7 +148,7 @@ def end_comes_before_time(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL057", "too-few-replicates", NOTE)
-def few_replicates(trial: Trial) -> Found | None:
+def few_replicates(trial: TrialView) -> Found | None:
     """Too few replicates to know what is chance.
 
     The same measurement varies by 5 to 35 % from one time to the next in published studies, and many made it once.
@@ -182,7 +182,7 @@ def few_replicates(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL059", "background-work", WARNING)
-def still_writing_its_tables(trial: Trial) -> Found | None:
+def still_writing_its_tables(trial: TrialView) -> Found | None:
     """Work that goes on by itself while it is measured.
 
     A new file system may write tables of its own for minutes after it was made, a pool frees what was destroyed, a
@@ -231,7 +231,7 @@ def still_writing_its_tables(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL054", "ssd-not-preconditioned", WARNING)
-def flash_is_fresh(trial: Trial) -> Found | None:
+def flash_is_fresh(trial: TrialView) -> Found | None:
     """Flash that is still fresh.
 
     A drive that has been erased writes to free blocks; one that is full has to make them first. A study of 2011 had
@@ -276,7 +276,7 @@ def flash_is_fresh(trial: Trial) -> Found | None:
 
 
 @RULES.add("ZL055", "thermal-and-governor", NOTE, of_machine=True)
-def processors_are_paced(trial: Trial) -> Found | None:
+def processors_are_paced(trial: TrialView) -> Found | None:
     """Processors that are clocked as somebody else decides.
 
     A governor other than `performance` lets a processor sleep between two operations and wake up for the next, so that
