@@ -29,12 +29,12 @@ def require_tools(tools: Mapping[str, str]) -> None:
 
     missing = missing_tools(tools)
     if ROOT in missing:
-        raise RunError("this plan has to be carried out by root", missing[ROOT])
+        raise RunError("this plan must be run by root", missing[ROOT])
     for tool, hint in missing.items():
-        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` shows all that is missing")
+        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` lists everything that is missing")
 
 
-def look(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:
+def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:
     """What is not the run's own and will be written to: what is there now, and what of that stands in the way."""
     from zlang.run import machine
 
@@ -43,7 +43,7 @@ def look(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, li
         yield one, [line for found, _ in said for line in found], [line for _, against in said for line in against]
 
 
-def to_arm(header: Header) -> str:
+def arm_options(header: Header) -> str:
     """The options by which all is armed that a plan writes to, as they are typed."""
     return " ".join(f"--arm {quote(name)}" for name in header.armed)
 
@@ -53,23 +53,27 @@ def arm(header: Header, armed: Armed, line: str) -> None:
     wanted = header.armed
     foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
     if foreign:
-        hint = did_you_mean(foreign[0], wanted) or ("it writes to " + ", ".join(wanted) if wanted else "it needs none")
+        hint = did_you_mean(foreign[0], wanted) or (
+            "it writes to " + ", ".join(wanted) if wanted else "it needs no `--arm`"
+        )
         raise RunError(f"the plan does not write to {foreign[0]}", hint)
     if set(wanted) - set(armed.names):
         wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
-        message = "the plan writes to what the run did not make: " + ", ".join(wanted)
-        raise RunError(message, f"if all on it may be lost: {line} {to_arm(header)}{wiped}")
+        message = "the plan writes to devices that the run did not create: " + ", ".join(wanted)
+        raise RunError(message, f"if everything on them may be lost, type: {line} {arm_options(header)}{wiped}")
 
 
 def require_clear(header: Header, armed: Armed) -> None:
     """Raise RunError where something stands in the way of writing to what the run did not make."""
-    against = [line for _, _, lines in look(header, armed.wipe) for line in lines]
+    against = [line for _, _, lines in inspect_targets(header, armed.wipe) for line in lines]
     if against:
-        raise RunError("; ".join(against), "nothing was begun and nothing was written")
+        raise RunError("; ".join(against), "the run did not start, and nothing was written")
 
 
-def arm_again(folder: Folder, said: Armed, line: str) -> None:
+def rearm(folder: Folder, said: Armed, line: str) -> bool:
     """Arm what a run writes to: by what is said now, or what was said for it since the machine started.
+
+    Gives whether anything was armed.
 
     Raises RunError.
     """
@@ -80,3 +84,5 @@ def arm_again(folder: Folder, said: Armed, line: str) -> None:
     if header.armed or armed.names or armed.wipe:
         arm(header, armed, line)
         arming.keep(folder.path, armed, header.plan, boot)
+        return True
+    return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from zlang.check.check import Checked
 from zlang.errors import RunError
+from zlang.files import read_regular
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
@@ -39,26 +40,31 @@ def estimates(
     schedule, found, past = planned.schedule, dict[str, "Estimate"](), _past(db)
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
-        stops = survey.stops(Builder(checked.program, planned.experiment, other), other, but)
-        found[how] = estimating.estimate(stops, planned.plan.header.facts, past)
+        sampled = survey.sample(Builder(checked.program, planned.experiment, other), other, but)
+        found[how] = estimating.estimate(sampled, planned.plan.header.facts, past)
     return found
 
 
 def _past(db: Path) -> Past:
     """What is known of this machine; what cannot be read, or is of another release, says nothing."""
     from zlang.plan.estimate import Past
-    from zlang.run import machine
+    from zlang.run import apart, machine
 
-    if db.exists():
+    if not db.exists():
+        return Past()
+
+    def work() -> Past:
         from zlang.store import past
 
-        with suppress(RunError):
-            return past.past(db, machine.answer("uname -srvm"), machine.memory())
+        return past.past(db, machine.answer("uname -srvm"), machine.memory())
+
+    with suppress(RunError):
+        return apart.call(work, f"reading {db}")
     return Past()
 
 
-def outlook(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
-    """What is left to do of a plan of which some trials were measured."""
+def remaining_estimate(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
+    """Estimate what remains of a plan of which some trials were measured."""
     from zlang.plan.estimate import Estimate, Outlook
 
     is_done = found is not None and len(found) == planned.plan.header.trials
@@ -75,7 +81,7 @@ def require_endurance(header: Header, expected: Estimate, share_of: float = 1) -
         written = expected.written.get(device.name, 0.0) * share_of
         if device.endurance is not None and written > device.endurance:
             share = f"{written:,.0f} bytes, {written / device.endurance:.0%} of its endurance, would be written to"
-            raise RunError(f"{share} {device.name}", "--wear if that is what is wanted; or lay out less, or less often")
+            raise RunError(f"{share} {device.name}", "to do it anyway, pass --wear; or write less data, or less often")
 
 
 def free(header: Header) -> dict[str, int]:
@@ -95,17 +101,21 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
 
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action, Setup
-    from zlang.run import journal
-    from zlang.store import outcomes
+    from zlang.run import run_state
 
-    ran = outcomes.follow(journal.Lines(folder.journal))
-    if not (ran.finished and folder.estimate.exists()):
+    ran = run_state.read(folder.journal)
+    if not (ran.is_finished and folder.estimate.exists()):
         return None
     try:
-        expected = {str(kind): float(took) for kind, took in json.loads(folder.estimate.read_text())["seconds"].items()}
+        expected = {
+            str(kind): float(took)
+            for kind, took in json.loads(read_regular(folder.estimate, 1 << 20))["seconds"].items()
+        }
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
-    places: dict[str, list[outcomes.StepTime]] = {}
+    if expected.keys() != set(estimating.KINDS):
+        return None  # another release estimated it by other kinds of steps
+    places: dict[str, list[run_state.StepTime]] = {}
     for out, steps in ran.steps.items():
         places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)
     took, waited = dict.fromkeys(estimating.KINDS, 0.0), 0.0
@@ -114,15 +124,16 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
             place, load, planned = f"setups/{item.signature}", item.load, (*item.make, *item.unmake)
         else:
             place, load, planned = item.place, None, item.steps
-            if (item.identity, item.replicate) in ran.reused:
+            if item.place in ran.reused:
                 continue
         named = {step.name: step for step in planned}
         for one in places.pop(place, ()):
-            if one.ended is None or one.step not in named:
+            step = named.get(one.start.step)
+            if one.elapsed is None or step is None:
                 continue
-            if named[one.step].action is Action.ASK:
-                waited += one.ended - one.started
+            if step.action is Action.ASK:
+                waited += one.elapsed
             else:
-                took[estimating.kind_of(named[one.step], load)] += one.ended - one.started
-    took["making and removing"] += ran.seconds - waited - sum(took.values())
+                took[estimating.kind_of(step, load)] += one.elapsed
+    took["creating and removing"] += ran.seconds - waited - sum(took.values())
     return expected, took

@@ -16,30 +16,35 @@ from zlang.files import replace_file
 from zlang.pipeline.plans import plan
 from zlang.pipeline.programs import check, choose, read
 from zlang.source import Source
+from zlang.syntax.tree import KindDef
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
-    from zlang.plan.difference import Changed, Difference, Edit
+    from zlang.plan.difference import Changed, CommandEdit, PlanDifference
     from zlang.plan.plan import Header, Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of two plans that are compared: what it was called, the plan, and its program if it was made of one."""
+class DiffOperand:
+    """One of two plans that are compared: what it was called, the plan, and its program if it was made of one.
+
+    `kinds` are the texts of the kinds that the program declares.
+    """
 
     name: str
     plan: Plan
     planned: Planned | None = None
+    kinds: frozenset[str] = frozenset()
 
 
-def saved(word: str) -> Side | None:
+def load_saved_plan(word: str) -> DiffOperand | None:
     """A plan that was kept, as a run folder or a file of JSON lines; None for anything else. Raises RunError."""
     from zlang.plan import wire
     from zlang.run.folder import Folder
 
     path = Path(word)
     if (path / "plan.jsonl").is_file():
-        return Side(word, Folder(path.resolve()).read_plan())
+        return DiffOperand(word, Folder(path.resolve()).read_plan())
     if path.suffix != ".jsonl" or not path.is_file():
         return None
 
@@ -50,10 +55,10 @@ def saved(word: str) -> Side | None:
         except OSError as error:
             raise RunError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
 
-    return Side(word, wire.load(lines, word))
+    return DiffOperand(word, wire.load(lines, word))
 
 
-def side(word: str, overrides: Overrides, experiment: str | None, seed: int, order: str | None) -> Side:
+def diff_operand(word: str, overrides: Overrides, experiment: str | None, seed: int, order: str | None) -> DiffOperand:
     """A program, or one of a revision (`REVISION:FILE`), as it would be planned. Raises ProgramError, RunError."""
     from zlang.run import revisions
 
@@ -67,17 +72,18 @@ def side(word: str, overrides: Overrides, experiment: str | None, seed: int, ord
         finding = next(one for one in checked.findings if one.code.severity is Severity.ERROR)
         raise ProgramError(finding)
     planned = plan(checked, choose(checked, experiment), seed, overrides, order=order)
-    return Side(word, planned.plan, planned)
+    declared = [entry for parsed in checked.program.trees for entry in parsed.entries if isinstance(entry, KindDef)]
+    return DiffOperand(word, planned.plan, planned, frozenset(kind.span.text for kind in declared))
 
 
-def said_of(header: Header) -> Overrides:
-    """What was said of a program when a plan was made of it."""
+def plan_overrides(header: Header) -> Overrides:
+    """Give the settings and the profile with which a plan was made."""
     values = dict(header.settings)
     profile = values.pop("--profile", None)
     return Overrides(values, profile)
 
 
-def difference(one: Side, other: Side) -> Difference:
+def difference(one: DiffOperand, other: DiffOperand) -> PlanDifference:
     """What differs between two plans.
 
     Of two programs it is known without their commands; a plan that was kept may be that of another release, so there
@@ -87,11 +93,13 @@ def difference(one: Side, other: Side) -> Difference:
     from zlang.plan import difference as differences
 
     if one.planned and other.planned:
-        return differences.difference(*(build.told(side.planned.schedule) for side in (one, other) if side.planned))
-    return differences.difference(differences.told(one.plan), differences.told(other.plan))
+        schedules = [side.planned.schedule for side in (one, other) if side.planned]
+        keys = build.trial_keys_by_values if one.kinds == other.kinds else build.trial_keys
+        return differences.difference(*map(keys, schedules))
+    return differences.difference(differences.trial_keys(one.plan), differences.trial_keys(other.plan))
 
 
-def edits(one: Side, other: Side, changed: Sequence[Changed]) -> dict[int, tuple[Edit, ...]]:
+def edits(one: DiffOperand, other: DiffOperand, changed: Sequence[Changed]) -> dict[int, tuple[CommandEdit, ...]]:
     """The commands that differ, by the newer number of the trial."""
     from zlang.plan import difference as differences
 

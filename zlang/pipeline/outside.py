@@ -30,12 +30,12 @@ def begin_outside(planned: Planned, runs: Path) -> Folder:
 
     for item in planned.plan.items():
         if isinstance(item, Trial) and outside.reader_of(item) is None:
-            hint = "run it with `zlang run`, then bring in the results of the others with --run"
-            raise RunError(f"trial {item.number} is one that zlang measures itself", hint)
+            hint = "run it with `zlang run`, then import the results of the others with --run"
+            raise RunError(f"zlang measures trial {item.number} itself", hint)
     return new_folder(planned, runs)
 
 
-def bring_in(folder: Folder, file: str) -> int:
+def import_csv(folder: Folder, file: str) -> int:
     """Take the results of a run's outside trials from a CSV file; how many they are. Raises RunError."""
     from zlang.plan.plan import Trial
     from zlang.readers import outside
@@ -44,7 +44,7 @@ def bring_in(folder: Folder, file: str) -> int:
     plan = folder.read_plan()
     trials = [item for item in plan.items() if isinstance(item, Trial) and outside.reader_of(item)]
     if not trials:
-        raise RunError(f"no trial of {folder.name} takes its results from outside", "`zlang kinds external`")
+        raise RunError(f"no trial of {folder.name} has external results", "`zlang kinds external`")
     found = outside.match(text_of(file, None), file, plan.header, trials)
 
     def artefact(trial: Trial) -> str:

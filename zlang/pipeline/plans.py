@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
-from zlang.diagnostics import Lint
+from zlang.diagnostics import Diagnostic, Lint
 from zlang.errors import RunError
 from zlang.pipeline.programs import levels
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from zlang.plan.build import Schedule
     from zlang.plan.estimate import Outlook
     from zlang.plan.plan import Finding, Plan, Setup, Trial
+    from zlang.plan.schedule import Schedule
 
 DEFAULT_SEED = 1
 
@@ -41,12 +41,13 @@ def plan(
     """What will be done, by all hosts or by one of them, as a stream. Raises ProgramError, RunError."""
     from zlang.plan import build
     from zlang.plan.order import Order
+    from zlang.plan.schedule import Schedule
 
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
-    schedule = build.Schedule(experiment, seed, host, Order(order or Order.PLANNED))
+    schedule = Schedule(experiment, seed, host, Order(order or Order.PLANNED))
     if host is not None and host not in schedule.hosts:
         known = [name for name in schedule.hosts if name]
-        near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "they are on no host")
+        near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "no trial is on a host")
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
     findings = tuple(_said(checked, experiment))
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
@@ -63,6 +64,16 @@ def _said(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
         code = found.code
         name = code.name if isinstance(code, Lint) else ""
         yield Finding(code.id, name, code.severity.value, found.message, found.hint, place, allowed)
+
+
+def all_findings(checked: Checked) -> tuple[list[Diagnostic], str]:
+    """Find what is wrong with a program, also at single points of its experiments; and the counts of their points."""
+    from zlang.space import faults
+
+    if not checked.is_sound:
+        return list(checked.findings), ""
+    findings, counts = faults.of(checked.program.experiments.values(), DEFAULT_SEED)
+    return [*checked.findings, *findings], "; ".join(counts) or "no experiment, no problems"
 
 
 def contradictions(planned: Planned) -> list[str]:
@@ -85,11 +96,13 @@ def contradictions(planned: Planned) -> list[str]:
     ]
 
 
-def makes(checked: Checked, planned: Planned) -> list[Setup]:
+def setups_by_branch(checked: Checked, planned: Planned) -> list[Setup]:
     """What will be made: setups in which every branch of every choice is, each once."""
     from zlang.plan import build
 
-    return list({setup.signature: setup for setup in build.makes(checked.program, planned.schedule)}.values())
+    return list(
+        {setup.signature: setup for setup in build.setups_by_branch(checked.program, planned.schedule)}.values()
+    )
 
 
 def trial(checked: Checked, planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
@@ -113,22 +126,20 @@ def require_one_host(planned: Planned) -> None:
         return
     named = [name for name in known if name]
     if len(named) < len(known):
-        hint = "say of everything on which host it is: `… on HOST`, declared as `host HOST`"
+        hint = "add `on HOST` to everything, with `host HOST` declared"
         raise RunError(f"some trials are on {', '.join(named)}, and others on no host", hint)
     message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
-    raise RunError(message, f"say which of them this machine is: --host {named[0]}; or show all with --emit json")
+    raise RunError(message, f"say which host this machine is: --host {named[0]}; or show everything with --emit json")
 
 
 def require_distinct(planned: Planned) -> None:
     """Raise RunError where two trials are the same measurement: their factors differ, and nothing that they decide."""
     from zlang.plan import build
 
-    seen: dict[tuple[str, int], int] = {}
-    for told in build.told(planned.schedule):
-        first = seen.setdefault((told.identity, told.replicate), told.number)
-        if first != told.number:
-            message = f"trials {first:,} and {told.number:,} are the same measurement: their levels change nothing"
-            raise RunError(message, "give each level once; `zlang plan --trial N` shows what a trial does")
+    twins = build.twins(planned.schedule)
+    if twins is not None:
+        message = f"trials {twins[0]:,} and {twins[1]:,} are the same measurement: their levels change nothing"
+        raise RunError(message, "write each level once; `zlang plan --trial N` shows what a trial does")
 
 
 def emit(planned: Planned, form: str) -> Iterator[str]:
@@ -149,19 +160,19 @@ def lines(planned: Planned, outlook: Outlook) -> Iterator[str]:
 
 def job_forms(planned: Planned) -> set[str]:
     """The tools for which the first trial can be written as a job file."""
-    from zlang.plan import build
+    from zlang.plan import jobs
 
     slot = next(planned.schedule.slots())
-    made = build.job(slot, planned.experiment, planned.schedule.seed)
+    made = jobs.job(slot, planned.schedule)
     return {made[0]} if made else set()
 
 
 def job_files(planned: Planned) -> Iterator[tuple[str, str]]:
     """Each trial as the job file of its own tool: names and texts. Raises ProgramError, RunError."""
-    from zlang.plan import build
+    from zlang.plan import jobs
 
     for slot in planned.schedule.slots():
-        made = build.job(slot, planned.experiment, planned.schedule.seed)
+        made = jobs.job(slot, planned.schedule)
         if made is None:
             raise RunError("the workload has no job files", "`zlang plan --emit sh` writes it as a script")
         ending, text = made

@@ -33,7 +33,7 @@ def text_of(path: str, newline: str | None) -> str:
         with Path(path).open(encoding="utf-8", newline=newline) as file:
             return file.read()
     except UnicodeDecodeError:
-        raise RunError(f"{path} is no UTF-8 text") from None
+        raise RunError(f"{path} is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise RunError(f"cannot read {path}: {why.lower()}", _near(path)) from None
@@ -65,7 +65,7 @@ def mend(path: str, before: str, after: str) -> None:
     exact = read_exactly(path).text
     line_end = "\r\n" if "\r\n" in exact else "\n"
     if exact != before.replace("\n", line_end):
-        raise RunError(f"cannot mend {path}: it changed meanwhile, or its line ends are of several kinds")
+        raise RunError(f"cannot fix {path}: it changed in the meantime, or it has mixed line endings")
     rewrite(path, after.replace("\n", line_end))
 
 
@@ -123,12 +123,12 @@ def choose(checked: Checked, name: str | None) -> Experiment:
     if not experiments:
         raise ProgramError(
             Code.NO_EXPERIMENT.at(
-                Span(checked.program.source, 0, 0), hint="write one: `experiment name { on = …  run = … }`"
+                Span(checked.program.source, 0, 0), hint="add one: `experiment NAME { on = …  run = … }`"
             )
         )
     if name is None and len(experiments) > 1:
         listed = ", ".join(experiments)
-        raise RunError(f"the program has {len(experiments)} experiments", f"say which with --experiment: {listed}")
+        raise RunError(f"the program has {len(experiments)} experiments", f"choose one with --experiment: {listed}")
     if name is not None and name not in experiments:
         raise RunError(
             f"there is no experiment `{name}`", did_you_mean(name, experiments) or "it has " + ", ".join(experiments)

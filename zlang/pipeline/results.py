@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from zlang.report.drawn import Drawn
     from zlang.report.effects import Effect
     from zlang.report.findings.rule import Doubt
+    from zlang.report.formulas import Trials
     from zlang.report.summary import Summary
+    from zlang.run.folder import Folder
     from zlang.store.ingest import Ingested, Progress
     from zlang.store.query import Parameters, Result, Session
     from zlang.store.saved import Saved
@@ -21,10 +24,75 @@ if TYPE_CHECKING:
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
     """Build the database from the run folders, with what is found in each run. Raises RunError."""
-    from zlang.report.findings.look import Look
+    from zlang.store.ingest import building
+
+    with building(db):
+        return _build(runs, db, progress)
+
+
+def _build(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
+    from zlang.report.findings.look import FindingSearch
     from zlang.store.ingest import ingest as build_database
 
-    return build_database(runs, db, progress, Look())
+    return build_database(runs, db, progress, FindingSearch())
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What a run has to say at its end.
+
+    `summary` is that of all its trials, by all factors. `tables` and `plots` are those its experiment asks for; of
+    its trials that were carried out `invalid` do not count.
+    """
+
+    summary: Summary
+    tables: list[Summary]
+    course: Summary | None
+    sentences: list[str]
+    plots: list[Drawn]
+    judged: list[Judged]
+    findings: list[Doubt]
+    invalid: int
+
+
+def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
+    """Bring the database up to date, and ask it what this run has to say; nothing is judged unless the run `is_whole`.
+
+    DuckDB may abort the process that opens a database (no memory, no descriptor), so that is one of its own. Raises
+    RunError.
+    """
+    from zlang.run import apart
+    from zlang.store.ingest import building
+
+    def work() -> Closing:
+        with building(db):  # no other run's database takes its place before this one has been asked
+            _build(folder.path.parent, db)
+            return _closing(db, folder.name, is_whole=is_whole)
+
+    return apart.call(work, f"building {db}")
+
+
+def _closing(db: Path, run: str, *, is_whole: bool) -> Closing:
+    from zlang.report import answers
+
+    trials = answers.trials_of(db, run)
+    course, sentences = stopping(db, run) if is_whole else (None, [])
+    return Closing(
+        summary=_summary(trials),
+        tables=tables(db, run),
+        course=course,
+        sentences=sentences,
+        plots=plots(db, run),
+        judged=judge(db, run) if is_whole else [],
+        findings=findings(db, run) if is_whole else [],
+        invalid=answers.invalid(trials),
+    )
+
+
+def _summary(trials: Trials) -> Summary:
+    from zlang.report.summary import summarise
+
+    return summarise(trials.db, trials.experiment, trials.rows)
 
 
 def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
@@ -61,13 +129,6 @@ def saved_queries() -> list[Saved]:
     from zlang.store import saved
 
     return saved.listed()
-
-
-def summarise(db: Path) -> Summary:
-    """Medians and intervals by factor, of the plan that ran last. Raises RunError."""
-    from zlang.report.summary import summarise as medians
-
-    return medians(db)
 
 
 def judge(db: Path, run: str | None) -> list[Judged]:
@@ -126,7 +187,7 @@ def compare(
         both = [answers.trials_of(db, name) for name in pair]
         one = design.read(both[0], metric)
         other = design.read(both[1], one.metric)
-        compared = comparing.runs((both[0].run, both[1].run), one, other)
+        compared = comparing.compare_runs((both[0].run, both[1].run), one, other)
         return [compared], [*found(both[0], one), *found(both[1], other)], one.others
     read = design.read(trials, metric)
     return comparing.factors(read, by, pair), found(trials, read), read.others

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.check.check import Checked
 from zlang.errors import RunError
+from zlang.files import replace_file
 from zlang.pipeline.arming import require_tools
 from zlang.pipeline.plans import emit, require_distinct, require_one_host
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from zlang.run.earlier import Measured
     from zlang.run.events import Event
     from zlang.run.folder import Folder
-    from zlang.run.journal import Standing
+    from zlang.run.run_state import RunState
     from zlang.run.runner import Selection
 
 RUN_LIMIT = 10_000
@@ -48,7 +49,10 @@ def begin(
     if found:
         earlier.bring(found, folder, time.time())
     if expected is not None:
-        folder.estimate.write_text(json.dumps(asdict(expected)) + "\n", "utf-8")
+        try:
+            replace_file(folder.estimate, json.dumps(asdict(expected)).encode() + b"\n")
+        except OSError as error:
+            raise RunError(f"cannot write {folder.estimate}: {error.strerror}", "free some space") from error
     return folder
 
 
@@ -59,13 +63,16 @@ def new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Fold
 
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
-        _fill(folder, planned)
-        if armed and armed.names:
-            arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
-        folder.write_plan(planned.plan)
+        with folder.lock():
+            _fill(folder, planned)
+            if armed and armed.names:
+                arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
+            folder.write_plan(planned.plan)
     except OSError as error:
         discard(folder)
-        raise RunError(f"cannot write {folder.path}: {error.strerror}", "give another directory with --runs") from None
+        raise RunError(
+            f"cannot write {folder.path}: {error.strerror}", "choose another directory with --runs"
+        ) from None
     except BaseException:  # a point that cannot be planned, or Ctrl-C: there is no run yet
         discard(folder)
         raise
@@ -75,15 +82,56 @@ def new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Fold
 def _fill(folder: Folder, planned: Planned) -> None:
     """Write what goes with the plan: the program's text, and the script where one machine carries all of it out."""
     for name, text in planned.plan.header.sources.items():
-        (folder.sources / Path(name).name).write_text(text, "utf-8")
+        replace_file(folder.sources / Path(name).name, text.encode())
     if planned.schedule.part is not None or len(planned.schedule.hosts) == 1:
-        with folder.script.open("w", encoding="utf-8") as file:
-            file.writelines(emit(planned, "sh"))
+        replace_file(folder.script, (text.encode() for text in emit(planned, "sh")))
+
+
+def seal(folder: Folder) -> str:
+    """Seal a run folder as this user's own; why that could not be done, or nothing."""
+    from zlang.run import seal as seals
+
+    try:
+        seals.write(folder.path, folder.run)
+    except RunError as error:
+        return f"{error} ({error.hint})" if error.hint else str(error)
+    return ""
+
+
+def require_own(folder: Folder, *, trust: bool) -> None:
+    """Raise RunError unless a folder is sealed by this user, as it is; with `trust` it is sealed now, if it can be."""
+    from zlang.run import seal as seals
+
+    why = seals.why_foreign(folder.path)
+    if why and not trust:
+        message = f"no command of the run {folder.name} is carried out: {why}"
+        raise RunError(
+            message, "`zlang ingest` reads it; --trust carries out what is in its plan, as if you had written it"
+        )
+    if why:
+        seal(folder)
 
 
 def discard(folder: Folder) -> None:
     """Remove a run folder in which nothing was carried out."""
     shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def remove_unbegun(runs: Path, run: str | None) -> list[str]:
+    """Remove the folders of runs whose start was killed, or one of them; gives their names."""
+    from zlang.run import folder as folders
+
+    found = [folder for folder in folders.unbegun(runs) if run in {None, folder.name}]
+    for folder in found:
+        discard(folder)
+    return [folder.name for folder in found]
+
+
+def unbegun(runs: Path) -> list[str]:
+    """The names of the folders of runs whose start was killed."""
+    from zlang.run import folder as folders
+
+    return [folder.name for folder in folders.unbegun(runs)]
 
 
 def find(runs: Path, run: str | None) -> Folder:
@@ -106,22 +154,28 @@ def latest_of(runs: Path, planned: Planned) -> Folder:
     headers = [(folder, folder.read_plan().header) for folder in all_runs(runs)]
     same = [folder for folder, header in headers if (header.plan, header.part) == (wanted.plan, wanted.part)]
     if not same:
-        raise RunError("this program has no run yet whose trials could have failed", "`zlang run` without --failed")
+        raise RunError("this program has not been run yet, so no trial has failed", "`zlang run` without --failed")
     return max(same, key=lambda folder: folder.plan.stat().st_mtime)
 
 
-def standing(folder: Folder) -> Standing:
+def run_state(folder: Folder) -> RunState:
     """What a run's journal amounts to."""
-    from zlang.run import journal
+    from zlang.run.run_state import read
 
-    return journal.standing(folder.journal)
+    return read(folder.journal)
 
 
-def measured(checked: Checked, planned: Planned, runs: Path, most: int = RUN_LIMIT) -> Mapping[str, Measured] | None:
+def measured(
+    checked: Checked,
+    planned: Planned,
+    runs: Path,
+    refuse: Callable[[Folder, str], None],
+    most: int = RUN_LIMIT,
+) -> Mapping[str, Measured] | None:
     """The trials of a plan that runs in this directory have measured, and that count, by their place.
 
     The latest run comes first. None where more than `most` trials are left whatever these runs have measured: so many
-    are not looked through.
+    are not looked through. `refuse` is told of each foreign folder whose results are not taken over, and why.
     """
     from zlang.plan import build
     from zlang.readers.judge import judge
@@ -137,11 +191,11 @@ def measured(checked: Checked, planned: Planned, runs: Path, most: int = RUN_LIM
     if header.at_most - len(tried) * header.repeat > most:
         return None
     trials = tuple(build.trials(checked.program, planned.schedule, tried))
-    return earlier.measured(header, trials, folders, judge, machine.answer)
+    return earlier.measured(header, trials, folders, judge, machine.answer, refuse)
 
 
-def left(planned: Planned, found: Mapping[str, Measured]) -> int:
-    """How many trials of a plan there are to measure at most, once these were found."""
+def remaining_trials(planned: Planned, found: Mapping[str, Measured]) -> int:
+    """Count the trials of a plan that may still have to be measured, beside those that were found."""
     from zlang.run import sequential
 
     header = planned.plan.header
@@ -151,31 +205,20 @@ def left(planned: Planned, found: Mapping[str, Measured]) -> int:
     return 0 if sequential.is_settled(planned.plan, known) else max(1, header.at_most - len(found))
 
 
-def failures(folder: Folder) -> Iterator[tuple[int, int, str]]:
-    """Number, replicate and reason of each trial that was carried out and does not count."""
+def failures(folder: Folder) -> tuple[list[tuple[int, int, str]], list[str]]:
+    """Number, replicate and reason of each trial that was carried out and does not count; and what is damaged."""
     from zlang.plan.plan import Trial
     from zlang.readers.judge import judge
-    from zlang.run import failure, journal
-    from zlang.store import outcomes
+    from zlang.run.account import Account
 
-    known = standing(folder)
-    times = outcomes.follow(journal.Lines(folder.journal))
-    for item in folder.read_plan().items():
-        if not isinstance(item, Trial):
-            continue
-        failed = known.failed.get(item.place)
-        if failed is not None:
-            ran = times.step(failed.out, failed.step)
-            seconds = ran.ended - ran.started if ran and ran.ended is not None else 0.0
-            why = failure.why(folder.path / failed.out, failed.step, ran.rc if ran else None, seconds)
-            yield item.number, item.replicate, why
-        elif item.place in known.committed:
-            verdict = judge(item, folder.path / known.committed[item.place], (0.0, 0.0))
-            if not verdict.valid:
-                yield item.number, item.replicate, verdict.why_not
+    account = Account(folder, judge)
+    ended = account.state.ended
+    trials = [item for item in folder.read_plan().items() if isinstance(item, Trial) and item.place in ended]
+    whys = [(trial, account.verdict(trial)[1]) for trial in trials]
+    return [(trial.number, trial.replicate, why) for trial, why in whys if why], account.damage
 
 
-def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
+def carry_out(folder: Folder, selection: Selection) -> Generator[Event, None, None]:
     """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted."""
     from zlang.readers.judge import judge
     from zlang.run import arming, machine, runner
@@ -184,9 +227,19 @@ def carry_out(folder: Folder, selection: Selection) -> Iterator[Event]:
     plan = folder.read_plan()
     boot = machine.boot()
     armed = arming.kept(folder.path, plan.header.plan, boot)
-    executor = LocalExecutor(folder.name, folder.directory, armed.environment(plan.header.plan, boot))
+    executor = LocalExecutor(folder.run, folder.directory, armed.environment(plan.header.plan, boot))
     require_tools(plan.header.tools)
     return runner.run(plan, folder, executor, judge, selection=selection)
+
+
+def still_standing(folder: Folder) -> list[str]:
+    """What a run has made and not removed, in order of making."""
+    from zlang.plan.plan import Setup
+
+    left = run_state(folder).left
+    items = folder.read_plan().items() if left else ()
+    named = {item.signature: item.creates for item in items if isinstance(item, Setup) and item.signature in left}
+    return [named[signature].replace("$RUN", folder.name) for signature in left if named.get(signature)]
 
 
 def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
@@ -195,11 +248,11 @@ def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
     from zlang.run.events import Left, Unmade
     from zlang.run.runner import Selection
 
-    left = standing(folder).left
+    left = run_state(folder).left
     known = {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if left else {}
     removed: list[str] = []
     stuck: list[tuple[str, str]] = []
-    for event in carry_out(folder, Selection(nothing=True)) if standing(folder).sessions else ():
+    for event in carry_out(folder, Selection(nothing=True)) if run_state(folder).sessions else ():
         match event:
             case Unmade(signature=signature) if known[signature].creates:
                 removed.append(known[signature].creates)
