@@ -1,0 +1,138 @@
+"""A run whose standard output or error is closed, full or hung up goes on, tidies up, and ends with its own code."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command_line import COMMAND, Zlang, left_of
+
+from zlang.run.events import Fail, Finish, Interrupt
+
+FAILS_AT_FIRST = """
+dir here { path = "." }
+file data on here { size = 4KiB }
+shell io { command = "test {n} -ne 1" }
+let n = 1 | 2 | 3 | 4 | 5 | 6
+experiment e { on = data  run = io }
+"""
+WAITS = """
+dir here { path = "." }
+file data on here { size = 4KiB }
+shell io { command = "touch BEGUN; sleep 60"  timeout = 90s }
+experiment e { on = data  run = io }
+"""
+NOWHERE = {
+    "closed": "2>&- >&-",
+    "full": ">/dev/full 2>&1",
+    "no reader": "2>&1 | true",
+    "one line": "2>&1 | head -n 1",
+    "closed error": "2>&-",
+    "closed output": ">&-",
+    "closed input": "<&-",
+    "all closed": "<&- >&- 2>&-",
+    "full error": "2>/dev/full",
+    "full output": ">/dev/full",
+}
+
+
+@pytest.fixture
+def zlang(tmp_path: Path) -> Zlang:
+    return Zlang(tmp_path)
+
+
+def waits(zlang: Zlang) -> str:
+    return WAITS.replace("BEGUN", str(zlang.at / "begun"))
+
+
+def shell(zlang: Zlang, line: str) -> int:
+    """The exit code of the `zlang` (in `$zlang`) that a line of the shell starts."""
+    environment = {**zlang.variables(), "zlang": " ".join(COMMAND)}
+    done = subprocess.run(["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"], cwd=zlang.at, env=environment, timeout=90)
+    return done.returncode
+
+
+@pytest.mark.parametrize("where", NOWHERE)
+def test_a_run_that_nobody_hears_is_carried_out(zlang: Zlang, where: str) -> None:
+    zlang.program(FAILS_AT_FIRST)
+    assert shell(zlang, f"$zlang run program.zexp {NOWHERE[where]}") == 1
+    events = zlang.events()
+    assert isinstance(events[-1], Finish)
+    assert len(zlang.committed()) == 5
+    assert len([event for event in events if isinstance(event, Fail)]) == 1
+    assert zlang.names() == {"program.zexp", "runs", "results.duckdb"}
+    assert zlang.rows("select count(*) as n, count(*) filter (valid) as valid from all_trials") == [
+        {"n": 6, "valid": 5}
+    ]
+    assert shell(zlang, f"$zlang resume {NOWHERE[where]}") == 1
+
+
+def test_a_terminal_that_hangs_up_stops_the_run(zlang: Zlang) -> None:
+    zlang.program(waits(zlang))
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(zlang.at)
+        os.execve(COMMAND[0], [*COMMAND, "run", "program.zexp", "--yes"], {**zlang.variables(), "TERM": "xterm"})
+    while not (zlang.at / "begun").exists():
+        if select.select([terminal], [], [], 0.02)[0]:
+            os.read(terminal, 4096)
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert isinstance(zlang.events()[-1], Interrupt)
+    assert zlang.names() == {"program.zexp", "runs", "begun"}
+    assert left_of(zlang.folder().name) == []
+
+
+def test_nohup_goes_on_when_the_terminal_hangs_up(zlang: Zlang) -> None:
+    name = zlang.program(FAILS_AT_FIRST.replace("test {n}", f"touch {zlang.at}/begun; sleep 0.3; test {{n}}"))
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(zlang.at)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.execve(COMMAND[0], [*COMMAND, "run", name, "--yes"], {**zlang.variables(), "TERM": "xterm"})
+    while not (zlang.at / "begun").exists():
+        if select.select([terminal], [], [], 0.02)[0]:
+            os.read(terminal, 4096)
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 1
+    assert isinstance(zlang.events()[-1], Finish)
+
+
+def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
+    """What is made cannot be removed while its removal hangs; the message says so, and `clean` removes it."""
+    name = zlang.program(waits(zlang).replace("touch", "trap '' TERM; touch"))
+    process = zlang.start("run", name)
+    while not (zlang.at / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.6)  # a signal that comes sooner is taken for the same wish
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    folder = zlang.folder()
+    assert process.returncode == 130
+    assert "everything that was made is removed" not in err.decode()
+    assert re.search(rf"Still there: .*zlang-{folder.name}", err.decode())
+    assert f"zlang clean {folder.name}" in err.decode()
+    deadline = time.monotonic() + 10
+    while left_of(folder.name):  # they were killed, and nobody waited for them
+        assert time.monotonic() < deadline
+    assert any(one.startswith("zlang-") for one in zlang.names())
+    zlang("clean", folder.name)
+    assert not any(one.startswith("zlang-") for one in zlang.names())
+
+
+@pytest.mark.parametrize("command", ["resume", "run"])
+def test_what_does_not_count_is_in_the_exit_code_again(zlang: Zlang, command: str) -> None:
+    zlang.run(FAILS_AT_FIRST, code=1)
+    again = zlang("resume", code=1) if command == "resume" else zlang("run", "program.zexp", code=1)
+    assert "5 of 6 trials count" in again.out

@@ -1,0 +1,109 @@
+"""Standard output and error that never end a command by themselves: closed, full, hung up or of few characters.
+
+Rules: what cannot be written to standard error is dropped. The first failure of standard output raises `Unwritable`,
+so that a long answer ends; in a command that has to be tidied up after (`keep_on`) it is dropped as well. A character
+that the encoding does not have becomes one that looks like it, or its escape.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import io
+import os
+import select
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_LIKE = {"…": "...", "–": "-", "—": "-", "×": "x", "✓": "+", "✗": "x", "µ": "u", "→": "->", "≥": ">=", "≤": "<="}
+_BOX = range(0x2500, 0x2580)
+_BLOCKS = (range(0x2580, 0x2600), range(0x2800, 0x2900))
+"""Blocks, shapes and Braille: what plots are drawn with."""
+_HANDLER = "zlang"
+_ERROR = 2
+"""The descriptor of standard error."""
+_HUNG_UP = frozenset({errno.EPIPE, errno.EBADF, errno.EIO})
+"""Nobody reads any more: a closed pipe, a closed descriptor, a terminal that is gone."""
+
+
+class Unwritable(BaseException):
+    """Standard output cannot be written to."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error.strerror)
+        self.reason = error.strerror or ""
+        self.is_hung_up = error.errno in _HUNG_UP
+
+
+class _Sink(io.FileIO):
+    """A descriptor to write to; the first failure is noted, and raised if `is_strict`. Later it takes everything."""
+
+    def __init__(self, number: int, *, is_strict: bool) -> None:
+        super().__init__(number, "w", closefd=False)
+        self.is_strict = is_strict
+        self.failure: OSError | None = None
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        size = memoryview(data).nbytes
+        if self.failure is not None:
+            return size
+        try:
+            while (written := super().write(data)) is None:  # the descriptor does not wait by itself
+                select.select([], [self], [])
+        except OSError as error:
+            self.failure = error
+            if self.is_strict:
+                raise Unwritable(error) from error
+            return size
+        return written
+
+
+def prepare(*, keep_on: bool) -> None:
+    """Replace standard output and error; with `keep_on` no failure to write is raised."""
+    codecs.register_error(_HANDLER, _replaced)
+    for number, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
+        with suppress(OSError):
+            os.fstat(number)
+            continue
+        # Else the next file that is opened (the journal) would be taken for standard output.
+        os.set_inheritable(os.open(os.devnull, mode), True)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = _stream(1, sys.stdout, is_strict=not keep_on)
+    sys.stderr = _stream(2, sys.stderr, is_strict=False)
+
+
+def _stream(number: int, old: TextIO | None, *, is_strict: bool) -> io.TextIOWrapper:
+    sink = _Sink(number, is_strict=is_strict)
+    encoding = old.encoding if old is not None else "utf-8"
+    is_by_line = number == _ERROR or sink.isatty()
+    return io.TextIOWrapper(io.BufferedWriter(sink), encoding, _HANDLER, line_buffering=is_by_line)
+
+
+def failure() -> str:
+    """Why standard output could not be written to, unless nobody reads it any more."""
+    sys.stdout.flush()
+    sink = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    if isinstance(sink, _Sink) and sink.failure is not None and sink.failure.errno not in _HUNG_UP:
+        return sink.failure.strerror or ""
+    return ""
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that the encoding does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_similar, error.object[error.start : error.end])), error.end
+
+
+def _similar(char: str) -> str:
+    if char in _LIKE:
+        return _LIKE[char]
+    if ord(char) in _BOX:
+        return "|" if char in "│┃║" else "-" if char in "─━═" else "+"
+    if any(ord(char) in block for block in _BLOCKS):
+        return "#"
+    return char.encode("unicode_escape").decode()
