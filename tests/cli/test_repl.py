@@ -21,10 +21,10 @@ from prompt_toolkit.input.defaults import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from run_folders import MakeRun, factor
 
-from zlang import pipeline
 from zlang.cli import repl
-from zlang.cli.querying import Asked
+from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError
+from zlang.pipeline import results
 from zlang.store.ingest import ingest
 from zlang.store.query import Session, session
 
@@ -52,7 +52,7 @@ def say(built: Path, capsys: pytest.CaptureFixture[str]) -> Say:
     """Type something, then Ctrl-D; what comes on standard output and error."""
 
     def typed(text: str) -> tuple[str, str]:
-        asked = Asked("table", None, (), raw=False, write=False, unsafe=False)
+        asked = QueryOptions("table", None, (), raw=False, write=False, unsafe=False)
         with create_pipe_input() as source:
             source.send_text(text + "\x04")
             assert repl.converse(built, asked, source, DummyOutput()) == 0
@@ -131,7 +131,7 @@ def test_completion(built: Path, before: str, offered: set[str]) -> None:
 
 
 def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built: Path) -> None:
-    with pipeline.session(built, write=False, unsafe=False) as one:
+    with results.session(built, write=False, unsafe=False) as one:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             one.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
@@ -148,7 +148,7 @@ def test_ctrl_c_before_a_question_has_begun_ends_it_too(built: Path, monkeypatch
         return answer(self, *asked)
 
     monkeypatch.setattr(Session, "_answer", late)
-    with pipeline.session(built, write=False, unsafe=False) as one:
+    with results.session(built, write=False, unsafe=False) as one:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             one.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")

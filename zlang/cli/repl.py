@@ -6,7 +6,6 @@ asked, Ctrl-D the conversation. prompt_toolkit is imported here only.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,24 +18,25 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from zlang import pipeline
-from zlang.cli import answering, querying, render
+from zlang.cli import answering, query_results, render
 from zlang.errors import RunError
+from zlang.files import user_directory
+from zlang.pipeline import results
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
 
-    from zlang.cli.querying import Asked
+    from zlang.cli.query_results import QueryOptions
     from zlang.store.query import Named, Session
 
 _COMMANDS = {
-    ".tables": "the tables, with how many columns they have",
-    ".describe": "the columns of a table (`.describe trials`), with their units",
+    ".tables": "list the tables with their number of columns",
+    ".describe": "list the columns of a table with their units: `.describe trials`",
     ".plot": "draw medians: `.plot read_iops over bs by rw`",
-    ".queries": "the saved queries; ask one by `@name`",
-    ".raw": "show plain numbers, or numbers with their units again",
+    ".queries": "list the saved queries; `@name` runs one",
+    ".raw": "switch between plain numbers and numbers with units",
     ".help": "this",
     ".quit": "end",
 }
@@ -62,7 +62,7 @@ class Names(Completer):
         schemas = {one.schema for one in columns}
         tables = {one.table if one.schema == "main" else f"{one.schema}.{one.table}" for one in columns}
         self._names = [*sorted({one.name for one in columns}), *sorted(tables), *sorted(schemas - {"main"}), *_KEYWORDS]
-        self._saved = [f"@{one.name}" for one in pipeline.saved_queries()]
+        self._saved = [f"@{one.name}" for one in results.saved_queries()]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
         """What can stand where the cursor is."""
@@ -91,9 +91,9 @@ def _beginning(begun: str, words: Iterable[str]) -> Iterator[Completion]:
             yield Completion(word, -len(begun))
 
 
-def converse(db: Path, asked: Asked, source: Input | None = None, target: Output | None = None) -> int:
+def converse(db: Path, asked: QueryOptions, source: Input | None = None, target: Output | None = None) -> int:
     """Answer until the end of input. `source` and `target` stand for the terminal in tests."""
-    with pipeline.session(db, write=asked.write, unsafe=asked.unsafe) as session:
+    with results.session(db, write=asked.write, unsafe=asked.unsafe) as session:
         names = Names(session)
         prompt: PromptSession[str] = PromptSession(
             "zlang> ",
@@ -106,7 +106,7 @@ def converse(db: Path, asked: Asked, source: Input | None = None, target: Output
             input=source,
             output=target,
         )
-        print(f"{db}: a statement ends with `;`, .help says more, Ctrl-D ends", file=sys.stderr)
+        print(f"{db}: end each statement with `;`; .help for help; Ctrl-D to exit", file=sys.stderr)
         talk = _Talk(db, session, raw=asked.raw)
         while not talk.is_over:
             try:
@@ -146,9 +146,9 @@ class _Talk:
         if not line:
             return
         if not line.startswith("."):
-            text, given = querying.question(line.rstrip("; \n") if line.startswith("@") else line)
-            known = {} if self._raw else querying.meanings(self._session.columns(), given)
-            querying.print_table(self._session.ask(text, given), known)
+            text, given = query_results.read_query(line.rstrip("; \n") if line.startswith("@") else line)
+            known = {} if self._raw else query_results.meanings(self._session.columns(), given, text)
+            query_results.print_table(self._session.ask(text, given), known)
             return
         command, _, rest = line.rstrip(";").partition(" ")
         rest = rest.strip()
@@ -160,17 +160,17 @@ class _Talk:
             case ".plot":
                 answering.plot(rest or None, None, self._db, None)
             case ".queries":
-                querying.list_saved()
+                query_results.list_saved()
             case ".raw":
                 self._raw = not self._raw
-                print("numbers are shown as they are" if self._raw else "numbers are shown with their units")
+                print("showing plain numbers" if self._raw else "showing numbers with units")
             case ".help":
                 for name, about in _COMMANDS.items():
                     print(f"{name:10} {about}")
             case ".quit" | ".exit":
                 self.is_over = True
             case _:
-                raise RunError(f"there is no command `{command}`", did_you_mean(command, _COMMANDS) or ".help")
+                raise RunError(f"unknown command `{command}`", did_you_mean(command, _COMMANDS) or ".help")
 
     def _tables(self) -> None:
         counts: dict[str, int] = {}
@@ -184,7 +184,7 @@ class _Talk:
         columns = [one for one in self._session.columns() if _full(one) == table]
         if not columns:
             known = {_full(one) for one in self._session.columns()}
-            raise RunError(f"there is no table `{table}`", did_you_mean(table, known) or ".tables lists them")
+            raise RunError(f"unknown table `{table}`", did_you_mean(table, known) or ".tables lists them")
         for one in columns:
             print(render.visible("  ".join(part for part in (one.name, one.role, one.type, one.unit) if part)))
 
@@ -215,7 +215,9 @@ def has_ended(document: Document) -> bool:
 
 
 def _history() -> History:
-    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    home = user_directory("XDG_STATE_HOME", ".local/state")
+    if home is None:
+        return InMemoryHistory()
     try:
         (home / "zlang").mkdir(parents=True, exist_ok=True)
         (home / "zlang" / "sql_history").touch(mode=0o600)

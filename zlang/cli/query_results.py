@@ -1,0 +1,142 @@
+"""A query and its answer, as `zlang sql` and its conversation share them: `@name`, units of columns, tables.
+
+In: what was typed, and a `Result`. Out: SQL with its parameters; a table for people.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check.types import NANOSECONDS
+from zlang.cli import asking, render
+from zlang.pipeline import results
+from zlang.report import wording
+
+if TYPE_CHECKING:
+    from zlang.store.query import Named, Result
+
+_KEEPS_UNIT = (
+    "median|avg|mean|min|max|sum|any_value|first|last|mode|stddev|stddev_samp|stddev_pop|mad|"
+    "quantile_cont|quantile_disc|arg_min|arg_max|latency_percentile"
+)
+_AGGREGATE = re.compile(rf"\b(?:{_KEEPS_UNIT})\(")
+_CALL = re.compile(r"\w\(")
+_NAME = re.compile(r'(?:\w+\.)?"?(?P<name>[^",.*/]+)"?(?:, .*)?')
+_OF_TABLES = {"ns": NANOSECONDS, "second": "s"}
+"""The units of columns of tables that all experiments share."""
+_UNIT = re.compile(r"^--\s*unit\s+(\w+)\s*=\s*(\S+)\s*$", re.MULTILINE)
+_OF_VALUES = ("value", "median", "mean", "least", "greatest")
+_BETWEEN = 3
+"""Columns of the terminal between those of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """The format of the answer, where it goes, and what the query may do."""
+
+    form: str
+    out: Path | None
+    partition: tuple[str, ...]
+    raw: bool
+    write: bool
+    unsafe: bool
+
+
+def read_query(said: str | None) -> tuple[str, dict[str, object]]:
+    """Read a query (SQL, `-` or `@name`): its text, and the values of the parameters that it brings along."""
+    from zlang.store.saved import value
+
+    text = sys.stdin.read() if said == "-" else said or ""
+    if not text.startswith("@"):
+        return text, {}
+    saved = results.saved_query(text[1:].strip())
+    return saved.sql, {name: value(default) for name, default in saved.params.items()}
+
+
+def list_saved() -> int:
+    """Print the saved queries."""
+    rows = [
+        [f"@{one.name}", one.about, ", ".join(f"{k}={v}" for k, v in one.params.items()), one.place]
+        for one in results.saved_queries()
+    ]
+    asking.draw(("query", "answers", "--param", "of"), rows, [False] * 4)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What numbers are: levels of a factor of this type, or measured in this unit."""
+
+    type: str
+    unit: str
+
+    def show(self, value: float) -> str:
+        """A number as people write it."""
+        return wording.level(value, self.type) if self.type else wording.measured(value, self.unit)
+
+
+def meanings(columns: Iterable[Named], given: Mapping[str, object], text: str = "") -> dict[str, Meaning]:
+    """What the numbers of each column are, where columns of one name are the same.
+
+    A query that takes a `$metric` has its values in `value`, as the table `metrics` calls them, or in what the saved
+    queries make of that. A query says the unit of a column of its own in a comment: `-- unit io_lat_p99 = ns`.
+    """
+    found: dict[str, Meaning] = {}
+    clashing: set[str] = set()
+    for one in columns:
+        meant = Meaning(one.type if one.role == "factor" else "", one.unit)
+        if one.unit and found.setdefault(one.name, meant) != meant:
+            clashing.add(one.name)
+    of_metric = found.get(str(given.get("metric", "")), Meaning("", ""))
+    found.update(dict.fromkeys(_OF_VALUES, of_metric))
+    found.update({name: Meaning("", unit) for name, unit in _OF_TABLES.items()})
+    found.update({name: Meaning("", unit) for name, unit in _UNIT.findall(text)})
+    return {name: meant for name, meant in found.items() if name not in clashing}
+
+
+def _meaning_of(column: str, known: Mapping[str, Meaning]) -> Meaning | None:
+    """What the numbers of a column of an answer are: by what it is called, or what it aggregates and adds up."""
+    text = _AGGREGATE.sub("(", column.partition(" FILTER (")[0])
+    if _CALL.search(text):
+        return None
+    names = [_NAME.fullmatch(part) for part in re.split(r" [+-] ", text.replace("(", "").replace(")", ""))]
+    found = {known.get(name["name"]) if name else None for name in names}
+    return found.pop() if len(found) == 1 else None
+
+
+def print_table(result: Result, known: Mapping[str, Meaning]) -> None:
+    """An answer for people: numbers with their units where these are `known`."""
+    from zlang.report.formats import cell
+
+    ways = [_meaning_of(column, known) if known else None for column in result.columns]
+    rows = [[_short(v, cell(v), way) for v, way in zip(row, ways, strict=True)] for row in result.rows]
+    numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
+    widths = [max(map(len, column)) for column in zip(result.columns, *rows, strict=True)]
+    if sys.stdout.isatty() and sum(widths) + _BETWEEN * len(widths) > shutil.get_terminal_size().columns:
+        _one_below_the_other(result.columns, rows)
+    else:
+        asking.draw(result.columns, rows, numeric)
+    print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
+
+
+def _one_below_the_other(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Rows that are wider than the terminal, a line for each column."""
+    width = max(map(len, columns))
+    for n, row in enumerate(rows, 1):
+        print(f"─ {n} ".ljust(width + _BETWEEN, "─"))
+        for column, text in zip(columns, row, strict=True):
+            print(f"{render.visible(column):{width}}   {render.visible(text)}".rstrip())
+
+
+def _short(value: object, text: str, way: Meaning | None) -> str:
+    if way is not None and isinstance(value, int | float) and not isinstance(value, bool):
+        return way.show(value)
+    if not isinstance(value, float):
+        return text
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:.1f}".removesuffix(".0")  # noqa: PLR2004
