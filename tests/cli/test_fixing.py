@@ -76,7 +76,7 @@ def test_a_file_with_line_ends_of_several_kinds_is_left(here: Path, capsys: Capt
     (here / "a.zexp").write_bytes(mixed)
     assert guarded(["check", "--fix", "a.zexp"]) == 1
     assert (here / "a.zexp").read_bytes() == mixed
-    assert "cannot mend a.zexp" in capsys.readouterr().err
+    assert "cannot fix a.zexp" in capsys.readouterr().err
 
 
 def test_what_is_imported_is_mended_too(here: Path) -> None:
