@@ -7,29 +7,30 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang import pipeline
 from zlang.cli import asking, comparing, render, words
 from zlang.errors import RunError
+from zlang.pipeline import results
 
 if TYPE_CHECKING:
+    from zlang.pipeline.results import Closing
     from zlang.report.answers import Judged
     from zlang.report.drawn import Drawn
     from zlang.report.summary import Summary
 
 FAILED = 4
 """Exit code: an expectation failed."""
-UNTOLD = 5
-"""Exit code: none failed, but of one it cannot be told."""
+INCONCLUSIVE = 5
+"""Exit code: none failed, but one is inconclusive."""
 _SHOWN = 5
 """How many combinations are printed in which something is not so."""
 _WIDEST = 120
 """Columns of a plot in a wide terminal."""
-_MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?"}
+_MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 
 def expect(run: str | None, db: Path, *, as_json: bool) -> int:
     """Judge the expectations of a run again."""
-    judged = pipeline.judge(db, run)
+    judged = results.judge(db, run)
     if as_json:
         import json
 
@@ -38,14 +39,14 @@ def expect(run: str | None, db: Path, *, as_json: bool) -> int:
     elif judged:
         verdicts(judged)
     else:
-        print("the experiment expects nothing: add `expect` to it", file=sys.stderr)
+        print("the experiment has no `expect`; add one", file=sys.stderr)
     return exit_code(judged)
 
 
 def exit_code(judged: list[Judged]) -> int:
-    """0 where all is as expected, 4 where something is not, 5 where that cannot be told."""
+    """0 where all is as expected, 4 where something is not, 5 where one is inconclusive."""
     found = {str(one.verdict) for one in judged}
-    return FAILED if "fail" in found else UNTOLD if "cannot tell" in found else 0
+    return FAILED if "fail" in found else INCONCLUSIVE if "inconclusive" in found else 0
 
 
 def verdicts(judged: list[Judged]) -> None:
@@ -62,7 +63,7 @@ def verdicts(judged: list[Judged]) -> None:
         if len(odd) > _SHOWN:
             print(f"    … and in {len(odd) - _SHOWN:,} more: zlang expect --json")
         if not one.findings:
-            print("    no trial was carried out for either side")
+            print("    neither side has a trial")
 
 
 def _as_json(judged: Judged) -> dict[str, object]:
@@ -76,6 +77,7 @@ def _as_json(judged: Judged) -> dict[str, object]:
                 "levels": {factor.name: level for factor, level in zip(expectation.by, one.levels, strict=True)},
                 "verdict": one.verdict,
                 "why": one.why,
+                "margin": one.margin,
                 "sides": [
                     {"text": side.term.name, "value": side.value, "n": side.n, "tried": side.tried or 0}
                     for side in one.sides
@@ -89,7 +91,7 @@ def _as_json(judged: Judged) -> dict[str, object]:
 def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     """Print the tables of a run's experiment, or the one asked for."""
     words.one_of("--format", form, ("table", "csv", "json", "markdown"))
-    found = pipeline.tables(db, run, clause)
+    found = results.tables(db, run, clause)
     if not found:
         hint = "add one: `table read_iops by bs`; or ask: zlang table 'read_iops by bs'"
         raise RunError("the experiment has no `table`", hint)
@@ -117,12 +119,12 @@ def _formatted(found: Summary, form: str) -> None:
 
 def plot(clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False) -> int:
     """Draw the plots of a run's experiment, or the one asked for."""
-    found = pipeline.plots(db, run, clause, as_fields=heat)
+    found = results.plots(db, run, clause, as_fields=heat)
     if not found:
         hint = "add one: `plot read_iops over bs`; or ask: zlang plot 'read_iops over bs'"
         raise RunError("the experiment has no `plot`", hint)
     if out is not None:
-        pipeline.write_plots(found, out)
+        results.write_plots(found, out)
     else:
         _plots(found)
     return 0
@@ -133,41 +135,33 @@ def _plots(found: list[Drawn]) -> None:
     is_coloured = render.is_coloured(sys.stdout)
     for i, one in enumerate(found):
         print("\n" if i else "", end="")
-        print(pipeline.draw(one, width, is_coloured=is_coloured), end="")
+        print(results.draw(one, width, is_coloured=is_coloured), end="")
 
 
-def finish(run: str, db: Path, failures: int, *, is_whole: bool) -> int:
+def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
     """The end of a run: its tables or, without any, the summary; its plots, verdicts and findings; the exit code.
 
-    Where only one trial was wanted nothing is judged.
+    Where only one trial was wanted, only its failure counts.
     """
-    found = pipeline.tables(db, run)
-    if found:
-        _tables(found)
-    else:
-        asking.summary(db)
-    course, sentences = pipeline.stopping(db, run) if is_whole else (None, [])
-    if course is not None:
+    _tables(closing.tables or [closing.summary])
+    if closing.course is not None:
         print()
-        asking.print_summary(course)
-    if sentences:
+        asking.print_summary(closing.course)
+    if closing.sentences:
         print()
-        print("\n".join(map(render.visible, sentences)))
-    drawn = pipeline.plots(db, run)
-    if drawn:
+        print("\n".join(map(render.visible, closing.sentences)))
+    if closing.plots:
         print()
         try:
-            _plots(drawn)
+            _plots(closing.plots)
         except RunError as error:  # what draws is not installed: that is no failure of the run
             print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-    judged = pipeline.judge(db, run) if is_whole else []
-    if judged:
+    if closing.judged:
         print()
-        verdicts(judged)
-    found_in_it = pipeline.findings(db, run) if is_whole else []
-    if found_in_it:
+        verdicts(closing.judged)
+    if closing.findings:
         print()
-        comparing.show(found_in_it)
-    told = exit_code(judged)
-    is_wrong = failures or any(one.is_denied for one in found_in_it)
+        comparing.show(closing.findings)
+    told = exit_code(closing.judged)
+    is_wrong = failures or (is_whole and closing.invalid) or any(one.is_denied for one in closing.findings)
     return told if told == FAILED else 1 if is_wrong else told

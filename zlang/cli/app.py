@@ -13,69 +13,96 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer._click.exceptions import UsageError  # typer exports only some of what it raises
 
 from zlang import __version__
+from zlang.cli import streams
 from zlang.cli.words import RUNS
-from zlang.metrics import LEFT_BY
+from zlang.errors import RunError
+from zlang.readers import REPORTS_OF
 
 EXIT_CODES = {
-    0: "done; of `check`, nothing is wrong (warnings may be); of `run`, every trial counts and all is as expected",
-    1: "a program is wrong, a file cannot be read, or there are trials that do not count",
-    2: "the command line is wrong; nothing was done",
-    3: "a bug in zlang; the message names a log for the report",
+    0: "success; `check` found no errors; in `run`, every trial counts and every expectation holds",
+    1: "a program has errors, a file cannot be read or written, or some trials do not count",
+    2: "an error on the command line; nothing was done",
+    3: "a bug in zlang; the message names a log file to report",
     4: "an expectation failed (`run`, `resume`, `expect`)",
-    5: "no expectation failed, but of one it cannot be told (`run`, `resume`, `expect`)",
+    5: "no expectation failed, but one is inconclusive (`run`, `resume`, `expect`)",
     6: "two plans differ (`diff`, `snapshot --validate`)",
-    130: "interrupted by Ctrl-C, or not confirmed; `zlang resume` goes on with a run",
-    143: "ended by SIGTERM; likewise",
+    129: "the terminal was closed (SIGHUP); `zlang resume` continues a run",
+    130: "interrupted by Ctrl-C, or not confirmed; `zlang resume` continues a run",
+    143: "ended by SIGTERM; `zlang resume` continues a run",
 }
-HELP = "Storage experiments: sweep hardware, file system properties and workloads, and ask the results in SQL."
+HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
 _COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
-EPILOG = "Begin with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
+EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
 
-File = Annotated[str, typer.Argument(help="the program, a .zexp file", show_default=False)]
+File = Annotated[str, typer.Argument(help="program, a .zexp file", show_default=False)]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="give a param another value; can be repeated")
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="set a parameter of the program; can be repeated"),
 ]
-Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="take the params' values from a profile")]
+Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="use the parameter values of this profile")]
 Which = Annotated[
-    str | None, typer.Option("--experiment", "-e", metavar="NAME", help="which experiment, if the program has several")
+    str | None, typer.Option("--experiment", "-e", metavar="NAME", help="experiment to use, if the program has several")
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", help="draw the order and the workloads' offsets by this seed")
+    int | None, typer.Option("--seed", metavar="N", help="seed for the order and for the offsets of workloads")
 ]
 Order = Annotated[
     str | None,
-    typer.Option("--order", metavar="ORDER", help="of the trials: planned (by default), blocked, random or as-written"),
+    typer.Option(
+        "--order", metavar="ORDER", help="order of the trials: planned (the default), blocked, random or as-written"
+    ),
 ]
-Deny = Annotated[list[str] | None, typer.Option("--deny", metavar="RULE", help="take a rule's findings as errors")]
-Warn = Annotated[list[str] | None, typer.Option("--warn", metavar="RULE", help="take a rule's findings as warnings")]
-Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="leave a rule's findings away")]
+Deny = Annotated[
+    list[str] | None, typer.Option("--deny", metavar="RULE", help="report findings of this rule as errors")
+]
+Warn = Annotated[
+    list[str] | None, typer.Option("--warn", metavar="RULE", help="report findings of this rule as warnings")
+]
+Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="suppress this rule")]
 Host = Annotated[
-    str | None, typer.Option("--host", metavar="NAME", help="only the trials of this host, for the machine that it is")
+    str | None,
+    typer.Option(
+        "--host", metavar="NAME", help="only the trials of this host; use it on the machine that is this host"
+    ),
 ]
-Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="where the run folders are kept")]
-Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="the results database")]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="directory of the run folders")]
+Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="results database")]
 Arm = Annotated[
     list[str] | None,
     typer.Option(
-        "--arm", metavar="DEVICE", help="this device, as the program names it, may be overwritten; repeatable"
+        "--arm",
+        metavar="DEVICE",
+        help="permit zlang to overwrite this device, named as in the program; can be repeated",
     ),
 ]
 Wipe = Annotated[
     list[str] | None,
-    typer.Option("--wipe", metavar="DEVICE", help="even if there is something on it; repeatable"),
+    typer.Option("--wipe", metavar="DEVICE", help="permit it even if the device is not empty; can be repeated"),
 ]
-Again = Annotated[bool, typer.Option("--again", help="measure also what an earlier run has measured")]
+Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
 Form = Annotated[
     str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
 ]
-OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default", show_default=False)]
+OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run", show_default=False)]
 Metric = Annotated[
-    str | None, typer.Option("--metric", "-m", metavar="METRIC", help="such as read_clat_p99; else the usual one")
+    str | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="METRIC",
+        help="metric to use, such as read_clat_p99; default: the primary metric of the experiment",
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="for scripts: JSON instead of text")]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="run the commands of this folder although its seal is missing or is not yours",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
 
 DATABASE = Path("results.duckdb")
 
@@ -84,7 +111,7 @@ def top(
     *,
     version: Annotated[bool, typer.Option("--version", help="print the version", is_eager=True)] = False,
 ) -> None:
-    """Storage experiments as small programs."""
+    """Measure storage: small programs say what to vary."""
     if version:
         print(f"zlang {__version__}")
         raise typer.Exit
@@ -104,13 +131,13 @@ def check(
     ] = "text",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="short for `--format json`")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="first mend what can be mended in one way only")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="only show what `--fix` would change")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="first apply fixes that are unambiguous")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="show what `--fix` would change, and change nothing")] = False,
     deny: Deny = None,
     warn: Warn = None,
     allow: Allow = None,
 ) -> None:
-    """Say all that is wrong with programs, at its place."""
+    """Report all problems of programs, with their locations."""
     from zlang.cli import checking
 
     form = "json" if as_json else form
@@ -119,9 +146,11 @@ def check(
 
 
 def explain(
-    code: Annotated[str | None, typer.Argument(help="such as E203, or all", show_default=False)] = None,
+    code: Annotated[
+        str | None, typer.Argument(help="a code such as E203; default: list all", show_default=False)
+    ] = None,
 ) -> None:
-    """Say what a finding means: a wrong program, its message, the program mended."""
+    """Explain a finding: a wrong program, its message, and the corrected program."""
     from zlang.cli import explaining
 
     raise typer.Exit(explaining.explain(code))
@@ -130,12 +159,16 @@ def explain(
 def fmt(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help="programs; `-` is standard input, to standard output", show_default=False),
+        typer.Argument(
+            metavar="FILE…", help="programs; `-` reads standard input and writes standard output", show_default=False
+        ),
     ],
-    check: Annotated[bool, typer.Option("--check", help="only name what would change; exit code 1 if any")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="only show what would change")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="list files that would change, and exit with 1 if there are any")
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="show what would change, and change nothing")] = False,
 ) -> None:
-    """Put programs into the one style; comments stay where they are."""
+    """Format programs. Comments stay where they are."""
     from zlang.cli import formatting
 
     raise typer.Exit(formatting.fmt(files, check=check, diff=diff))
@@ -146,21 +179,21 @@ def plan(
     settings: Set = None,
     profile: Profile = None,
     experiment: Which = None,
-    trials: Annotated[bool, typer.Option("--trials", help="list every trial, in order")] = False,
-    steps: Annotated[bool, typer.Option("--steps", help="print every command, in order, with why it is there")] = False,
-    trial: Annotated[
-        int | None, typer.Option("--trial", metavar="N", help="show the trial of this number in full")
-    ] = None,
+    trials: Annotated[bool, typer.Option("--trials", help="list all trials in order")] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="print all commands in order, with the reason for each")
+    ] = False,
+    trial: Annotated[int | None, typer.Option("--trial", metavar="N", help="show one trial in full")] = None,
     emit: Annotated[
         str | None,
         typer.Option(
             "--emit",
             metavar="FORMAT",
-            help="write the plan as sh, json, markdown, dot, mermaid, or as the job files of the workload's own tool",
+            help="write the plan as sh, json, markdown, dot or mermaid, or as the job files of a tool, by its name",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="write files there, not to the screen")
+        Path | None, typer.Option("--out", metavar="DIR", help="write to this directory instead of standard output")
     ] = None,
     seed: Seed = None,
     host: Host = None,
@@ -171,7 +204,7 @@ def plan(
     *,
     as_json: Json = False,
 ) -> None:
-    """Show what a program would do. Nothing is run and nothing is changed.
+    """Show what a run would do. Nothing is run, and nothing is changed.
 
     What it takes is without the trials that an earlier run in the directory of runs has measured, as `run` takes them
     over; of more than 10,000 trials that are left they are not looked for.
@@ -202,7 +235,7 @@ def plan(
 
 def diff(
     old: Annotated[
-        str, typer.Argument(metavar="OLD", help="a program, REVISION:PROGRAM of git, or a plan", show_default=False)
+        str, typer.Argument(metavar="OLD", help="a program, REVISION:PROGRAM in git, or a plan", show_default=False)
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="likewise", show_default=False)],
     settings: Set = None,
@@ -213,7 +246,7 @@ def diff(
     *,
     as_json: Json = False,
 ) -> None:
-    """Say which trials come, go and change between two programs or plans, and what commands do.
+    """Compare two programs or plans: trials that are added, removed or changed, and their commands.
 
     A plan is a run folder, or a file of `zlang plan --emit json` or `zlang snapshot`, whose name ends in `.jsonl`. A
     program is planned with what is said here, or like the plan that it is compared with. The exit code is 6 if anything
@@ -233,11 +266,11 @@ def snapshot(
     order: Order = None,
     *,
     validate: Annotated[
-        bool, typer.Option("--validate", help="write nothing: say what differs from the plan that was kept")
+        bool, typer.Option("--validate", help="compare with the saved plan, and write nothing")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Keep a program's plan beside it, as PROGRAM.plan.jsonl; `--validate` fails when it would be another one now.
+    """Save the plan of a program beside it, as PROGRAM.plan.jsonl; `--validate` fails if the plan has changed since.
 
     For the checks of a repository of experiments: what a change of a file, or of zlang, does to the plans is seen
     before they are carried out. The exit code is 6 if anything differs.
@@ -259,19 +292,19 @@ def run(
     host: Host = None,
     order: Order = None,
     wear: Annotated[
-        bool, typer.Option("--wear", help="write more to a device than the endurance that is stated for it")
+        bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")
     ] = False,
-    only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most so many trials")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most this many trials")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
     failed: Annotated[
-        bool, typer.Option("--failed", help="measure again what failed in the latest run of this program")
+        bool, typer.Option("--failed", help="measure the failed trials of the latest run of this program again")
     ] = False,
     again: Again = False,
     arm: Arm = None,
     wipe: Wipe = None,
 ) -> None:
-    """Carry out a program's plan, keep everything, and show the medians.
+    """Run the plan of a program, keep all output, and show the results.
 
     What an earlier run in the same directory of runs has measured, with the same configuration, commands and versions,
     is not measured again but taken over.
@@ -285,65 +318,74 @@ def run(
 
 
 def resume(
-    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default")] = None,
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run")] = None,
     runs: Runs = RUNS,
     db: Database = DATABASE,
-    only: Annotated[int | None, typer.Option("--only", metavar="N", help="just the trial of this number")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="measure again what failed or does not count")] = False,
+    only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="measure trials again that failed or do not count")] = False,
     arm: Arm = None,
     wipe: Wipe = None,
     *,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="what the run was waiting for somebody to do is done")
+        bool, typer.Option("--yes", "-y", help="confirm that the manual step is done that the run was waiting for")
     ] = False,
+    trust: Trust = False,
 ) -> None:
-    """Go on with a run where it stopped."""
+    """Continue a run where it stopped."""
     from zlang.cli import running
     from zlang.run.arming import Armed
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
-    raise typer.Exit(running.resume(run_name, runs, db, armed, only=only, failed=failed, yes=yes))
+    raise typer.Exit(running.resume(run_name, runs, db, armed, only=only, failed=failed, yes=yes, trust=trust))
 
 
 def clean(
-    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="the latest one by default")] = None,
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run")] = None,
     runs: Runs = RUNS,
     *,
     as_json: Json = False,
+    trust: Trust = False,
 ) -> None:
-    """Remove what a run left behind when it was killed; nothing is measured, and nothing but its own is removed."""
+    """Remove what a killed run left behind. Nothing is measured, and only what the run created is removed."""
     from zlang.cli import running
 
-    raise typer.Exit(running.clean(run_name, runs, as_json=as_json))
+    raise typer.Exit(running.clean(run_name, runs, as_json=as_json, trust=trust))
 
 
 def status(
-    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="all runs by default")] = None,
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: all runs")] = None,
     runs: Runs = RUNS,
     *,
     as_json: Json = False,
 ) -> None:
-    """Say where runs stand, what failed and why."""
+    """Show the progress of runs, and what failed and why."""
     from zlang.cli import running
 
     raise typer.Exit(running.status(run_name, runs, as_json=as_json))
 
 
 def ingest(
-    directory: Annotated[Path, typer.Argument(metavar="[DIR]", help="run folders, or one")] = RUNS,
+    directory: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="a directory of run folders, or one run folder")
+    ] = RUNS,
     db: Database = DATABASE,
     csv: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="first bring in what another tool measured")
+        str | None,
+        typer.Option(
+            "--csv", metavar="FILE", help="first import this file of results that were measured without zlang"
+        ),
     ] = None,
     reports: Annotated[
         Path | None,
-        typer.Option(f"--{LEFT_BY}", metavar="DIR", help=f"first bring in reports (JSON) that {LEFT_BY} left there"),
+        typer.Option(
+            f"--{REPORTS_OF}", metavar="DIR", help=f"first import the JSON reports of {REPORTS_OF} in this directory"
+        ),
     ] = None,
     run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="of the trials of this run, which asked for it")
+        str | None, typer.Option("--run", metavar="RUN", help="the results belong to trials of this run")
     ] = None,
     program: Annotated[
-        str | None, typer.Option("--program", metavar="FILE", help="of a plan that somebody else carried out")
+        str | None, typer.Option("--program", metavar="FILE", help="the results belong to the plan of this program")
     ] = None,
     settings: Set = None,
     profile: Profile = None,
@@ -351,13 +393,13 @@ def ingest(
     seed: Seed = None,
     order: Order = None,
 ) -> None:
-    """Build the results database again from the run folders."""
+    """Rebuild the results database from run folders."""
     from zlang.cli import asking
 
     if csv is not None:
         asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed, order)
     elif run_name is not None or program is not None:
-        raise typer.BadParameter("say what is brought in: --csv FILE", param_hint="--run" if run_name else "--program")
+        raise typer.BadParameter("add what to import: --csv FILE", param_hint="--run" if run_name else "--program")
     if reports is not None:
         asking.bring_in_reports(directory, reports)
     raise typer.Exit(asking.ingest(directory, db))
@@ -368,16 +410,19 @@ def sql(
         str | None,
         typer.Argument(
             metavar="[QUERY]",
-            help="SQL of DuckDB; `-` reads it from standard input, `@name` is a saved one, `@` lists those",
+            help="SQL for DuckDB; `-` reads standard input, `@name` runs a saved query, `@` lists the saved queries",
             show_default=False,
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", metavar="FILE", help="ask what is in a file", show_default=False)
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="read the query from this file", show_default=False),
     ] = None,
     params: Annotated[
         list[str] | None,
-        typer.Option("--param", metavar="NAME=VALUE", help="the value of `$NAME`, such as bs=4KiB; can be repeated"),
+        typer.Option(
+            "--param", metavar="NAME=VALUE", help="value of `$NAME` in the query, such as bs=4KiB; can be repeated"
+        ),
     ] = None,
     db: Database = DATABASE,
     form: Annotated[
@@ -387,24 +432,33 @@ def sql(
         ),
     ] = "table",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="write the answer there", show_default=False)
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="write the result to this file", show_default=False),
     ] = None,
     partition: Annotated[
         list[str] | None,
-        typer.Option("--partition", metavar="COLUMN", help="of Parquet: a directory for each level; can be repeated"),
+        typer.Option(
+            "--partition",
+            metavar="COLUMN",
+            help="for Parquet: one directory for each level of this column; can be repeated",
+        ),
     ] = None,
     *,
     raw: Annotated[bool, typer.Option("--raw", help="plain numbers instead of `4KiB` and `1.2 ms`")] = False,
-    write: Annotated[bool, typer.Option("--write", help="let statements change the database")] = False,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="let statements use files, the network, settings")] = False,
+    write: Annotated[bool, typer.Option("--write", help="permit statements that change the database")] = False,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="permit statements to use files, the network and settings")
+    ] = False,
 ) -> None:
-    """Ask the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`.
+    """Query the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`.
 
     Without a query, on a terminal: many questions, with completion and history.
     """
-    from zlang.cli import querying
+    from zlang.cli import query_results, querying
 
-    asked = querying.Asked(form, out, tuple(partition or ()), raw, write, unsafe)
+    asked = query_results.QueryOptions(
+        form=form, out=out, partition=tuple(partition or ()), raw=raw, write=write, unsafe=unsafe
+    )
     raise typer.Exit(querying.sql(query, file, params or (), db, asked))
 
 
@@ -414,7 +468,7 @@ def expect(
     *,
     as_json: Json = False,
 ) -> None:
-    """Judge a run by its experiment's expectations: exit code 4 if one failed, 5 if of one it cannot be told."""
+    """Judge the expectations of an experiment: exit code 4 if one failed, 5 if one is inconclusive."""
     from zlang.cli import answering
 
     raise typer.Exit(answering.expect(run_name, db, as_json=as_json))
@@ -426,12 +480,12 @@ def table(
         typer.Argument(metavar="[CLAUSE]", help="such as 'read_iops, p99(read_clat) by bs'", show_default=False),
     ] = None,
     run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="the latest one by default", show_default=False)
+        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
     ] = None,
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
-    """Print medians with their intervals: the tables that a run's experiment asks for, or another one."""
+    """Print results with their intervals: the tables of the experiment, or your own."""
     from zlang.cli import answering
 
     raise typer.Exit(answering.table(clause, run_name, db, form))
@@ -443,19 +497,21 @@ def plot(
         typer.Argument(metavar="[CLAUSE]", help="such as 'read_iops over iodepth by rw, facet bs'", show_default=False),
     ] = None,
     run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="the latest one by default", show_default=False)
+        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
     ] = None,
     db: Database = DATABASE,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="write a picture: .png, .svg; or .json (Vega-Lite)"),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="write a picture (.png, .svg) or a Vega-Lite specification (.json)"
+        ),
     ] = None,
     *,
     heat: Annotated[
-        bool, typer.Option("--heat", help="as fields of colours, of two factors: `… over bs by iodepth`")
+        bool, typer.Option("--heat", help="draw a heat map of two factors: `… over bs by iodepth`")
     ] = False,
 ) -> None:
-    """Draw medians with their intervals: the plots that a run's experiment asks for, or another one.
+    """Draw results with their intervals: the plots of the experiment, or your own.
 
     Over `latency`, `position` (of trials in the order), `second` (of collectors) or `factors` (each in turn) as well.
     """
@@ -475,14 +531,14 @@ def report(
             "--out",
             "-o",
             metavar="PATH",
-            help="else report.html, report.md, or the directory report",
+            help="default: report.html, report.md, or the directory report",
             show_default=False,
         ),
     ] = None,
     runs: Runs = RUNS,
     db: Database = DATABASE,
 ) -> None:
-    """Write what was asked, run and found as one page that needs no network; or as Markdown, or all tables as CSV."""
+    """Write a report of a run: one HTML page that needs no network, or Markdown, or all tables as CSV."""
     from zlang.cli import reporting
 
     raise typer.Exit(reporting.report(run_name, runs, db, form, out))
@@ -494,16 +550,16 @@ def compare(
         typer.Argument(metavar="[A B]", help="two levels of the factor, or two runs", show_default=False),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="FACTOR", help="compare its levels; else those of every factor")
+        str | None, typer.Option("--by", metavar="FACTOR", help="factor to compare; default: every factor")
     ] = None,
     run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="the latest one by default", show_default=False)
+        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
     ] = None,
     metric: Metric = None,
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
-    """Say which levels (or runs) differ: ratios with intervals, verdicts in words, and what makes them doubtful."""
+    """Compare levels or runs: ratios with intervals, verdicts, and reasons for doubt."""
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, form))
@@ -515,7 +571,7 @@ def effects(
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
-    """Say what the variance comes from: main effects, interactions of two factors, repetitions."""
+    """Analyse the variance: main effects, two-factor interactions, replication."""
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.effects(run_name, metric, db, form))
@@ -527,42 +583,44 @@ def findings(
     *,
     as_json: Json = False,
 ) -> None:
-    """Say what makes the figures of a run doubtful: drift, outliers, queues that were not full and their like."""
+    """List findings about the results of a run: drift, outliers, queues that were not full, and others."""
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.findings(run_name, db, as_json=as_json))
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="the file to write")] = Path("experiment.zexp"),
+    file: Annotated[Path, typer.Argument(help="file to write")] = Path("experiment.zexp"),
 ) -> None:
-    """Write a first program, with comments, for this directory."""
+    """Write a commented first program for this directory."""
     from zlang.cli import teaching
 
     raise typer.Exit(teaching.init(file))
 
 
 def kinds(
-    name: Annotated[str | None, typer.Argument(help="a kind, or KIND.PROPERTY; or all", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False)
+    ] = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """Say what the standard library offers."""
+    """List what the standard library offers."""
     from zlang.cli import teaching
 
     raise typer.Exit(teaching.kinds(name, as_json=as_json))
 
 
 def doctor(
-    file: Annotated[str | None, typer.Argument(help="a program: only what it needs", show_default=False)] = None,
+    file: Annotated[str | None, typer.Argument(help="a program: check only what it needs", show_default=False)] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="write what is known of this machine as a host"),
+        typer.Option("--save", metavar="FILE", help="write this machine as a `host` declaration"),
     ] = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """Say which tools and versions are here, what is missing and how to get it."""
+    """List installed and missing tools, their versions, and how to install them."""
     from zlang.cli import doctoring
 
     raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
@@ -592,6 +650,11 @@ COMMANDS = (
     kinds,
     doctor,
 )
+TIDY_UP = ("run", "resume", "clean")
+"""Commands that go on though nobody hears them: they have to be tidied up after."""
+ASK_THE_DATABASE = ("ingest", "sql", "expect", "table", "plot", "report", "compare", "effects", "findings")
+SYSTEM_TOOLS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Directories of administrators' tools; the script of a plan adds them to PATH as well."""
 
 
 def application(arguments: list[str]) -> typer.Typer:
@@ -602,6 +665,7 @@ def application(arguments: list[str]) -> typer.Typer:
         epilog=EPILOG,
         no_args_is_help=True,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
         pretty_exceptions_enable=False,
     )
     app.callback(invoke_without_command=True)(top)
@@ -613,24 +677,56 @@ def application(arguments: list[str]) -> typer.Typer:
 
 def main() -> None:
     """The `zlang` command."""
-    code = guarded()
+    command = next(iter(sys.argv[1:]), "")
+    streams.prepare(keep_on=command in TIDY_UP)
+    _widen_path()
+    code = _apart() if command in ASK_THE_DATABASE else guarded()
     gc.freeze()  # the interpreter would search all that is left for garbage before it ends
     sys.exit(code)
 
 
+def _widen_path() -> None:
+    """Find the tools of administrators as well, which are not on every user's path."""
+    path = os.environ.get("PATH") or os.defpath
+    listed = path.split(os.pathsep)
+    os.environ["PATH"] = os.pathsep.join([path, *(place for place in SYSTEM_TOOLS if place not in listed)])
+
+
+def _apart() -> int:
+    """The exit code of a command that opens the database, carried out in a process that DuckDB may abort."""
+    from zlang.run import apart
+
+    try:
+        return apart.call(guarded, "the command", "the run folders are untouched; `zlang ingest` builds the database")
+    except RunError as error:
+        return _told(error)
+
+
 def guarded(arguments: list[str] | None = None) -> int:
     """The exit code of a command; every way in which it can end is spoken of here."""
+    code = 0
+    try:
+        code = _ended(_typed(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except streams.Unwritable as end:
+        # That nobody reads any more, as in `zlang plan … | head`, is no failure.
+        return code if end.is_hung_up else code or _unwritten(end.reason)
+    if reason := streams.failure():
+        _unwritten(reason)
+    return code
+
+
+def _ended(words: list[str]) -> int:
+    """The exit code of a command, with what is to be said of how it ended."""
     from zlang.cli import render
     from zlang.diagnostics import ProgramError
-    from zlang.errors import RunError
 
-    words = _typed(sys.argv[1:] if arguments is None else arguments)
     try:
         # The code is what `typer.Exit` was raised with.
         code = application(words)(args=words, prog_name="zlang", standalone_mode=False)
-    except UsageError as error:
-        error.show()
-        return 2
+    except typer.TyperException as error:
+        error.show()  # type: ignore[attr-defined]  # all that Typer raises of it can
+        return error.exit_code
     except typer.Abort:
         print("nothing was done", file=sys.stderr)
         return 130
@@ -638,21 +734,40 @@ def guarded(arguments: list[str] | None = None) -> int:
         print(render.diagnostic(error.diagnostic, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         return 1
     except RunError as error:
-        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-        return 1
+        return _told(error)
     except KeyboardInterrupt:
         return 130
-    except SystemExit as end:
-        # Typer ends so when nobody reads any more, as in `zlang plan … | head`; that is no failure.
-        if not isinstance(end.__context__, BrokenPipeError):
-            raise
-        return 0
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        if _is_lost():
+            return _told(RunError("the working directory was deleted", "change to another one: cd DIR"))
+        return _told(RunError(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")))
+    except MemoryError:
+        return _told(RunError("there is not enough memory"))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
         return render.bug(error)
     return code if isinstance(code, int) else 0
+
+
+def _is_lost() -> bool:
+    """Whether the working directory is gone."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _told(error: RunError) -> int:
+    from zlang.cli import render
+
+    print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+    return 1
+
+
+def _unwritten(reason: str) -> int:
+    return _told(
+        RunError(f"standard output cannot be written: {reason}", "free some space, or send the output elsewhere")
+    )
 
 
 def _typed(arguments: list[str]) -> list[str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang import pipeline
 from zlang.check.reserved import RESERVED
 from zlang.cli import render, words
 from zlang.errors import RunError
+from zlang.pipeline import outside, plans, programs, results, runs
 
 if TYPE_CHECKING:
     from zlang.report.summary import Summary
@@ -33,19 +33,18 @@ def draw(columns: tuple[str, ...], rows: list[list[str]], numeric: list[bool]) -
     console.print(table)
 
 
-def ingest(directory: Path, db: Path, *, quiet: bool = False) -> int:
+def ingest(directory: Path, db: Path) -> int:
     """Build the database."""
-    done = pipeline.ingest(directory, db)
-    if not quiet:
-        unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
-        print(f"{render.visible(str(db))}: {done.runs:,} runs{unchanged}, ", end="")
-        print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
-        print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
+    done = results.ingest(directory, db)
+    unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
+    print(f"{render.visible(str(db))}: {done.runs:,} runs{unchanged}, ", end="")
+    print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
+    print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
     return 0
 
 
 def bring_in(
-    runs: Path,
+    runs_dir: Path,
     file: str,
     run_name: str | None,
     program: str | None,
@@ -60,36 +59,29 @@ def bring_in(
 
     words.ordered(order)
     if (run_name is None) == (program is None):
-        raise typer.BadParameter("say for what: --run RUN, or --program FILE", param_hint="--csv")
+        raise typer.BadParameter("add what the results belong to: --run RUN, or --program FILE", param_hint="--csv")
     if program is None:
-        folder = pipeline.find(runs, run_name)
+        folder = runs.find(runs_dir, run_name)
     else:
         said = checking.overrides(settings, profile)
         checked = checking.sound(program, said)
-        chosen = pipeline.choose(checked, experiment)
-        seed = pipeline.DEFAULT_SEED if seed is None else seed
-        planned = pipeline.plan(checked, chosen, seed, said, order=order)
-        folder = pipeline.begin_outside(planned, runs)
+        chosen = programs.choose(checked, experiment)
+        seed = plans.DEFAULT_SEED if seed is None else seed
+        planned = plans.plan(checked, chosen, seed, said, order=order)
+        folder = outside.begin_outside(planned, runs_dir)
     try:
-        brought = pipeline.bring_in(folder, file)
+        brought = outside.import_csv(folder, file)
     except RunError:
         if program is not None:
-            pipeline.discard(folder)
+            runs.discard(folder)
         raise
     print(f"{render.visible(file)}: {brought:,} trials, in {render.visible(folder.name)}")
 
 
-def bring_in_reports(runs: Path, directory: Path) -> None:
+def bring_in_reports(runs_dir: Path, directory: Path) -> None:
     """Make a run of reports that a tool left behind without zlang."""
-    folder, count = pipeline.bring_in_reports(runs, directory)
+    folder, count = outside.bring_in_reports(runs_dir, directory)
     print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
-
-
-def summary(db: Path) -> None:
-    """Print medians with their intervals by factor, and what does not count."""
-    found = pipeline.summarise(db)
-    print_summary(found)
-    what_does_not_count(found)
 
 
 def print_summary(found: Summary) -> None:
@@ -107,7 +99,7 @@ def what_does_not_count(found: Summary) -> None:
     """Print how many trials count, and the reasons of the others."""
     print(f"{found.valid:,} of {found.trials:,} trials count")
     for reason, count in found.reasons:
-        print(f"  {count:,} do not: {render.visible(reason)}")
+        print(f"  {count:,} do not count: {render.visible(reason)}")
 
 
 def example_query(found: Summary) -> str:

@@ -10,12 +10,12 @@ from types import MappingProxyType
 
 import typer
 
-from zlang import pipeline
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
 from zlang.cli import render, words
 from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
+from zlang.pipeline import plans, programs
 from zlang.source import Source
 
 Rules = Mapping[str, list[str]]
@@ -62,14 +62,14 @@ def check(
             source = _read(file)
             if fix or diff:
                 source = _mend(source, said, diff=diff)
-            checked = pipeline.check(source, said)
+            checked = programs.check(source, said)
         except RunError as error:
             unread.append(error)
             continue
-        findings, counts = with_spaces(checked)
+        findings, counts = plans.all_findings(checked)
         if not _is_wrong(findings):
             try:
-                findings += pipeline.lint(checked, rules)
+                findings += programs.lint(checked, rules)
             except RunError as error:
                 unread.append(error)
         new = [finding for finding in findings if _place(finding) not in seen]
@@ -78,7 +78,7 @@ def check(
         is_wrong = _is_wrong(findings)
         worst = max(worst, int(is_wrong))
         if form == TEXT and not diff:
-            report(new, hint="`zlang check --fix` mends {}")
+            report(new, hint="`zlang check --fix` fixes {}")
             if not is_wrong and not (fix and file == STANDARD):
                 print(f"{render.visible(file)}: {counts}")
     for problem in unread:
@@ -96,16 +96,16 @@ def _is_wrong(findings: Iterable[Diagnostic]) -> bool:
 
 def _mend(source: Source, said: Overrides, *, diff: bool) -> Source:
     """Make the safe fixes, or only show them. The program as it then is."""
-    from zlang.cli import fixing
+    from zlang.pipeline import fixing
 
-    mended = fixing.mended(source, said)
+    mended = fixing.apply_safe_fixes(source, said)
     if diff:
         changes = (words.difference(name, old, mended.after[name], "mended") for name, old in mended.before.items())
         words.write("".join(line for lines in changes for line in lines))
         return source
     for name, old in mended.before.items():
         if name != STANDARD_INPUT:
-            pipeline.mend(name, old, mended.after[name])
+            programs.mend(name, old, mended.after[name])
         for title in mended.done[name]:
             print(f"{render.visible(name)}: {render.visible(title)}", file=sys.stderr)
     text = mended.after.get(source.name, source.text)
@@ -126,7 +126,7 @@ def _programs(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
             continue
         found = sorted(_beneath(file))
         if not found:
-            unread.append(RunError(f"no program in {file}", "the names of programs end in .zexp"))
+            unread.append(RunError(f"no program in {file}", "file names of programs end in .zexp"))
         yield from found
 
 
@@ -142,21 +142,11 @@ def _beneath(directory: str) -> Iterator[str]:
 
 def _read(file: str) -> Source:
     if file != STANDARD:
-        return pipeline.read(file)
+        return programs.read(file)
     try:
         return Source(STANDARD_INPUT, sys.stdin.buffer.read().decode())
     except UnicodeDecodeError:
-        raise RunError("standard input is no UTF-8 text") from None
-
-
-def with_spaces(checked: Checked) -> tuple[list[Diagnostic], str]:
-    """All findings, with those that only counting the points of a sound program can give, and the counts."""
-    from zlang.space import faults
-
-    if not checked.is_sound:
-        return list(checked.findings), ""
-    findings, counts = faults.of(checked.program.experiments.values(), pipeline.DEFAULT_SEED)
-    return [*checked.findings, *findings], "; ".join(counts) or "no experiment, nothing wrong"
+        raise RunError("standard input is not UTF-8 text") from None
 
 
 def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
@@ -177,15 +167,15 @@ def sound(file: str, said: Overrides, machine: Instance | None = None) -> Checke
 
     With `machine` the rules know on what that is which stands on no named host.
     """
-    checked = pipeline.check(pipeline.read(file), said)
+    checked = programs.check(programs.read(file), said)
     findings = list(checked.findings)
     risky = [experiment for experiment in checked.program.experiments.values() if experiment.risks]
     if checked.is_sound and risky:
         from zlang.space import faults
 
-        findings += faults.of(risky, pipeline.DEFAULT_SEED)[0]
+        findings += faults.of(risky, plans.DEFAULT_SEED)[0]
     if not _is_wrong(findings):
-        findings += [one for one in pipeline.lint(checked, {}, machine) if one.code.severity is not Severity.NOTE]
+        findings += [one for one in programs.lint(checked, {}, machine) if one.code.severity is not Severity.NOTE]
     report(findings)
     if _is_wrong(findings):
         raise typer.Exit(1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang import pipeline
 from zlang.cli import asking, render, words
+from zlang.pipeline import results
 
 if TYPE_CHECKING:
     from zlang.report.compare import Comparison
@@ -24,10 +24,10 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     """Print ratios with their intervals and verdicts."""
     words.one_of("--format", form, FORMATS)
     if len(pair) not in {0, 2}:
-        raise typer.BadParameter("name two levels with --by, or two runs, or nothing", param_hint="[A B]")
+        raise typer.BadParameter("give two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
-        raise typer.BadParameter("two runs are named already", param_hint="--run")
-    found, doubtful, others = pipeline.compare(db, tuple(pair), by, run, metric)
+        raise typer.BadParameter("two runs are given already", param_hint="--run")
+    found, doubtful, others = results.compare(db, tuple(pair), by, run, metric)
     if form != "table":
         _formatted(found, doubtful, form)
         return 0
@@ -36,7 +36,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     rows = [[one.factor, one.second, one.first, *_numbers(one), render.visible(one.verdict)] for one in found]
     asking.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
     if any(one.comparisons > 1 for one in found):
-        print(f"the intervals hold together, of {found[0].comparisons} comparisons (Bonferroni)")
+        print(f"simultaneous intervals of {found[0].comparisons} comparisons (Bonferroni)")
     for note in dict.fromkeys(f"{one.factor}: {one.note}" for one in found if one.note):
         print(render.visible(note))
     show(doubtful)
@@ -48,7 +48,7 @@ def _numbers(one: Comparison) -> list[str]:
         return ["-", "0"]
     told = one.ratio.estimate(one.comparisons)
     interval = f" [{told.low:.3f} … {told.high:.3f}]" if told.low is not None and told.high is not None else ""
-    return [f"{told.median:.3f}{interval}", str(told.n)]
+    return [f"{told.value:.3f}{interval}", str(told.n)]
 
 
 def _formatted(found: Sequence[Comparison], doubtful: Sequence[Doubt], form: str) -> None:
@@ -57,7 +57,7 @@ def _formatted(found: Sequence[Comparison], doubtful: Sequence[Doubt], form: str
     rows = []
     for one in found:
         told = one.ratio.estimate(one.comparisons) if one.ratio else None
-        numbers = (told.median, told.low, told.high, told.n) if told else (None, None, None, 0)
+        numbers = (told.value, told.low, told.high, told.n) if told else (None, None, None, 0)
         rows.append((one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note, _codes(doubtful)))
     columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
     sys.stdout.write(WRITERS[form](columns, rows))
@@ -71,7 +71,7 @@ def _codes(found: Sequence[Doubt]) -> str:
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.one_of("--format", form, FORMATS)
-    found, doubtful, others = pipeline.effects(db, run, metric)
+    found, doubtful, others = results.effects(db, run, metric)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     told = [
         (
@@ -80,7 +80,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
             100 * e.share,
             e.df,
             e.p,
-            "setups" if e.is_whole_plot else "repetitions" if e.p is not None else "",
+            "setups" if e.is_of_setups else "repetitions" if e.p is not None else "",
         )
         for e in found
     ]
@@ -99,7 +99,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
 
 def _say_others(others: Sequence[str]) -> None:
     if others:
-        print(f"no metric was named; for another of those measured: --metric {others[0]}")
+        print(f"to use another metric: --metric {others[0]}")
 
 
 def _chance(p: float | None) -> str:
@@ -110,14 +110,14 @@ def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     """Print what makes the figures of a run doubtful; 1 where the project file denies any of it."""
     import json
 
-    found = pipeline.findings(db, run)
+    found = results.findings(db, run)
     for one in found if as_json else ():
         lint = one.lint
         print(json.dumps({"code": lint.id, "rule": lint.name, "severity": lint.severity.value, "message": one.message}))
     if not as_json:
         show(found)
         if not found:
-            print("nothing was found that makes the figures doubtful", file=sys.stderr)
+            print("no findings", file=sys.stderr)
     return int(any(one.is_denied for one in found))
 
 
@@ -126,4 +126,4 @@ def show(found: Sequence[Doubt]) -> None:
     for one in found:
         print(render.heading(one.lint, one.message, colour=render.is_coloured(sys.stdout)))
     if found:
-        print(f"what it means: zlang explain {found[0].lint.id}")
+        print(f"for an explanation: zlang explain {found[0].lint.id}")

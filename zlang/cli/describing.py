@@ -15,6 +15,7 @@ from zlang.check.program import Expr, Kind, PropertyDef
 from zlang.check.types import Type
 from zlang.check.values import show
 from zlang.errors import RunError
+from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Span
 from zlang.suggest import did_you_mean
@@ -62,6 +63,7 @@ class Described(Record):
     phases: tuple[str, ...]
     properties: tuple[DescribedProperty, ...]
     actions: tuple[str, ...]
+    metrics: tuple[Metric, ...]
     place: str
 
 
@@ -70,7 +72,7 @@ def find(name: str) -> Described:
     shipped = library.load()
     kind_name, _, property_name = name.partition(".")
     if not shipped.module_of(kind_name):
-        raise RunError(f"there is no kind `{kind_name}`", _hint(kind_name))
+        raise RunError(f"unknown kind `{kind_name}`", _hint(kind_name))
     kind = shipped.kind(kind_name)
     if not property_name:
         return describe(kind)
@@ -102,19 +104,25 @@ def describe(kind: Kind, only: str = "") -> Described:
     actions = [item for item in node.items if isinstance(item, tree.ActionDef)]
     shown = [action for action in actions if not only or _said(action) in properties[0].used_by]
     return Described(
-        kind.name,
-        kind.role,
-        kind.module,
-        kind.doc,
-        kind.parents,
-        tuple(kind.offers),
-        kind.needs[0] if kind.needs else (),
-        kind.requires,
-        kind.phases,
-        tuple(properties),
-        tuple(textwrap.dedent("  " + _source(action.span)) for action in shown),
-        properties[0].place if only else _place(node.span),
+        name=kind.name,
+        role=kind.role,
+        module=kind.module,
+        doc=kind.doc,
+        on=kind.parents,
+        offers=tuple(kind.offers),
+        needs=kind.needs[0] if kind.needs else (),
+        requires=kind.requires,
+        phases=kind.phases,
+        properties=tuple(properties),
+        actions=tuple(textwrap.dedent("  " + action.span.text) for action in shown),
+        metrics=() if only else tuple(_metrics(kind)),
+        place=properties[0].place if only else _place(node.span),
     )
+
+
+def _metrics(kind: Kind) -> dict[Metric, None]:
+    readers = [reader for action in kind.actions.values() for reader in action.readers]
+    return {metric: None for reader in readers for metric in reader.metrics}
 
 
 def _said(action: tree.ActionDef) -> str:
@@ -123,20 +131,20 @@ def _said(action: tree.ActionDef) -> str:
 
 def _property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
     return DescribedProperty(
-        definition.name,
-        _type(definition.type),
-        definition.name in kind.required,
-        _default(definition.default),
-        definition.allow_text,
-        show(definition.unit) if definition.unit else "",
-        " ".join(definition.since or ()),
-        definition.only,
-        _cost(kind, definition),
-        _template(definition.ask or ()),
-        tuple(_adds(kind, definition)),
-        tuple(_used_by(kind, definition)),
-        definition.doc,
-        _place(definition.span),
+        name=definition.name,
+        type=_type(definition.type),
+        is_required=definition.name in kind.required,
+        default=_default(definition.default),
+        allow=definition.allow_text,
+        unit=show(definition.unit) if definition.unit else "",
+        since=" ".join(definition.since or ()),
+        only=definition.only,
+        cost=_cost(kind, definition),
+        ask=_template(definition.ask or ()),
+        adds=tuple(_adds(kind, definition)),
+        used_by=tuple(_used_by(kind, definition)),
+        doc=definition.doc,
+        place=_place(definition.span),
     )
 
 
@@ -155,7 +163,7 @@ def _default(default: Expr | None) -> str:
     """The default's value; what depends on other properties, as it is declared."""
     if default is None:
         return ""
-    return show(default.value(None)) if default.is_constant else " ".join(_source(default.span).split())
+    return show(default.value(None)) if default.is_constant else " ".join(default.span.text.split())
 
 
 def _cost(kind: Kind, definition: PropertyDef) -> str:
@@ -167,7 +175,7 @@ def _cost(kind: Kind, definition: PropertyDef) -> str:
 def _adds(kind: Kind, definition: PropertyDef) -> Iterator[str]:
     """What a property becomes in a command: what it adds to each list, or the kind's form of an option."""
     for name, expr in definition.lists:
-        yield f"{name}: {' '.join(_source(expr.span).split())}"
+        yield f"{name}: {' '.join(expr.span.text.split())}"
     form = kind.forms.get("option")
     if form and not definition.lists:
         yield f"option: {_template(form).replace('{key}', definition.name)}"
@@ -181,20 +189,16 @@ def _used_by(kind: Kind, definition: PropertyDef) -> Iterator[str]:
     names += ["options"] if "option" in kind.forms and not definition.lists else []
     asks = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
     for offer, expr in kind.offers.items():
-        if asks.search(_source(expr.span)):
+        if asks.search(expr.span.text):
             yield f"offers {offer}"
     for action in kind.actions.values():
         texts = [part for command in action.commands for part in (*command.text, *(command.expect or ()))]
-        if any(isinstance(part, Expr) and asks.search(_source(part.span)) for part in texts):
+        if any(isinstance(part, Expr) and asks.search(part.span.text) for part in texts):
             yield " ".join(word for word in (action.name, action.state, action.platform) if word)
 
 
 def _template(parts: tuple[str | Expr, ...]) -> str:
-    return "".join(part if isinstance(part, str) else f"{{{_source(part.span)}}}" for part in parts)
-
-
-def _source(span: Span) -> str:
-    return span.source.text[span.start : span.end]
+    return "".join(part if isinstance(part, str) else f"{{{part.span.text}}}" for part in parts)
 
 
 def _place(span: Span) -> str:
@@ -210,7 +214,7 @@ def facts(one: DescribedProperty) -> list[str]:
         f"allowed {one.allow}" if one.allow else "",
         f"in units of {one.unit}" if one.unit else "",
         f"since {one.since}" if one.since else "",
-        f"only where {one.only}" if one.only else "",
+        f"only if {one.only}" if one.only else "",
         f"cost of change: {one.cost}" if one.cost else "",
     ]
     return [fact for fact in found if fact]
@@ -227,13 +231,13 @@ def screen(kind: Described) -> Iterator[str]:
     if kind.offers:
         yield f"  offers a {' and a '.join(kind.offers)}"
     if kind.phases:
-        yield f"  does {', '.join(kind.phases)}, in this order"
+        yield f"  phases: {', '.join(kind.phases)}, in this order"
     if kind.properties:
         yield "\nproperties:"
     for one in kind.properties:
         said = "; ".join(facts(one))
         yield f"  {one.name}: {one.type}" + (f"  ({said})" if said else "")
-        for line in (one.doc, f"a person has to: {one.ask}" if one.ask else "", *one.adds):
+        for line in (one.doc, f"manual step: {one.ask}" if one.ask else "", *one.adds):
             if line:
                 yield textwrap.fill(line, 100, initial_indent="      ", subsequent_indent="      ")
     if kind.actions:
@@ -242,6 +246,8 @@ def screen(kind: Described) -> Iterator[str]:
         yield textwrap.indent(action, "  ")
     for tool, hint in kind.requires:
         yield f"  requires {tool} ({hint})"
+    for metric in kind.metrics:
+        yield f"  {'distribution' if metric.is_distribution else 'metric'} {metric.name}: {metric.type} ({metric.doc})"
 
 
 def as_data(kind: Described) -> dict[str, object]:
@@ -255,6 +261,10 @@ def as_data(kind: Described) -> dict[str, object]:
         "on": list(kind.on),
         "offers": list(kind.offers),
         "needs": list(kind.needs),
+        "metrics": [
+            {"name": one.name, "type": one.type, "distribution": one.is_distribution, "doc": one.doc}
+            for one in kind.metrics
+        ],
         "requires": [{"tool": tool, "how": hint} for tool, hint in kind.requires],
         "phases": list(kind.phases),
         "properties": [

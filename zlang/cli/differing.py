@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from zlang import pipeline
 from zlang.cli import checking, render, words
 from zlang.errors import RunError
-from zlang.pipeline import Side
-from zlang.plan.difference import Changed, Difference, Edit, Point
+from zlang.pipeline import differences, plans, programs
+from zlang.pipeline.differences import DiffOperand
+from zlang.plan.difference import Changed, CommandEdit, PlanDifference, Point
 from zlang.plan.plan import Factor
 from zlang.report import wording
 
@@ -39,17 +39,20 @@ def diff(
     """Compare two programs or plans."""
     words.ordered(order)
     said = checking.overrides(settings, profile)
-    saved = next((side.plan.header for word in (old, new) if (side := pipeline.saved(word))), None)
+    saved = next((side.plan.header for word in (old, new) if (side := differences.load_saved_plan(word))), None)
     if saved is not None:
         # Beside a plan that was kept a program is planned as that was, unless something else is said.
-        said = said if settings or profile else pipeline.said_of(saved)
+        said = said if settings or profile else differences.plan_overrides(saved)
         experiment, seed, order = (
             experiment or saved.experiment,
             saved.seed if seed is None else seed,
             order or saved.order,
         )
-    seed = pipeline.DEFAULT_SEED if seed is None else seed
-    one, other = (pipeline.saved(word) or pipeline.side(word, said, experiment, seed, order) for word in (old, new))
+    seed = plans.DEFAULT_SEED if seed is None else seed
+    one, other = (
+        differences.load_saved_plan(word) or differences.diff_operand(word, said, experiment, seed, order)
+        for word in (old, new)
+    )
     return _answer(one, other, as_json=as_json)
 
 
@@ -67,20 +70,22 @@ def snapshot(
     """Keep the plan beside its program, or say what of it would be otherwise now."""
     words.ordered(order)
     if validate and (settings or profile or seed is not None or order):
-        raise RunError("a plan that was kept knows how it was made", "leave --set, --profile, --seed and --order out")
+        raise RunError("a saved plan has its own settings", "remove --set, --profile, --seed and --order")
     checked = checking.sound(file, checking.overrides(settings, profile))
-    chosen = pipeline.choose(checked, experiment)
-    path = pipeline.snapshot_path(checked, chosen)
+    chosen = programs.choose(checked, experiment)
+    path = differences.snapshot_path(checked, chosen)
     if validate:
-        kept = pipeline.saved(str(path))
+        kept = differences.load_saved_plan(str(path))
         if kept is None:
             raise RunError(f"there is no {path}", f"`zlang snapshot {words.file(file)}` writes it")
         header = kept.plan.header
-        now = pipeline.side(file, pipeline.said_of(header), header.experiment, header.seed, header.order)
+        now = differences.diff_operand(
+            file, differences.plan_overrides(header), header.experiment, header.seed, header.order
+        )
         return _answer(kept, now, as_json=as_json)
     said = checking.overrides(settings, profile)
-    side = pipeline.side(file, said, chosen.name, pipeline.DEFAULT_SEED if seed is None else seed, order)
-    pipeline.keep_plan(side.plan, path)
+    side = differences.diff_operand(file, said, chosen.name, plans.DEFAULT_SEED if seed is None else seed, order)
+    differences.keep_plan(side.plan, path)
     trials = side.plan.header.trials
     if as_json:
         print(json.dumps({"file": str(path), "trials": trials}))
@@ -89,9 +94,9 @@ def snapshot(
     return 0
 
 
-def _answer(one: Side, other: Side, *, as_json: bool) -> int:
-    found = pipeline.difference(one, other)
-    edits = pipeline.edits(one, other, found.changed[:_LOOKED_AT])
+def _answer(one: DiffOperand, other: DiffOperand, *, as_json: bool) -> int:
+    found = differences.difference(one, other)
+    edits = differences.edits(one, other, found.changed[:_LOOKED_AT])
     if as_json:
         print(json.dumps(_as_json(one, other, found, edits), default=str))
     else:
@@ -99,33 +104,39 @@ def _answer(one: Side, other: Side, *, as_json: bool) -> int:
     return 0 if found.is_none and _decide_alike(one, other) else DIFFERS
 
 
-def _decide_alike(one: Side, other: Side) -> bool:
+def _decide_alike(one: DiffOperand, other: DiffOperand) -> bool:
     """Whether it is decided in the same way which of the trials are needed."""
     before, now = one.plan.header, other.plan.header
     return (before.until, before.search) == (now.until, now.search)
 
 
-def _print(one: Side, other: Side, found: Difference, edits: Mapping[int, tuple[Edit, ...]]) -> None:
+def _print(
+    one: DiffOperand, other: DiffOperand, found: PlanDifference, edits: Mapping[int, tuple[CommandEdit, ...]]
+) -> None:
     factors = {factor.name: factor for side in (one, other) for factor in side.plan.header.factors}
     print(f"{render.visible(one.name)} → {render.visible(other.name)}: ", end="")
     if found.is_none:
-        decided = "" if _decide_alike(one, other) else "; which of them are needed is decided in another way"
+        decided = "" if _decide_alike(one, other) else "; the rule that decides which of them are needed is different"
         print(f"the same {found.same:,} trials in the same order{decided}")
         return
     if found.is_reordered:
         print(f"the same {found.same:,} trials in another order")
         return
     come, go, changed = (sum(one.replicates for one in some) for some in (found.come, found.go, found.changed))
-    print(f"{come:,} trials come, {go:,} go, {changed:,} change, {found.same:,} stay the same")
-    for title, points in (("come", found.come), ("go", found.go)):
+    print(f"{come:,} trials added, {go:,} removed, {changed:,} changed, {found.same:,} unchanged")
+    for title, points in (("added", found.come), ("removed", found.go)):
         _list(title, [_named(point, factors) for point in points])
     _list("change", [_named(point, factors) for point in found.changed])
-    told: list[tuple[Edit, ...]] = []
+    told: list[tuple[CommandEdit, ...]] = []
     for point in found.changed[:_LOOKED_AT]:
         mine = edits[point.now]
         if mine not in told and len(told) < _TOLD:
             told.append(mine)
-            print(f"\ncommands of {_named(point, factors)}:" if mine else f"\nno command of {_named(point, factors)}")
+            print(
+                f"\ncommands of {_named(point, factors)}:"
+                if mine
+                else f"\nno command changes for {_named(point, factors)}"
+            )
             _commands(mine)
 
 
@@ -148,7 +159,7 @@ def _named(point: Point | Changed, factors: Mapping[str, Factor]) -> str:
     return f"{' '.join(levels) or 'the only point'}{times}"
 
 
-def _commands(edits: Iterable[Edit]) -> None:
+def _commands(edits: Iterable[CommandEdit]) -> None:
     for edit in edits:
         print(f"  {render.visible(edit.step)}")
         for mark, text in (("-", edit.was), ("+", edit.now)):
@@ -157,7 +168,9 @@ def _commands(edits: Iterable[Edit]) -> None:
                 print(f"    {mark} {render.visible(shown)}")
 
 
-def _as_json(one: Side, other: Side, found: Difference, edits: Mapping[int, tuple[Edit, ...]]) -> dict[str, object]:
+def _as_json(
+    one: DiffOperand, other: DiffOperand, found: PlanDifference, edits: Mapping[int, tuple[CommandEdit, ...]]
+) -> dict[str, object]:
     def listed(points: Iterable[Point]) -> list[dict[str, object]]:
         return [{"levels": dict(point.factors), "replicates": point.replicates} for point in points]
 

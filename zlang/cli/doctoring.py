@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from zlang import pipeline
 from zlang.check import hosts, library
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Value
@@ -14,6 +13,7 @@ from zlang.check.values import cell, show
 from zlang.cli import checking, render
 from zlang.diagnostics import Diagnostic
 from zlang.errors import RunError
+from zlang.pipeline import plans
 from zlang.plan.plan import ROOT
 from zlang.run import machine
 
@@ -42,11 +42,14 @@ def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
             print(f"  {tool.name:10} {render.visible(tool.path)}  {render.visible(tool.version)}")
         else:
             print(f"  {tool.name:10} missing: {tool.hint}")
-    print(f"  {'privileges':10} " + ("root" if machine.is_root() else "an ordinary user: files and directories only"))
+    print(
+        f"  {'privileges':10} "
+        + ("root" if machine.is_root() else "not root: only files and directories can be measured")
+    )
     print("\n" + "".join(f"  {name:10} {render.visible(show(value))}\n" for name, value in facts.items()))
     for finding in lacking:
         print(render.diagnostic(finding, colour=False) + "\n")
-    print("everything is here" if not missing and not lacking else f"{len(missing) + len(lacking)} missing")
+    print("nothing is missing" if not missing and not lacking else f"{len(missing) + len(lacking)} missing")
     if save is not None:
         print(f"written: {render.visible(str(save))}")
     return 1 if missing or lacking else 0
@@ -61,7 +64,7 @@ def _wanted(checked: Checked | None, facts: Mapping[str, Value]) -> dict[str, st
         return {tool: hint for tool, hint in every.items() if tool != ROOT}
     found: dict[str, str] = {}
     for experiment in checked.program.experiments.values():
-        found |= pipeline.plan(checked, experiment, pipeline.DEFAULT_SEED, Overrides()).plan.header.tools
+        found |= plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides()).plan.header.tools
     return found
 
 
@@ -80,6 +83,6 @@ def _save(file: Path, facts: Mapping[str, Value]) -> None:
         with file.open("x", encoding="utf-8") as out:
             out.write("\n".join([f"host {machine.name()} {{", *lines, "}", ""]))
     except FileExistsError:
-        raise RunError(f"{file} is there already", "give another name") from None
+        raise RunError(f"{file} already exists", "choose another name") from None
     except (OSError, ValueError) as error:
         raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None

@@ -20,12 +20,12 @@ import textwrap
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from zlang import pipeline
 from zlang.cli import checking, describing, render
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
 from zlang.lint.rules.excluded import Excluded
+from zlang.pipeline import plans, programs
 from zlang.record import Record
 from zlang.report import findings as findings_after
 from zlang.report.findings import examples
@@ -159,17 +159,17 @@ def page(code: Explained) -> Page:
     found = _PAGE.fullmatch(text)
     assert found, f"BUG: {code.id}.md is no page"
     return Page(
-        code,
-        found["title"],
-        found["prose"],
-        found["wrong"] or "",
-        found["command"] or (f"zlang plan {PROGRAM} --steps" if found["planned"] else f"zlang check {PROGRAM}"),
-        found["right"],
-        found["by"] or code.id,
-        int(found["times"] or 1),
-        found["also"] or "",
-        found["planned"] or "",
-        found["data"] or "",
+        code=code,
+        title=found["title"],
+        prose=found["prose"],
+        wrong=found["wrong"] or "",
+        command=found["command"] or (f"zlang plan {PROGRAM} --steps" if found["planned"] else f"zlang check {PROGRAM}"),
+        right=found["right"],
+        by=found["by"] or code.id,
+        times=int(found["times"] or 1),
+        also=found["also"] or "",
+        planned=found["planned"] or "",
+        data=found["data"] or "",
     )
 
 
@@ -189,16 +189,19 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
     verb, *options = shlex.split(page.command)[1:]
     given = dict(zip(options[1::2], options[2::2], strict=False))  # `--steps` has no value
     said = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
-    checked = pipeline.check(Source(PROGRAM, text), said)
-    found, _ = checking.with_spaces(checked)
+    checked = programs.check(Source(PROGRAM, text), said)
+    found, _ = plans.all_findings(checked)
     if not isinstance(page.code, Code) or page.code in _OF_ALLOWANCES:
-        found += pipeline.lint(checked)
+        found += programs.lint(checked)
     if found or verb != "plan":
         return found
     try:
-        planned = pipeline.plan(checked, pipeline.choose(checked, None), pipeline.DEFAULT_SEED, said)
+        planned = plans.plan(checked, programs.choose(checked, None), plans.DEFAULT_SEED, said)
         if "--emit" in given:
-            for _ in pipeline.job_files(planned):
+            for _ in plans.job_files(planned):
+                pass
+        if "--steps" in options:
+            for _ in planned.plan.items():
                 pass
     except ProgramError as error:
         return [error.diagnostic]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from zlang import pipeline
 from zlang.cli import checking, render, words
 from zlang.errors import RunError
+from zlang.pipeline import programs
 from zlang.source import Source
 
 STANDARD = "-"
@@ -25,8 +25,8 @@ def fmt(files: list[str], *, check: bool, diff: bool) -> int:
 
 
 def _one(file: str, *, check: bool, diff: bool) -> int:
-    source = _standard_input() if file == STANDARD else pipeline.read_exactly(file)
-    formatted = pipeline.format_source(source)
+    source = _standard_input() if file == STANDARD else programs.read_exactly(file)
+    formatted = programs.format_source(source)
     if formatted.findings:
         checking.report(formatted.findings)
         return 1
@@ -40,7 +40,7 @@ def _one(file: str, *, check: bool, diff: bool) -> int:
     if file == STANDARD:
         words.write(formatted.text)
     elif is_other:
-        pipeline.rewrite(file, formatted.text)
+        programs.rewrite(file, formatted.text)
         print(f"{render.visible(file)}: formatted")
     return 0
 
@@ -49,4 +49,4 @@ def _standard_input() -> Source:
     try:
         return Source("standard input", sys.stdin.buffer.read().decode())
     except UnicodeDecodeError:
-        raise RunError("standard input is no UTF-8 text") from None
+        raise RunError("standard input is not UTF-8 text") from None

@@ -10,20 +10,21 @@ from pathlib import Path
 
 import typer
 
-from zlang import pipeline
 from zlang.check.check import Checked
 from zlang.check.program import Axis
 from zlang.cli import checking, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
-from zlang.pipeline import Planned
+from zlang.pipeline import arming, costs, plans, programs, runs
+from zlang.pipeline.plans import Planned
 from zlang.plan.estimate import Estimate
 from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
 from zlang.plan.survey import EXACT
 from zlang.report import wording
 from zlang.run.earlier import Measured
+from zlang.text import LAYOUT
 
 FIRST = 10
 _FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md", "dot": "plan.dot", "mermaid": "plan.mmd"}
@@ -37,7 +38,7 @@ def plan(
     seed: int | None,
     host: str | None,
     order: str | None,
-    runs: Path,
+    runs_dir: Path,
     db: Path,
     *,
     again: bool,
@@ -52,8 +53,8 @@ def plan(
     words.ordered(order)
     said = checking.overrides(settings, profile)
     checked = checking.sound(file, said)
-    chosen = pipeline.choose(checked, experiment)
-    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host, order)
+    chosen = programs.choose(checked, experiment)
+    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, said, host, order)
     if trial is not None:
         _in_full(checked, planned, trial)
     elif trials and as_json:
@@ -61,17 +62,19 @@ def plan(
     elif emit is not None:
         _emit(planned, emit, out)
     elif as_json:
-        outlook = pipeline.outlook(checked, planned, db, {} if again else pipeline.measured(checked, planned, runs))
-        _put(pipeline.lines(planned, outlook), "json", out)
+        outlook = costs.remaining_estimate(
+            checked, planned, db, {} if again else runs.measured(checked, planned, runs_dir, words.refuse)
+        )
+        _put(plans.lines(planned, outlook), "json", out)
     elif trials:
         _write(_trial_table(planned))
     elif steps:
-        is_read = sys.stdout.isatty() and pipeline.page(_steps(planned))
+        is_read = sys.stdout.isatty() and plans.page(_steps(planned))
         if not is_read:
             _write(_steps(planned))
     else:
-        found = {} if again else pipeline.measured(checked, planned, runs)
-        program = words.program(file, settings, profile, experiment, seed, host, order, runs=runs, again=again)
+        found = {} if again else runs.measured(checked, planned, runs_dir, words.refuse)
+        program = words.program(file, settings, profile, experiment, seed, host, order, runs=runs_dir, again=again)
         _overview(checked, planned, db, found, program)
     return 0
 
@@ -91,44 +94,44 @@ def _overview(
 ) -> None:
     header = planned.plan.header
     first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
-    setups = pipeline.makes(checked, planned)
+    setups = plans.setups_by_branch(checked, planned)
     print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
     print()
-    print("will be created, and removed again:")
+    print("the run will create, and remove again:")
     _print_tree(_creations(setups))
     if planned.schedule.plots.count > len(setups) and planned.schedule.order.has_plots:
         print(f"  … in {planned.schedule.plots.count:,} states, one after another")
     _guarded(header, program)
     if len(header.hosts) > 1:
-        print(f"carried out on {', '.join(header.hosts)}, each its own trials: --host {header.hosts[0]}")
+        print(f"hosts: {', '.join(header.hosts)}; each runs its own trials: --host {header.hosts[0]}")
     asked = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
     if asked:
-        print("will be asked of you:" + "".join(f"\n  {visible(text)}" for text in asked))
+        print("manual steps:" + "".join(f"\n  {visible(text)}" for text in asked))
     print()
-    print("factors, and what it takes to change them:" if header.factors else "factors: none")
+    print("factors and their cost of change:" if header.factors else "factors: none")
     _print_factors(planned)
     print(header.counts)
     if header.is_sequential:
-        print(f"  which of the plan's {header.trials:,} trials are needed is decided while it is measured")
+        print(f"  the run decides which of the {header.trials:,} trials are needed")
     if measured is None:
-        print("  what runs here have measured of so many is not looked for")
+        print("  earlier results were not looked up, because there are so many trials")
     elif measured:
         print(f"  {words.measured(Counter(one.run for one in measured.values()), header.trials)}")
     print()
-    if measured and not pipeline.left(planned, measured):
-        print("estimate: nothing is left to do")
+    if measured and not runs.remaining_trials(planned, measured):
+        print("estimate: nothing left to do")
     else:
-        found = pipeline.estimates(checked, planned, db, measured or {})
+        found = costs.estimates(checked, planned, db, measured or {})
         _order(planned, found)
         print()
         _estimate(header, found[header.order], "of the rest " if measured else "")
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
-    missing = pipeline.missing_tools(header.tools)
+    missing = arming.missing_tools(header.tools)
     for tool, hint in missing.items():
         print(f"\nmissing here: `{tool}` ({hint})")
-    print(f"\nevery command: zlang plan {program} --steps        carry it out: zlang run {program}")
+    print(f"\nall commands: zlang plan {program} --steps        run it: zlang run {program}")
 
 
 def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
@@ -151,7 +154,7 @@ _COSTS = {
     "": "nothing",
     "none": "nothing",
     "live": "a command",
-    "rewrite": "a command, and new data",
+    "rewrite": "a command, then write data again",
     "create": "made anew",
     "manual": "a person",
 }
@@ -170,7 +173,7 @@ def _print_factors(planned: Planned) -> None:
             if axis.path in seen or definition is None:
                 continue
             seen.add(axis.path)
-            takes = _COSTS[definition.cost or ("create" if axis.path in planned.schedule.dear else "")]
+            takes = _COSTS[definition.cost or ("create" if axis.path in planned.schedule.hard_to_change else "")]
             takes = "is searched" if search is not None and search.path == axis.path else takes
             for i in range(len(definition.columns)):
                 factor = by_path[definition.column_path(i)]
@@ -178,26 +181,28 @@ def _print_factors(planned: Planned) -> None:
             walk((inner for branch in axis.branches or () for inner in branch), depth + 1)
 
     walk(planned.experiment.axes, 0)
-    names, costs = (
+    names, cost_words = (
         max(map(len, words), default=0) for words in ([line[0] for line in lines], [line[2] for line in lines])
     )
     for name, factor, takes in lines:
-        print(f"  {name:{names}}  {takes:{costs}}  {factor.count:>5,} levels  {_levels(factor)}")
+        print(f"  {name:{names}}  {takes:{cost_words}}  {factor.count:>5,} levels  {_levels(factor)}")
 
 
 def _order(planned: Planned, estimates: dict[str, Estimate]) -> None:
     """The order of trials, its design, and what it saves."""
     header, schedule = planned.plan.header, planned.schedule
-    print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', drawn by seed {header.seed}'}")
+    print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', seed {header.seed}'}")
     if schedule.order.has_plots:
         plots = schedule.plots.count
         blocks = header.repeat * len(schedule.rounds) * (plots if schedule.order is Order.PLANNED else 1)
-        dear = f" of {', '.join(map(visible, header.whole_plot_factors))}" if header.whole_plot_factors else ""
-        print(f"  {_some(plots, 'whole plot')}{dear}; {_some(blocks, 'block')}, each shuffled anew")
+        hard_to_change = (
+            f" of {', '.join(map(visible, header.whole_plot_factors))}" if header.whole_plot_factors else ""
+        )
+        print(f"  {_some(plots, 'whole plot')}{hard_to_change}; {_some(blocks, 'block')}, each shuffled anew")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((one.made, one.altered) == (own.made, own.altered) for one in estimates.values()):
-        print(f"  {_changes(own, about)}, as in any order")
+        print(f"  {_changes(own, about)} (the minimum)")
         return
     for how, found in estimates.items():
         more = found.total - own.total
@@ -206,35 +211,36 @@ def _order(planned: Planned, estimates: dict[str, Estimate]) -> None:
 
 
 def _changes(found: Estimate, about: str) -> str:
-    changed = f", changes {about}{round(found.altered):,} while they stand" if found.altered else ""
-    return f"makes {about}{_some(round(found.made), 'thing')}{changed}"
+    changed = f", changes {about}{round(found.altered):,} in place" if found.altered else ""
+    return f"creates {about}{_some(round(found.made), 'resource')}{changed}"
 
 
 def _estimate(header: Header, found: Estimate, what: str) -> None:
     """What the plan takes: time, bytes, space, people."""
-    about = ("at most " if header.is_sequential else "") + ("" if header.at_most <= EXACT else "about ")
+    bound = "at most " if header.is_sequential else "at least " if found.unknown_seconds else ""
+    about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in found.seconds.items() if took >= 1)
     commands = f"{round(found.steps):,} commands{kinds and f' ({kinds})'}"
     print(f"estimate: {what}{about}{words.duration(found.total)} for {commands}")
     if found.unknown_seconds:
-        print(f"  not in it: {round(found.unknown_seconds):,} states and trials; a first run tells how long they take")
-    free = pipeline.free(header)
+        print(f"  not included: {round(found.unknown_seconds):,} states and trials of unknown duration")
+    free = costs.free(header)
     budgets = {device.name: device.endurance for device in header.devices}
     for device in dict.fromkeys([*found.written, *found.space]):
         written, space, budget = found.written.get(device, 0.0), found.space.get(device), budgets.get(device)
-        said = [f"{wording.measured(written, 'bytes')} are written"]
+        said = [f"writes {'at least ' if found.unknown_bytes else ''}{wording.measured(written, 'bytes')}"]
         said += [f"{written / budget:.0%} of its endurance"] if budget else []
-        said += [f"{wording.measured(space, 'bytes')} are occupied"] if space else []
-        said += [f"{wording.measured(free[device], 'bytes')} are free"] if device in free else []
+        said += [f"uses {wording.measured(space, 'bytes')}"] if space else []
+        said += [f"{wording.measured(free[device], 'bytes')} free"] if device in free else []
         print(f"  {visible(device)}: {', '.join(said)}")
         if space and device in free and space > free[device]:
-            print("    that is more than is free")
+            print("    this exceeds the free space")
     if found.unknown_bytes:
-        print(f"  not in it: what {round(found.unknown_bytes):,} of the states and trials write")
+        print(f"  not included: what {round(found.unknown_bytes):,} states and trials write")
     if ROOT in header.tools:
-        print(f"  has to be carried out by root: {header.tools[ROOT]}")
+        print(f"  must be run by root: {header.tools[ROOT]}")
     if found.asked:
-        print(f"  asks somebody {_some(round(found.asked), 'time')}, for whom it waits")
+        print(f"  asks for a manual step {_some(round(found.asked), 'time')}; waiting for a person is not included")
 
 
 def _some(count: int, what: str) -> str:
@@ -244,19 +250,19 @@ def _some(count: int, what: str) -> str:
 def _guarded(header: Header, program: str) -> None:
     """What the run did not make and will write to: what is on it now, what stands in the way, how it is armed."""
     if not header.guarded:
-        print("will be overwritten or destroyed: nothing that the run did not make itself")
+        print("the run will overwrite or destroy nothing that it did not create")
         return
-    print("will be overwritten:")
+    print("the run will overwrite:")
     is_clear = True
-    for one, found, against in pipeline.look(header):
+    for one, found, against in arming.inspect_targets(header):
         print(f"  {visible(one.what)}: {visible(', '.join(one.names))}")
         for line in found:
-            print(f"    here now: {visible(line)}")
+            print(f"    now: {visible(line)}")
         for line in against:
-            print(f"    in the way: {visible(line)}")
+            print(f"    prevents it: {visible(line)}")
         is_clear = is_clear and not against
-    then = "" if is_clear else ", once nothing is in the way"
-    print(f"  it is armed by: zlang run {program} {pipeline.to_arm(header)}{then}")
+    then = "" if is_clear else ", once nothing prevents it"
+    print(f"  to permit this: zlang run {program} {arming.arm_options(header)}{then}")
 
 
 def _levels(factor: Factor) -> str:
@@ -292,7 +298,7 @@ def _in_full(checked: Checked, planned: Planned, number: int) -> None:
     header = planned.plan.header
     if not 1 <= number <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--trial")
-    trial, setups = pipeline.trial(checked, planned, number)
+    trial, setups = plans.trial(checked, planned, number)
     print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")
     plot = f", whole plot {trial.whole_plot:,}" if trial.whole_plot else ""
     print(f"  block {trial.block:,}{plot}; caches: {trial.cache}", end="")
@@ -304,12 +310,12 @@ def _in_full(checked: Checked, planned: Planned, number: int) -> None:
         print(f"  {visible(factor.path):{width}}  {visible(level)}")
     for setup in setups:
         where = f" on {setup.parent}" if setup.parent else ""
-        print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, unless it stands so already")
+        print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, if it is not in it already")
         _write(_step(step) for step in setup.make)
     print("\n# the trial")
     _write(_step(step) for step in trial.steps)
     if trial.spoils:
-        print(f"# it writes to {', '.join(map(visible, trial.spoils))}, which is laid out again before the next trial")
+        print(f"# it writes to {', '.join(map(visible, trial.spoils))}, which is written again before the next trial")
 
 
 # -- lists
@@ -361,7 +367,7 @@ def _steps(planned: Planned) -> Iterator[str]:
         where = f" on {item.host}" if len(header.hosts) > 1 else ""
         yield f"\n# trial {item.number} of {header.trials}{where}, replicate {item.replicate}: {visible(shown)}\n"
         yield from map(_step, item.steps)
-        state = state.spoil(item.spoils)
+        state = state.invalidate(item.spoils)
     yield "\n# at the end\n"
     for unmake in state.teardown():
         yield from (_step(step) for step in unmake.steps)
@@ -369,7 +375,7 @@ def _steps(planned: Planned) -> Iterator[str]:
 
 def _step(step: Step) -> str:
     expect = f", must print {step.expect}" if step.expect is not None and step.action is not Action.ASK else ""
-    command = f"{step.command}\n" if step.command else ""
+    command = f"{visible(step.command, LAYOUT)}\n" if step.command else ""
     where = "" if step.host == LOCAL else f" on {step.host}"
     return f"# {step.action}{where}: {visible(step.why)}{visible(expect)}\n{command}"
 
@@ -381,7 +387,7 @@ def _emit(planned: Planned, form: str, out: Path | None) -> None:
     if form not in _FILES:
         _emit_jobs(planned, form, out)
         return
-    _put(pipeline.emit(planned, form), form, out)
+    _put(plans.emit(planned, form), form, out)
 
 
 def _put(pieces: Iterator[str], form: str, out: Path | None) -> None:
@@ -395,9 +401,9 @@ def _put(pieces: Iterator[str], form: str, out: Path | None) -> None:
 
 
 def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
-    words.one_of("--emit", form, (*_FILES, *pipeline.job_forms(planned)))
+    words.one_of("--emit", form, (*_FILES, *plans.job_forms(planned)))
     written = 0
-    for name, text in pipeline.job_files(planned):
+    for name, text in plans.job_files(planned):
         if out is None:
             sys.stdout.write(f"; {name}\n{text}\n")
         else:

@@ -6,10 +6,9 @@ import os
 import sys
 from typing import TextIO
 
-from zlang import __version__
+from zlang import __version__, text
 from zlang.diagnostics import Code, Diagnostic, Lint
 from zlang.errors import RunError
-from zlang.report import wording
 from zlang.source import Span
 
 _COLOURS = {
@@ -21,7 +20,7 @@ _COLOURS = {
     "help": "\x1b[32m",
 }
 _WIDEST = 160
-visible = wording.visible
+visible = text.visible
 
 
 def is_coloured(stream: TextIO) -> bool:
@@ -117,9 +116,14 @@ def bug(error: Exception) -> int:
     import tempfile
     import traceback
 
-    with tempfile.NamedTemporaryFile("w", prefix="zlang-bug-", suffix=".log", delete=False) as log:
-        log.write(f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
-        traceback.print_exception(error, file=log)
+    told = f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n"
+    told += "".join(traceback.format_exception(error))
     print(f"error: a bug in zlang: {visible(str(error))}", file=sys.stderr)
-    print(f"  = help: please report it with {log.name}", file=sys.stderr)
+    try:
+        with tempfile.NamedTemporaryFile(prefix="zlang-bug-", suffix=".log", delete=False) as log:
+            log.write(told.encode("utf-8", "replace"))
+    except OSError:  # there is no place for it
+        print("  = help: please report it with this:", visible(told, keep="\n"), sep="\n", file=sys.stderr)
+    else:
+        print(f"  = help: please report it with {log.name}", file=sys.stderr)
     return 3

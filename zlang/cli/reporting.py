@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zlang import pipeline
 from zlang.cli import render, words
+from zlang.pipeline import reports
 
 FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report"}
 """Each format, and where it is written to unless something else is said."""
@@ -15,6 +15,6 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None) -
     """Write the report of a run."""
     words.one_of("--format", form, FORMATS)
     target = out or Path(FORMATS[form])
-    for path in pipeline.write_report(db, run, runs, form, target):
+    for path in reports.write_report(db, run, runs, form, target):
         print(render.visible(str(path)))
     return 0

@@ -6,16 +6,16 @@ import select
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from zlang import pipeline
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
+from zlang.pipeline import arming, costs, plans, programs, results, runs
 from zlang.run.arming import Armed
 from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
 from zlang.run.folder import Folder
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from zlang.plan.plan import Header
-    from zlang.run.journal import Standing
+    from zlang.run.run_state import RunState
 
 
 def run(
@@ -38,7 +38,7 @@ def run(
     settings: list[str] | None,
     profile: str | None,
     experiment: str | None,
-    runs: Path,
+    runs_dir: Path,
     db: Path,
     seed: int | None,
     host: str | None,
@@ -55,27 +55,28 @@ def run(
     """Carry out the plan of a program in a new run folder."""
     words.ordered(order)
     said = checking.overrides(settings, profile)
-    checked = checking.sound(file, said, pipeline.here())
-    chosen = pipeline.choose(checked, experiment)
-    planned = pipeline.plan(checked, chosen, pipeline.DEFAULT_SEED if seed is None else seed, said, host, order)
+    checked = checking.sound(file, said, programs.here())
+    chosen = programs.choose(checked, experiment)
+    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, said, host, order)
     header = planned.plan.header
     program = words.program(file, settings, profile, experiment, seed, host, order)
-    pipeline.require_one_host(planned)
-    for sentence in pipeline.contradictions(planned):
+    plans.require_one_host(planned)
+    for sentence in plans.contradictions(planned):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
     if only is not None and not 1 <= only <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
     if failed:
-        folder = pipeline.latest_of(runs, planned)
-        pipeline.arm_again(folder, armed, f"zlang run {program} --failed")
+        folder = runs.latest_of(runs_dir, planned)
+        runs.require_own(folder, trust=False)
+        _arm_again(folder, armed, f"zlang run {program} --failed")
         return _again(folder, db, Selection(only, failed=True))
-    most = pipeline.RUN_LIMIT if limit is None else limit
-    found = {} if again or only is not None else pipeline.measured(checked, planned, runs, most) or {}
-    left = 1 if only is not None else pipeline.left(planned, found)
+    most = runs.RUN_LIMIT if limit is None else limit
+    found = {} if again or only is not None else runs.measured(checked, planned, runs_dir, words.refuse, most) or {}
+    left = 1 if only is not None else runs.remaining_trials(planned, found)
     if left > most:
         raise RunError(
-            f"the plan has {left:,} trials, and `run` carries out at most {most:,}",
-            f"--limit {left} raises it; or choose fewer levels",
+            f"the plan has {left:,} trials, and `run` accepts at most {most:,}",
+            f"raise the limit with --limit {left}, or use fewer levels",
         )
     if found:
         print(words.measured(Counter(one.run for one in found.values()), header.trials), file=sys.stderr)
@@ -85,14 +86,15 @@ def run(
         if not others and folder.read_plan().header.plan == header.plan:
             return _answer(folder, db, 0)
     else:
-        pipeline.arm(header, armed, f"zlang run {program}")
-        pipeline.require_clear(header, armed)
-    expected = pipeline.estimate(checked, planned, db, found)
+        arming.arm(header, armed, f"zlang run {program}")
+        arming.require_clear(header, armed)
+    expected = costs.estimate(checked, planned, db, found)
     if not wear:
-        pipeline.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
+        costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
     if left:
         _confirm(left, header, yes=yes)
-    folder = pipeline.begin(planned, runs, armed, found, expected if only is None else None)
+    folder = runs.begin(planned, runs_dir, armed, found, expected if only is None else None)
+    _seal(folder)
     return _again(folder, db, Selection(only, failed=False))
 
 
@@ -107,49 +109,93 @@ def _confirm(trials: int, header: Header, *, yes: bool) -> None:
 
 
 def resume(
-    run_name: str | None, runs: Path, db: Path, armed: Armed, *, only: int | None, failed: bool, yes: bool
+    run_name: str | None,
+    runs_dir: Path,
+    db: Path,
+    armed: Armed,
+    *,
+    only: int | None,
+    failed: bool,
+    yes: bool,
+    trust: bool,
 ) -> int:
     """Go on with a run; with `yes`, what it was waiting for is done."""
-    folder = pipeline.find(runs, run_name)
-    standing = pipeline.standing(folder)
-    if standing.is_finished and not failed and only is None:
+    folder = runs.find(runs_dir, run_name)
+    runs.require_own(folder, trust=trust)
+    state = runs.run_state(folder)
+    if state.is_finished and not failed and only is None:
         print(f"{folder.name}: all trials are done", file=sys.stderr)
     else:
-        pipeline.arm_again(folder, armed, _resume_line(folder, db))
+        _arm_again(folder, armed, _resume_line(folder, db))
     return _again(folder, db, Selection(only, failed=failed), is_confirmed=yes)
+
+
+def _arm_again(folder: Folder, armed: Armed, line: str) -> None:
+    """Arm what a run writes to; the seal covers what is armed."""
+    if arming.rearm(folder, armed, line):
+        _seal(folder)
+
+
+def _seal(folder: Folder) -> None:
+    why = runs.seal(folder)
+    if why:
+        print(f"warning: this run is not sealed: {render.visible(why)}", file=sys.stderr)
+        print("`zlang resume` and `zlang clean` will need --trust for it", file=sys.stderr)
 
 
 def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False) -> int:
     """Carry out what is not done, then answer."""
     header = folder.read_plan().header
-    standing = pipeline.standing(folder)
-    done = standing.done - len(standing.spared) if selection.only is None and not selection.failed else 0
-    waits_for = standing.waits_for or ("", "") if is_confirmed else None
+    state = runs.run_state(folder)
+    done = state.carried_out if selection.only is None and not selection.failed else 0
+    waits_for = state.waits_for or ("", "") if is_confirmed else None
     total = 1 if selection.only is not None else header.at_most
     print(f"run {folder.name} in {render.visible(str(folder.path))}", file=sys.stderr)
+    for problem in state.damage:
+        print(
+            f"warning: {problem}; `zlang status {words.shell(_named(folder))}` lists what does not count",
+            file=sys.stderr,
+        )
     try:
-        failures = _watch(pipeline.carry_out(folder, selection), total, done, waits_for)
+        failures = _watch(runs.carry_out(folder, selection), folder.run, total, done, waits_for)
     except Interrupted as stop:
-        print(f"\nstopped; everything that was made is removed. Go on: {_resume_line(folder, db)}", file=sys.stderr)
+        print(f"\n{_what_stands(folder)} To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
     except RunError as error:
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-        print(f"what was measured is kept. Go on: {_resume_line(folder, db)}", file=sys.stderr)
+        print(f"all measurements are kept. To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return 1
     return _answer(folder, db, failures, is_whole=selection.only is None)
 
 
+def _what_stands(folder: Folder) -> str:
+    """What a run that was stopped has left."""
+    left = [render.visible(creates) for creates in runs.still_standing(folder)]
+    if not left:
+        return "stopped; everything that was made is removed."
+    return f"stopped. Still there: {', '.join(left)}. Remove it: zlang clean {words.shell(_named(folder))}."
+
+
 def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -> int:
-    """Show what a run has to say."""
-    asking.ingest(folder.path.parent, db, quiet=True)
-    code = answering.finish(folder.name, db, failures, is_whole=is_whole)
-    took = pipeline.spent(folder)
+    """Show what a run has to say. What befalls the database is no loss: the run folder has everything."""
+    try:
+        closing = results.conclude(folder, db, is_whole=is_whole)
+    except RunError as error:
+        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+        again = f"zlang ingest {words.file(str(folder.path.parent))}{_db_option(db)}"
+        print(
+            f"the run is complete, and kept in {render.visible(str(folder.path))}. Its figures: {again}",
+            file=sys.stderr,
+        )
+        return 1
+    code = answering.close(closing, failures, is_whole=is_whole)
+    took = costs.spent(folder)
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)
         most = " at most" if folder.read_plan().header.is_sequential else ""
-        print(f"took {words.duration(was)}, and was estimated at {words.duration(expected)}{most}")
+        print(f"took {words.duration(was)}; the estimate was {words.duration(expected)}{most}")
     print("\ntry next:")
-    print(f"  {asking.example_query(pipeline.summarise(db))}{_db_option(db)}")
+    print(f"  {asking.example_query(closing.summary)}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
     return code
 
@@ -167,14 +213,16 @@ def _db_option(db: Path) -> str:
     return "" if db == Path("results.duckdb") else f" --db {words.file(str(db))}"
 
 
-def _watch(events: Iterable[Event], total: int, done: int, waits_for: tuple[str, str] | None) -> int:
+def _watch(
+    events: Generator[Event, None, None], run: str, total: int, done: int, waits_for: tuple[str, str] | None
+) -> int:
     """Show the events as they come; how many trials failed.
 
     What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
     """
     failures = 0
     asked = ("", "")
-    with _shown(total, done) as shown:
+    with closing(events), _shown(total, done) as shown:
         for event in events:
             match event:
                 case Made(key=key):
@@ -196,7 +244,7 @@ def _watch(events: Iterable[Event], total: int, done: int, waits_for: tuple[str,
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
                 case Left(setup=setup, why=why):
-                    shown.warn(f"could not be removed: {setup.creates}: {why}")
+                    shown.warn(f"could not be removed: {setup.creates.replace('$RUN', run)}: {why}")
                 case Fail() | Interrupt() | _:
                     pass
     return failures
@@ -206,13 +254,15 @@ def _has_entered(ask: Ask) -> bool:
     """Wait until somebody presses Enter; not where there is nobody, nor once the run is to stop."""
     while sys.stdin.isatty() and not ask.is_stopped():
         if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
-            return bool(sys.stdin.readline())
+            with suppress(OSError):  # the terminal is gone
+                return bool(sys.stdin.readline())
+            return False
     return False
 
 
 def _request(ask: Ask, then: str) -> str:
     """What somebody has to do, and what they can type for it."""
-    return "\n".join([f"please: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
+    return "\n".join([f"manual step: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
 
 
 class _Quiet:
@@ -303,16 +353,27 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
 # -- clean
 
 
-def clean(run_name: str | None, runs: Path, *, as_json: bool) -> int:
+def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool) -> int:
     """Remove what a run left behind."""
-    folder = pipeline.find(runs, run_name)
+    unbegun = runs.remove_unbegun(runs_dir, run_name)
+    if unbegun and not as_json:
+        for name in unbegun:
+            print(f"removed: the folder of {render.visible(name)}, whose start was interrupted")
+    if unbegun and (run_name is not None or not runs.all_runs(runs_dir)):
+        if as_json:
+            import json
+
+            print(json.dumps({"run": unbegun[-1], "removed": unbegun, "left": []}))
+        return 0
+    folder = runs.find(runs_dir, run_name)
+    runs.require_own(folder, trust=trust)
     try:
-        removed, stuck = pipeline.clean(folder)
+        removed, stuck = runs.clean(folder)
     except Interrupted as stop:
-        print("stopped; go on with the same command", file=sys.stderr)
+        print("stopped; to continue, repeat the command", file=sys.stderr)
         return stop.exit_code
-    removed = [creates.replace("$RUN", folder.name) for creates in removed]
-    stuck = [(creates.replace("$RUN", folder.name), why) for creates, why in stuck]
+    removed = [creates.replace("$RUN", folder.run) for creates in removed]
+    stuck = [(creates.replace("$RUN", folder.run), why) for creates, why in stuck]
     if as_json:
         import json
 
@@ -324,54 +385,58 @@ def clean(run_name: str | None, runs: Path, *, as_json: bool) -> int:
     for creates, why in stuck:
         print(f"still there: {render.visible(creates)}: {render.visible(why)}")
     if not removed and not stuck:
-        print(f"{folder.name} has left nothing behind")
+        print(f"{folder.name}: nothing left to remove")
     return 1 if stuck else 0
 
 
 # -- status
 
 
-def status(run_name: str | None, runs: Path, *, as_json: bool) -> int:
+def status(run_name: str | None, runs_dir: Path, *, as_json: bool) -> int:
     """Where runs stand."""
     if run_name is None:
-        return _list(runs, as_json=as_json)
-    folder = pipeline.find(runs, run_name)
-    header, standing = folder.read_plan().header, pipeline.standing(folder)
-    failures = list(pipeline.failures(folder))
+        return _list(runs_dir, as_json=as_json)
+    folder = runs.find(runs_dir, run_name)
+    header, state = folder.read_plan().header, runs.run_state(folder)
+    failures, damage = runs.failures(folder)
     if as_json:
         import json
 
         found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
-        found |= {"done": standing.done - len(standing.spared), "spared": len(standing.spared)}
+        found |= {"done": state.carried_out, "skipped": len(state.skipped)}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
-        took = pipeline.spent(folder)
+        took = costs.spent(folder)
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
-        print(json.dumps({**found, "state": _state(standing, header.trials), "failed": failed, **seconds}))
+        print(
+            json.dumps({**found, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
+        )
         return 0
-    print(f"{folder.name}: {header.experiment}, {_counts(standing, header)} done, ", end="")
-    print(f"{len(failures)} of them do not count, {_state(standing, header.trials)}")
+    print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done, ", end="")
+    print(f"{len(failures)} of them do not count, {_state(state, header.trials)}")
+    for problem in damage:
+        print(f"  warning: {problem}")
     for number, replicate, why in failures:
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
-    took = pipeline.spent(folder)
+    took = costs.spent(folder)
     if took is not None:
-        print("  took, and was estimated at:")
+        print("  time taken, and estimate:")
         for kind, expected in took[0].items():
             print(f"    {kind:20}  {words.duration(took[1][kind]):>12}  {words.duration(expected):>12}")
     named = words.shell(_named(folder))
     if failures:
-        print(f"measure them again: zlang resume {named} --failed      one of them: zlang resume {named} --only N")
-    if not standing.is_finished:
-        print(f"go on: zlang resume {named}")
+        print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")
+    if not state.is_finished:
+        print(f"to continue: zlang resume {named}")
     return 0
 
 
-def _list(runs: Path, *, as_json: bool) -> int:
+def _list(runs_dir: Path, *, as_json: bool) -> int:
     found = []
-    for folder in pipeline.all_runs(runs):
-        header, standing = folder.read_plan().header, pipeline.standing(folder)
-        row = {"run": folder.name, "experiment": header.experiment, "done": standing.done - len(standing.spared)}
-        row |= {"trials": header.trials, "spared": len(standing.spared), "state": _state(standing, header.trials)}
-        found.append((row, _counts(standing, header)))
+    for folder in runs.all_runs(runs_dir):
+        header, state = folder.read_plan().header, runs.run_state(folder)
+        row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out}
+        row |= {"trials": header.trials, "skipped": len(state.skipped), "state": _state(state, header.trials)}
+        found.append((row, _counts(state, header)))
     if as_json:
         import json
 
@@ -380,23 +445,25 @@ def _list(runs: Path, *, as_json: bool) -> int:
         return 0
     for row, counts in found:
         print(f"{row['run']}  {counts}  {row['state']}")
+    for name in runs.unbegun(runs_dir):
+        print(f"{render.visible(name)}  its start was interrupted; `zlang clean` removes it")
     if not found:
-        print(f"no runs in {render.visible(str(runs))}")
+        print(f"no runs in {render.visible(str(runs_dir))}")
     return 0
 
 
-def _counts(standing: Standing, header: Header) -> str:
+def _counts(state: RunState, header: Header) -> str:
     """How many of how many trials are done."""
-    done = standing.done - len(standing.spared)
+    done = state.carried_out
     if not header.is_sequential:
         return f"{done:,} of {header.trials:,} trials"
-    of = f"all {done:,}" if standing.is_finished else f"{done:,} of at most {header.at_most:,}"
-    return f"{of} trials that are needed"
+    of = f"all {done:,}" if state.is_finished else f"{done:,} of at most {header.at_most:,}"
+    return f"{of} needed trials"
 
 
-def _state(standing: Standing, trials: int) -> str:
-    if standing.is_finished:
+def _state(state: RunState, trials: int) -> str:
+    if state.is_finished:
         return "finished"
-    if standing.sessions == 0:
+    if state.sessions == 0:
         return "not begun"
-    return "not finished" if standing.done < trials else "done, but something is left to remove"
+    return "not finished" if state.done < trials else "done, but resources are left to remove"

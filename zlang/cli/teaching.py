@@ -20,12 +20,12 @@ def init(file: Path) -> int:
         with file.open("x", encoding="utf-8") as out:
             out.write((EXAMPLES / "first.zexp").read_text("utf-8"))
     except FileExistsError:
-        raise RunError(f"{file} is there already", "give another name: zlang init FILE") from None
+        raise RunError(f"{file} already exists", "choose another name: zlang init FILE") from None
     except (OSError, ValueError) as error:
         raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
     name = words.file(str(file))
-    print(f"written: {render.visible(str(file))}\n\n  zlang plan {name}                    what it would do")
-    print(f"  zlang run {name} --profile smoke     a short try\n  zlang run {name}                     the experiment")
+    print(f"written: {render.visible(str(file))}\n\n  zlang plan {name}                    the plan")
+    print(f"  zlang run {name} --profile smoke     a short run\n  zlang run {name}                     the experiment")
     return 0
 
 
@@ -47,5 +47,7 @@ def kinds(name: str | None, *, as_json: bool) -> int:
                 need = "" if module == library.PRELUDE else f"  (import {module})"
                 print(f"{kind.name:12} {kind.role:10} {kind.doc}{need}")
     if not as_json:
-        print("\nzlang kinds NAME shows the properties and commands of one, zlang kinds NAME.PROPERTY one property")
+        print(
+            "\nzlang kinds NAME shows the properties and commands of a kind, and zlang kinds NAME.PROPERTY one property"
+        )
     return 0

@@ -7,11 +7,16 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from zlang.check.values import quote
+from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from zlang.run.folder import Folder
 
 RUNS = Path("runs")
 """Where run folders are kept if nobody says otherwise."""
@@ -67,7 +72,13 @@ def measured(by_run: Mapping[str, int], trials: int) -> str:
     named = ", ".join(f"{count:,} in {run}" for run, count in largest)
     more = f" and {len(by_run) - _NAMED} other runs" if len(by_run) > _NAMED else ""
     some = f"all {trials:,}" if count == trials else f"{count:,} of {trials:,}"
-    return f"{some} trials were measured before ({named}{more}); --again measures them again"
+    return f"earlier runs have measured {some} trials ({named}{more}); --again measures them again"
+
+
+def refuse(folder: Folder, why: str) -> None:
+    """Tell that the results of a foreign folder are not taken over."""
+    print(f"note: results of {folder.name} are not taken over: {visible(why)}", file=sys.stderr)
+    print(f"`zlang resume {shell(str(folder.path))} --trust` makes it yours", file=sys.stderr)
 
 
 def one_of(option: str, given: str, known: Iterable[str]) -> None:
