@@ -14,7 +14,7 @@ from pathlib import Path
 from zlang.plan.plan import Plan, Setup, Trial
 from zlang.run.events import Commit, Recorded
 from zlang.run.folder import Folder
-from zlang.run.journal import Lines
+from zlang.run.journal import Gap, Lines
 
 REPOSITORY = Path(__file__).parents[1]
 COMMAND = (sys.executable, "-m", "zlang.cli.app")
@@ -103,7 +103,7 @@ class Zlang:
     def events(self) -> list[Recorded]:
         """The journal of the only run."""
         lines = Lines(self.folder() / "journal.jsonl")
-        return list(lines)
+        return [event for event in lines if not isinstance(event, Gap)]
 
     def committed(self) -> list[tuple[str, int]]:
         """Every commit of the only run, in order: trial and replicate."""

@@ -14,10 +14,14 @@ from pathlib import Path
 import pytest
 from _pytest.capture import CaptureFixture
 from command_line import COMMAND, REPOSITORY, Zlang
+from prompt_toolkit.history import InMemoryHistory
 
-from zlang import pipeline
+from zlang.cli import repl
 from zlang.cli.app import guarded
+from zlang.errors import RunError
+from zlang.pipeline import programs
 from zlang.plan.plan import Plan
+from zlang.store import saved
 
 WRONG = "experiment e { run = nothing }\n"
 SHORT = 'dir here { path = "." }\nshell says { command = "true" }\nexperiment e { on = here  run = says }\n'
@@ -149,7 +153,7 @@ def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     def broken(*_: object) -> None:
         raise ZeroDivisionError("something\x1b[2J impossible")
 
-    monkeypatch.setattr(pipeline, "check", broken)
+    monkeypatch.setattr(programs, "check", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     (tmp_path / "a.zexp").write_text("let a = 1\n")
@@ -218,7 +222,7 @@ def test_a_million_million_points(zlang: Zlang) -> None:
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     assert spent < 3, "seconds; it takes a tenth of one, and would take years if it were listed"
     refused = zlang("run", name, code=1).err
-    assert "the plan has 1,000,000,000,000 trials, and `run` carries out at most 10,000" in refused
+    assert "the plan has 1,000,000,000,000 trials, and `run` accepts at most 10,000" in refused
     assert "--limit 1000000000000" in refused
     assert zlang.names() == {name}
 
@@ -228,7 +232,7 @@ def test_the_limit_can_be_lowered_and_raised(zlang: Zlang) -> None:
         'dir here { path = "." }\nshell s { command = "true"  timeout = 1s | 2s | 3s }\n'
         "experiment e { on = here  run = s }\n"
     )
-    assert "has 3 trials, and `run` carries out at most 2" in zlang("run", name, "--limit", "2", code=1).err
+    assert "has 3 trials, and `run` accepts at most 2" in zlang("run", name, "--limit", "2", code=1).err
     assert "3 of 3 trials count" in zlang("run", name, "--limit", "3").out
 
 
@@ -253,7 +257,7 @@ def test_doctor_says_what_the_versions_of_this_machine_lack(zlang: Zlang) -> Non
     release = os.uname().release
     found = json.loads(zlang("doctor", zlang.program(NEW.replace("QUICK", "on")), "--json", code=1).out)
     assert (found["missing"], found["facts"]["platform"], found["facts"]["kernel"]) == ([], "linux", release)
-    assert found["lacking"] == [f"`quick` exists since kernel 99.1, and `this machine` has {release}"]
+    assert found["lacking"] == [f"`quick` requires kernel 99.1, but `this machine` has {release}"]
     assert (
         json.loads(zlang("doctor", zlang.program(NEW.replace("{ quick = QUICK }", "")), "--json").out)["lacking"] == []
     )
@@ -265,7 +269,7 @@ def test_doctor_saves_the_machine_as_a_host(zlang: Zlang) -> None:
     text = f'import "./box.zexp"\ndir here on {name} {{ path = "." }}\nshell look {{ command = "ls"  writes = off }}\n'
     memory = f"where {name}.ram > 1MiB and {name}.cores >= 1 and len({name}.disks) >= 1"
     zlang("check", zlang.program(f"{text}experiment e {{ on = here  run = look  {memory} }}\n"))
-    assert "is there already" in zlang("doctor", "--save", "box.zexp", code=1).err
+    assert "already exists" in zlang("doctor", "--save", "box.zexp", code=1).err
 
 
 BY_HAND = """
@@ -281,10 +285,24 @@ experiment e { on = box  run = look }
 
 def test_where_nobody_is_there_to_do_something_the_run_waits_to_be_resumed(zlang: Zlang) -> None:
     stopped = zlang("run", zlang.program(BY_HAND), "--yes", code=1)
-    (text,) = re.findall("please: (fit [01] cards)\n", stopped.err)
-    assert f"the run waits for somebody: {text}" in stopped.err
-    assert f"please: {text}\n" in zlang("resume", code=1).err
+    (text,) = re.findall("^manual step: (fit [01] cards)\n", stopped.err, re.MULTILINE)
+    assert f"the run is waiting for a manual step: {text}" in stopped.err
+    assert f"manual step: {text}\n" in zlang("resume", code=1).err
     other = zlang("resume", "--yes", code=1)
-    assert f"please: {text}\n" not in other.err
-    assert f"please: fit {1 - int(text[4])} cards\n" in other.err
+    assert f"manual step: {text}\n" not in other.err
+    assert f"manual step: fit {1 - int(text[4])} cards\n" in other.err
     assert "2 of 2 trials count" in zlang("resume", "--yes").out
+
+
+def test_a_user_without_a_home_has_no_queries_and_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    def has_no_home() -> Path:
+        message = "Could not determine home directory."
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(Path, "home", has_no_home)
+    for variable in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert isinstance(repl._history(), InMemoryHistory)
+    with pytest.raises(RunError, match="nothing"):
+        saved.named("nothing")
+    assert saved.listed()
