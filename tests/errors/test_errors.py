@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from zlang import pipeline
 from zlang.check import check
 from zlang.check.check import Overrides
-from zlang.cli import fixing, render
+from zlang.cli import render
 from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError, Severity
-from zlang.plan import build
+from zlang.pipeline import fixing, plans, programs
+from zlang.plan import jobs
+from zlang.plan.schedule import Schedule
 from zlang.source import Source
 from zlang.space import faults
 
@@ -61,9 +62,9 @@ def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnosti
     checked = check.program(Source(NAME, text), read, overrides)
     findings = list(checked.findings)
     if checked.is_sound:
-        findings += faults.of(checked.program.experiments.values(), pipeline.DEFAULT_SEED)[0]
+        findings += faults.of(checked.program.experiments.values(), plans.DEFAULT_SEED)[0]
     if not any(finding.code.severity is Severity.ERROR for finding in findings):
-        findings += [finding for finding in pipeline.lint(checked) if isinstance(finding.code, Code)]
+        findings += [finding for finding in programs.lint(checked) if isinstance(finding.code, Code)]
     return findings
 
 
@@ -123,7 +124,7 @@ def test_more_findings_than_anyone_reads() -> None:
 def test_a_program_without_an_experiment() -> None:
     checked = check.program(Source(NAME, "let a = 1\n"), str)
     with pytest.raises(ProgramError) as raised:
-        pipeline.choose(checked, None)
+        programs.choose(checked, None)
     assert raised.value.diagnostic.code is Code.NO_EXPERIMENT
 
 
@@ -132,9 +133,9 @@ def test_a_value_that_a_job_file_cannot_hold() -> None:
     text = f'import "./lab.zexp"\nimport fio\n{workload}\nexperiment e {{ on = data  run = w }}\n'
     checked = check.program(Source(NAME, text), read)
     experiment = checked.program.experiments["e"]
-    slot = next(build.Schedule(experiment, 1).slots())
+    schedule = Schedule(experiment, 1)
     with pytest.raises(ProgramError) as raised:
-        build.job(slot, experiment, 1)
+        jobs.job(next(schedule.slots()), schedule)
     assert raised.value.diagnostic.code is Code.NOT_IN_JOBFILE
 
 
@@ -145,6 +146,7 @@ TESTED_HERE = {
     Code.TOO_MUCH: "a long program, made by the test",
     Code.NO_EXPERIMENT: "only what plans needs an experiment",
     Code.NOT_IN_JOBFILE: "only what writes job files finds it",
+    Code.UNGUARDED: "only what makes the commands finds it: tests/trust/test_naming.py",
 }
 
 
@@ -171,33 +173,33 @@ HAVE_FIXES = {
 LAB = 'import "./lab.zexp"\nimport fio\n'
 
 
-SLASH = "a name has no `/`: `KIND NAME on PARENT { … }`, and what stands on that says `on NAME`"
-CARRIED = 'a word is written `compressible(50%)`, a text `"compressible:50%"`'
-OVER = "what it is drawn over is said first: `plot read_iops over bs by rw`"
-PERCENTILE = "any percentile is worked out from the histogram: `p999(read_clat)`"
-DECLARED = "`reads` is declared, and is as it is: what differs is a choice in it, or declared by itself"
-LOOPS = "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each level of all others"
+SLASH = "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`"
+CARRIED = 'write a word with a value as `compressible(50%)`, and a text as `"compressible:50%"`'
+OVER = "`over` comes before `by`: `plot read_iops over bs by rw`"
+PERCENTILE = "any percentile is computed from the histogram: `p999(read_clat)`"
+DECLARED = "`reads` cannot be changed here: put a choice into its declaration, or declare another"
+LOOPS = "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors"
 
 
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("fio w { rw = read  bs = 4KiB || 8KiB }", "one of several is written with one `|`"),
-        ("fio w { rw = read  bs = 4KiB | | 8KiB }", "write a value between the two, or leave one away"),
-        ("fio w { rw = read  bs = 4KiB | }", "write another value behind the `|`, or leave it away"),
-        ("fio w { rw = read  bs = | 4KiB }", "the first of several has no `|` before it"),
-        ("fio w { rw = read  bs = 4KiB or 8KiB }", "one of several is written `4KiB | 8KiB`"),
-        ("fio w { rw = read  bs = {4KiB, 8KiB} }", "one of several is written `4KiB | 8KiB`, a list `[4KiB, 8KiB]`"),
-        ("fio w { rw = read  bs = 4KiB-8KiB }", "from one to the other is written `4KiB..8KiB`"),
-        ("fio w { rw = read  bs = 4KiB..=8KiB }", "a range is written `4KiB..64KiB`, and has both its ends"),
-        ("let a = if 1 = 2 then 3 else 4", "compare with `==`"),
+        ("fio w { rw = read  bs = 4KiB || 8KiB }", "write a choice with one `|`"),
+        ("fio w { rw = read  bs = 4KiB | | 8KiB }", "add a value between the two, or remove one"),
+        ("fio w { rw = read  bs = 4KiB | }", "add a value after the `|`, or remove it"),
+        ("fio w { rw = read  bs = | 4KiB }", "a choice does not begin with `|`"),
+        ("fio w { rw = read  bs = 4KiB or 8KiB }", "write a choice as `4KiB | 8KiB`"),
+        ("fio w { rw = read  bs = {4KiB, 8KiB} }", "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`"),
+        ("fio w { rw = read  bs = 4KiB-8KiB }", "write a range as `4KiB..8KiB`"),
+        ("fio w { rw = read  bs = 4KiB..=8KiB }", "a range has both ends: `4KiB..64KiB`"),
+        ("let a = if 1 = 2 then 3 else 4", "use `==` to compare"),
         ("let a = if 1 == 2 then 3 elif 4", "write `else if`"),
-        ("experiment e { on = data  run = reads  where reads.bs => 4KiB }", "compare with `>=`"),
+        ("experiment e { on = data  run = reads  where reads.bs => 4KiB }", "use `>=` to compare"),
         ("experiment e { on = data  run = reads  where 1 == 2 || 3 == 4 }", "write `or`"),
         ("experiment e { on = data  run = reads  where 1 == 2 | 3 == 4 }", "write `or` between conditions"),
-        ("experiment e { on = data  run = reads  expect max(read_iops) = 5/s }", "compare with `==`"),
+        ("experiment e { on = data  run = reads  expect max(read_iops) = 5/s }", "use `==` to compare"),
         ("experiment e { on = data  run = reads  tabel read_iops }", "did you mean `table`?"),
-        ("experiment e { on = data  run = reads  if 1 == 2 }", "points are chosen with `where`"),
+        ("experiment e { on = data  run = reads  if 1 == 2 }", "use `where` to choose points"),
         ('experment e "title" { on = data  run = reads }', "did you mean `experiment`?"),
         ("experment e { on = data  run = reads }", "did you mean `experiment`?"),
         ('improt "./lab.zexp"', "did you mean `import`?"),
@@ -207,42 +209,42 @@ LOOPS = "there are no loops: of `bs = 4KiB | 8KiB` each is measured, with each l
         ("experiment e { target = data  run = reads }", "did you mean `on`?"),
         ("experiment e { on = data  workload = reads }", "did you mean `run`?"),
         ("experiment e { on = data  run = reads  iterations = 5 }", "did you mean `repeat`?"),
-        ("experiment e { on = disk  run = reads }", "put one on it: `file NAME on disk { … }`"),
+        ("experiment e { on = disk  run = reads }", "declare one on it: `file NAME on disk { … }`"),
         (
             "experiment e { on = data  run = reads  collect = [capacity] }",
-            "`capacity` is a kind: `capacity {}` makes one here",
+            "`capacity` is a kind; to declare one here, write `capacity {}`",
         ),
         (
             "fio v { rw = read  rate_iops = 5/s }\nfio w { rw = read  number_ios = rate_iops }",
             "did you mean `v.rate_iops`?",
         ),
         ("file f on disk", "add `size = 4KiB`"),
-        ("import disks\ndisk d", 'add `id = "…"  serial = "text"  size = 4KiB`'),
+        ("import disks\ndisk d", 'add `id = "…"  serial = "…"  size = 4KiB`'),
         ("fio w { rw = read  fsync = on }", "write `1`"),
         (
             "fio w { rw = read  iodepth = 4  numjobs = iodepth }",
-            "no property knows another of the same thing: give what both need a name, `let iodepth = …`",
+            "a property cannot use another property of the same declaration; give the value a name: `let iodepth = …`",
         ),
         ("file a/b on disk { size = 1MiB }", SLASH),
-        ("given file f", "braces say which one is given: `given pool NAME { called = … }`"),
-        ("let t = file on disk | file on disk { size = 1MiB }", "what is made within an expression has braces"),
+        ("given file f", "add braces that say which one is given: `given pool NAME { called = … }`"),
+        ("let t = file on disk | file on disk { size = 1MiB }", "an anonymous declaration needs braces"),
         ("file f on disk { size = 1MiB  content = compressible:50% }", CARRIED),
         ("experiment e { on = data  run = reads  plot read_iops by bs }", OVER),
-        ("experiment e { on = data  run = reads  plot read_iops over bs, by bs }", "there is no comma before `by`"),
+        ("experiment e { on = data  run = reads  plot read_iops over bs, by bs }", "remove the comma before `by`"),
         ("experiment e { on = data  run = reads  table read_clat_p99.9 }", PERCENTILE),
-        ("fio w { rw = read  time_based }", "a field is written `time_based = on`"),
+        ("fio w { rw = read  time_based }", "write a field as `time_based = on`"),
         ("fio w { rw = read  for b in [1] { bs = b } }", LOOPS),
-        ("experiment e { on = data  run = reads and reads }", "one of several is written `reads | reads`"),
-        ('experiment e { on = "data"  run = reads }', "names are written without quotes: `data`"),
-        ("experiment e { on = data  run = reads  expect max(read_bw) > 9MB }", "a rate is written `9MB/s`"),
+        ("experiment e { on = data  run = reads and reads }", "write a choice as `reads | reads`"),
+        ('experiment e { on = "data"  run = reads }', "write names without quotes: `data`"),
+        ("experiment e { on = data  run = reads  expect max(read_bw) > 9MB }", "write a rate as `9MB/s`"),
         (
             "experiment e { on = data  run = reads  expect max(read_iops) > 9k }",
-            "a number per second is written `1000/s`",
+            "write a number per second as `1000/s`",
         ),
         ("reads again { bs = 4KiB }", DECLARED),
         ("fio w { rw = read  random_distribution = zipf(1.2) }", 'expected a text such as `"data"`'),
         ("import filesystems\next4 v on data", "it stands on a `loop`"),
-        ("x = 4KiB", "a name is bound with `let x = …`"),
+        ("x = 4KiB", "to define a name, write `let x = …`"),
     ],
 )
 def test_what_was_probably_meant(line: str, hint: str) -> None:
@@ -314,3 +316,12 @@ def test_safe_fixes_leave_no_new_errors() -> None:
         text = fixing.applied(case.text, [edit for fix in fixes for edit in fix.edits])
         syntax = [finding for finding in findings_of(text) if finding.code.id.startswith("E1")]
         assert len(syntax) <= len([finding for finding in findings if finding.code.id.startswith("E1")]), text
+
+
+def test_a_word_with_another_number_is_not_put_right_unseen() -> None:
+    text = (
+        'import zfs\ndir here { path = "." }\ngiven pool p { called = "p" }\ndataset d on p { checksum = fletcher4 }\n'
+    )
+    (finding,) = (one for one in findings_of(text) if one.code is Code.NOT_ALLOWED)
+    assert finding.hint == "did you mean `fletcher2`?"
+    assert [fix.is_safe for fix in finding.fixes] == [False]
