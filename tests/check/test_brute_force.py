@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 from zlang.check import check
 from zlang.check.program import Instance
 from zlang.diagnostics import ProgramError
-from zlang.plan.build import Schedule
+from zlang.plan.schedule import Schedule
 from zlang.source import Source
 from zlang.units import Quantity
 
-# An expression: a number, ("name", i), ("choice", expressions) or ("sum", expression, expression).
+# An expression: a number, ("name", i), ("choice", expressions), ("sum", expression, expression) or
+# ("if", i, number, expression, expression), which is the third where the name has that value, else the fourth.
 FIELDS = ("iodepth", "numjobs", "loops", "nrfiles")
 HEAD = 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\n'
 
 
-Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[int, str, int]]]
+Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[Any, str, int]], list[Any]]
+"""The names, the fields of `w`, a zip in it, the conditions, and the fields of `v` if `run = w | v`."""
 
 
 class Undecided(Exception):
@@ -38,6 +40,9 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
         return value(lets[parts[0]], f"x{parts[0]}", lets, chosen)
     if kind == "sum":
         return value(parts[0], path, lets, chosen) + value(parts[1], path, lets, chosen)
+    if kind == "if":
+        is_so = value(("name", parts[0]), "", lets, chosen) == parts[1]
+        return value(parts[2 if is_so else 3], path, lets, chosen)
     if path not in chosen:
         raise Undecided(path, len(parts[0]))
     option = parts[0][chosen[path]]
@@ -45,12 +50,16 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
 
 
 def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]]:
-    lets, fields, zipped, wheres = program
+    lets, fields, zipped, wheres, others = program
     try:
-        row = [value(expr, f"w.{i}", lets, chosen) for i, expr in enumerate(fields)]
-        if zipped:
+        if others and "run" not in chosen:
+            raise Undecided("run", 2)  # noqa: TRY301 - the same as of any other choice
+        workload = "wv"[chosen.get("run", 0)]
+        mine = others if workload == "v" else fields
+        row = [value(expr, f"{workload}.{i}", lets, chosen) for i, expr in enumerate(mine)]
+        if zipped and workload == "w":
             if "zip" not in chosen:
-                raise Undecided("zip", len(zipped))  # noqa: TRY301 - the same as of any other choice
+                raise Undecided("zip", len(zipped))  # noqa: TRY301
             row += zipped[chosen["zip"]]
     except Undecided as undecided:
         path, size = undecided.args
@@ -59,7 +68,12 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
         return
     for name, operator, number in wheres:
         try:
-            known = value(("name", name), "", lets, chosen)
+            if isinstance(name, int):
+                known = value(("name", name), "", lets, chosen)
+            elif name[0] == workload:
+                known = value(mine[name[1]], f"{workload}.{name[1]}", lets, chosen)
+            else:
+                continue  # the workload is not part of this trial
         except Undecided:
             continue
         if not (known <= number if operator == "<=" else known != number):
@@ -81,6 +95,8 @@ def written(expr: Any) -> str:
     kind, *parts = expr
     if kind == "name":
         return f"x{parts[0]}"
+    if kind == "if":
+        return f"if x{parts[0]} == {parts[1]} then {written(parts[2])} else {written(parts[3])}"
     return " | ".join(map(written, parts[0])) if kind == "choice" else " + ".join(map(written, parts))
 
 
@@ -93,7 +109,9 @@ def programs(draw: st.DrawFn) -> Program:
         return ("name", draw(st.integers(0, len(lets) - 1))) if len(lets) > 0 and draw(st.booleans()) else draw(numbers)
 
     def expr() -> object:
-        how = draw(st.sampled_from(("choice", "choice", "sum", "single")))
+        how = draw(st.sampled_from(("choice", "choice", "sum", "single", "if")))
+        if how == "if" and lets:
+            return ("if", draw(st.integers(0, len(lets) - 1)), draw(numbers), single(), single())
         if how == "choice":
             options = [single() for _ in range(draw(st.integers(2, 3)))]
             known = [constant(option, lets) for option in options]
@@ -107,21 +125,27 @@ def programs(draw: st.DrawFn) -> Program:
     fields = [expr() for _ in range(draw(st.integers(1, 3)))]
     pairs: st.SearchStrategy[list[tuple[int, int]]] = st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3)
     zipped = draw(pairs | st.builds(list))
-    wheres: list[tuple[int, str, int]] = []
-    if lets:
-        names = st.integers(0, len(lets) - 1)
-        wheres = draw(st.lists(st.tuples(names, st.sampled_from(("<=", "!=")), st.integers(1, 8)), max_size=2))
-    return lets, fields, zipped, wheres
+    others = [expr() for _ in range(draw(st.integers(0, 2)))]
+    named: list[Any] = [*range(len(lets)), *(("w", i) for i in range(len(fields)))]
+    named += [("v", i) for i in range(len(others))]
+    operators = st.sampled_from(("<=", "!="))
+    wheres = draw(st.lists(st.tuples(st.sampled_from(named), operators, st.integers(1, 8)), max_size=2))
+    return lets, fields, zipped, wheres, others
 
 
 def text_of(program: Program) -> str:
-    lets, fields, zipped, wheres = program
+    lets, fields, zipped, wheres, others = program
     lines = [HEAD, *(f"let x{i} = {written(expr)}" for i, expr in enumerate(lets)), "fio w {", "  rw = read"]
     lines += [f"  {FIELDS[i]} = {written(expr)}" for i, expr in enumerate(fields)]
     if zipped:
         lines.append("  (openfiles, iodepth_batch) = " + " | ".join(f"({a}, {b})" for a, b in zipped))
-    lines += ["}", "experiment e {", "  on = f  run = w"]
-    lines += [f"  where x{name} {operator} {number}" for name, operator, number in wheres]
+    lines.append("}")
+    if others:
+        lines += ["fio v {", "  rw = write", *(f"  {FIELDS[i]} = {written(e)}" for i, e in enumerate(others)), "}"]
+    lines += ["experiment e {", "  on = f  run = w | v" if others else "  on = f  run = w"]
+    for name, operator, number in wheres:
+        subject = f"x{name}" if isinstance(name, int) else f"{name[0]}.{FIELDS[name[1]]}"
+        lines.append(f"  where {subject} {operator} {number}")
     return "\n".join([*lines, "}", ""])
 
 
@@ -137,11 +161,14 @@ def test_points_agree_with_brute_force(program: Program) -> None:
         with pytest.raises(ProgramError):
             Schedule(experiment, 1)
         return
-    columns = [*FIELDS[: len(program[1])], *(("openfiles", "iodepth_batch") if program[2] else ())]
+    columns = {
+        "w": [*FIELDS[: len(program[1])], *(("openfiles", "iodepth_batch") if program[2] else ())],
+        "v": FIELDS[: len(program[4])],
+    }
     found: Counter[tuple[int, ...]] = Counter()
     for point in Schedule(experiment, 1).space:
         workload = experiment.run.value(point)
         assert isinstance(workload, Instance)
-        row = [workload.values[column] for column in columns]
+        row = [workload.values[column] for column in columns[workload.label]]
         found[tuple(int(cell.amount) for cell in row if isinstance(cell, Quantity))] += 1
     assert found == expected, text

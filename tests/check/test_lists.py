@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
 from zlang.plan.plan import Setup
 from zlang.source import Source
 
@@ -31,9 +31,9 @@ RUN = 'shell waits { command = "true" }\nexperiment e { on = %s  run = waits }\n
 
 def planned(text: str) -> list[Setup | object]:
     said = Overrides()
-    checked = pipeline.check(Source("a.zexp", KIND + text), said)
+    checked = programs.check(Source("a.zexp", KIND + text), said)
     assert [finding.message for finding in checked.findings] == []
-    return list(pipeline.plan(checked, checked.program.experiments["e"], 1, said).plan.items())
+    return list(plans.plan(checked, checked.program.experiments["e"], 1, said).plan.items())
 
 
 def made(text: str) -> list[str]:
@@ -60,5 +60,5 @@ def test_what_carries_one_thing_is_made_anew_for_another() -> None:
 
 def test_a_list_may_not_be_called_as_a_property_is() -> None:
     text = 'kind k: resource { lists = [size]  property size: size { doc = "…" }  create { sh "true" } }\n'
-    findings = pipeline.check(Source("a.zexp", text), Overrides()).findings
+    findings = programs.check(Source("a.zexp", text), Overrides()).findings
     assert "`size` is defined twice" in [finding.message for finding in findings]

@@ -10,7 +10,7 @@ import pytest
 
 from zlang.check import check
 from zlang.check.check import Overrides
-from zlang.plan.build import Schedule
+from zlang.plan.schedule import Schedule
 from zlang.source import Source
 
 PROGRAMS = Path(__file__).parent / "programs"
