@@ -56,7 +56,7 @@ def test_what_a_killed_run_left_is_removed_once(killed: Zlang) -> None:
     assert list(killed.at.glob("zlang-*")) == []
     assert loops(killed.at) == []
     assert killed.committed() == []
-    assert killed("clean").out == f"{killed.folder().name} has left nothing behind\n"
+    assert killed("clean").out == f"{killed.folder().name}: nothing left to remove\n"
 
 
 def test_what_is_mounted_there_by_another_stays(killed: Zlang) -> None:

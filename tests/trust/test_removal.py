@@ -1,0 +1,125 @@
+"""What a run removes at its end is its own: by the runner, by the script and by `clean`, whatever others put there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting and files of other users need root")
+
+PROGRAM = """
+kind somebody: resource on dir {
+  offers dir = "{on.dir}"
+  create { sh "sh ./act {on.dir}" { why = "what somebody else does meanwhile" } }
+  destroy { sh "true" }
+}
+dir here { path = "." }
+corpus tree on here { files = 3  size = 4KiB }
+somebody other on TARGET
+shell work { command = "WORK" }
+experiment one { on = other  run = work }
+"""
+
+ACTS = {
+    "a mount in it": ("mkdir -- $1/data && mount --bind precious $1/data", "is mounted there"),
+    "a mount with a blank": ("mkdir -- $1/'a b' && mount --bind precious $1/'a b'", "is mounted there"),
+    "a mount in a tree": ("mkdir -- $1/data && mount --bind precious $1/data", "is mounted there"),
+    "a mount on it": ("mount --bind precious $1", "is not the directory that this run made"),
+    "a file": ("cp precious/letter $1/notes", "since this run did not make it: ./notes (1 in all)"),
+    "a hidden file": ("cp precious/letter $1/.notes", "since this run did not make it: ./.notes"),
+    "a directory": ("cp -R precious $1/data", "since this run did not make it: ./data/letter"),
+    "a file of another user": (
+        "cp precious/letter $1/hers && chown 65534 $1/hers",
+        "did not make it: ./hers (1 in all)",
+    ),
+    "a directory of another user": ("mkdir $1/hers && chown 65534 $1/hers", "did not make it: ./hers (1 in all)"),
+    "a file of another user in a tree": (
+        "for each in $(find $1 -type f); do chown 65534 $each; break; done",
+        "(1 in all)",
+    ),
+    "a link in the place of a file": ("mv -- $1 away && ln -s precious $1", "is not the directory that this run made"),
+    "a link in its place": ("mv -- $1 away && ln -s precious $1", "is not the directory that this run made"),
+    "a directory in its place": ("mv -- $1 away && cp -R precious $1", "is not the directory that this run made"),
+    "a file in its place": ("mv -- $1 away && cp precious/letter $1", "is not the directory that this run made"),
+}
+IN_A_TREE = {name for name in ACTS if name.endswith("tree")}
+BY_A_COMMAND = {"a file of another user", "a directory of another user"}
+"""Here a command of the user's ran in the directory, so that every name can be the run's."""
+
+
+@pytest.fixture
+def place(disk: Path) -> Iterator[Zlang]:
+    zlang = Zlang(disk)
+    (disk / "precious").mkdir()
+    (disk / "precious" / "letter").write_text("dear")
+    yield zlang
+    _undo(disk)
+
+
+def _undo(disk: Path) -> None:
+    """Take away what somebody did, so that only what the run made is there."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        target = line.split()[4].replace("\\040", " ")
+        if target.startswith(f"{disk}/"):
+            subprocess.run(["umount", target], check=True)
+    if (disk / "away").exists():
+        for made in disk.glob("zlang-*"):
+            shutil.rmtree(made) if made.is_dir() and not made.is_symlink() else made.unlink()
+            (disk / "away").rename(made)
+    for path in disk.glob("zlang-*/**/*"):
+        if path.name in {"notes", ".notes", "hers", "data", "a b"} or path.stat().st_uid:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def program(act: str) -> str:
+    target = "tree" if act in IN_A_TREE else "here"
+    writes = "true" if act not in BY_A_COMMAND else "touch made"
+    text = PROGRAM.replace("TARGET", target).replace("WORK", writes)
+    if act.endswith("place of a file"):
+        text = text.replace("corpus tree on here { files = 3  size = 4KiB }", "file letter on here { size = 4KiB }")
+        text = text.replace("other on here", "other on letter")
+    elif target == "here":
+        text = text.replace("corpus tree on here { files = 3  size = 4KiB }\n", "")
+    if act not in BY_A_COMMAND:
+        text = text.replace('shell work { command = "true" }', "nothing work")
+    return text
+
+
+# The script carries out the same commands; what differs is how it holds on to the directory that was made.
+BY_SCRIPT = [
+    "a mount in it",
+    "a file",
+    "a file of another user",
+    "a link in its place",
+    "a link in the place of a file",
+]
+
+
+@pytest.mark.parametrize(("act", "by"), [*((act, "runner") for act in ACTS), *((act, "script") for act in BY_SCRIPT)])
+def test_what_the_run_did_not_make_is_kept_and_named(place: Zlang, act: str, by: str) -> None:
+    command, why = ACTS[act]
+    (place.at / "act").write_text(f"{command}\n")
+    name = place.program(program(act))
+    if by == "runner":
+        said = place("run", "-y", name, code=None).err
+    else:
+        script = place.at / "plan.sh"
+        script.write_text(place("plan", "--emit", "sh", name).out)
+        done = subprocess.run(["sh", script], cwd=place.at, capture_output=True, check=False, env=place.variables())
+        assert done.returncode == 1
+        said = done.stderr.decode()
+    assert (place.at / "precious" / "letter").read_text() == "dear"
+    assert why in said
+    again = place("clean", "--trust", code=1)
+    assert why in again.out
+    assert (place.at / "precious" / "letter").read_text() == "dear"
+    _undo(place.at)
+    place("clean")
+    assert list(place.at.glob("zlang-*")) == []
+    assert (place.at / "precious" / "letter").read_text() == "dear"
