@@ -1,0 +1,29 @@
+"""A damaged run folder never has other figures: a part of `mutate_run.py`, which can try thousands of mutations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+from mutate_run import mutate
+
+PROGRAM = """
+import fio
+import linux
+dir here { path = "." }
+file data on here { size = 1MiB }
+fio reads { rw = randread  bs = 4KiB | 8KiB }
+experiment small { on = data  run = reads  cache = as_is  collect = [vmstat {}] }
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_damaged_has_the_same_figures_or_does_not_count(disk: Path, seed: int) -> None:
+    zlang = Zlang(disk)
+    zlang("run", zlang.program(PROGRAM))
+    zlang("resume", "--only", "1")
+    score = mutate(zlang.folder(), seed, 80)
+    assert score.wrong == []
+    assert score.ingested
+    assert all(score.noticed[kind] for kind in score.tried)
