@@ -1,0 +1,192 @@
+"""What has to hold of a run after a crash: nothing that was committed is lost or counts twice, and nothing is left.
+
+`Aftermath` resumes what is in a directory, cleans up where `resume` refuses, and lists what does not hold. Commands run
+in a fork of this process, which costs a hundredth of a second instead of a start of Python.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from command_line import Ended, left_of
+
+from zlang.cli import app, running
+from zlang.errors import RunError
+from zlang.plan.plan import Trial
+from zlang.readers.judge import judge
+from zlang.run.account import Account
+from zlang.run.folder import Folder
+
+PROGRAM = """
+let n = 1..4
+dir here { path = "." }
+file data on here { size = 4KiB }
+shell io { command = "echo {n} >$OUT/answer && echo {n} >>left" }
+experiment e { on = data  run = io }
+"""
+DOCUMENTED = frozenset({0, 1})
+"""How a command that nobody interrupts can end when no expectation is asked for (docs/cli.md)."""
+_BAD = re.compile(r"Traceback|a bug in zlang")
+_MOST_SECONDS = 60
+_SCRATCH = re.compile(r"\.[a-z.]+\.[a-z0-9_]{8}")
+"""A file that was to replace another."""
+
+Figures = Mapping[str, object]
+"""What is said of each trial that counts, by its place."""
+
+
+def call(
+    at: Path,
+    *arguments: str,
+    is_whole: bool = False,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    tracer: Sequence[str] = (),
+) -> Ended:
+    """Carry out a command in a fork; unless it is to be `is_whole`, the database is left out.
+
+    A tracer is a command that takes the process as its last argument and says on standard error when it has attached.
+    """
+    said = at.parent / "said"
+    gate = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            os.setsid()
+            os.chdir(at)
+            os.environ.update(environment)
+            os.close(gate[1])
+            os.read(gate[0], 1)
+            os.close(gate[0])
+            for number, name in ((1, "out"), (2, "err")):
+                os.dup2(os.open(f"{said}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            sys.argv = ["zlang", *arguments]
+            if not is_whole:
+                running._answer = lambda folder, db, failures, *, is_whole=True: int(failures > 0)  # noqa: ARG005
+            app.main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 70
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(gate[0])
+    with _attached(tracer, child):
+        os.close(gate[1])
+        code = _wait(child)
+    return Ended(code, *(Path(f"{said}.{name}").read_text("utf-8", "replace") for name in ("out", "err")))
+
+
+@contextmanager
+def _attached(tracer: Sequence[str], child: int) -> Iterator[None]:
+    if not tracer:
+        yield
+        return
+    with subprocess.Popen([*tracer, str(child)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert b"attached" in line, line
+        yield
+
+
+def _wait(child: int) -> int:
+    """Wait for a child; one that takes too long is killed."""
+    late = time.monotonic() + _MOST_SECONDS
+    while time.monotonic() < late:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return -signal.SIGKILL
+
+
+def figures(folder: Folder) -> Figures:
+    """What counts, as `run`, `resume` and `status` have it."""
+    account = Account(folder, judge)
+    found = {}
+    for trial in folder.read_plan().items():
+        if isinstance(trial, Trial):
+            verdict, why_not = account.verdict(trial)
+            if verdict is not None and not why_not:
+                attempt = account.state.ended[trial.place]
+                window = account.window(trial, attempt)
+                elapsed = round(window[1] - window[0], 6) if window else None
+                found[trial.place] = (attempt.out, elapsed, dict(verdict.metrics), verdict.latency)
+    return found
+
+
+@dataclass
+class Aftermath:
+    """A directory after a crash, with what the run's folder durably had by then."""
+
+    at: Path
+    committed: Figures
+    is_whole: bool = False
+    refused: bool = False
+    kept: bool = False
+    """Whether a directory stays that `resume` names, since it cannot be known that the run made it or what is in it."""
+
+    def problems(self) -> list[str]:
+        """Resume, clean up, and list what does not hold."""
+        for name in self._scratch_files():
+            os.utime(self.at / name, (0, 0), follow_symlinks=False)
+        resumed = call(self.at, "resume", is_whole=self.is_whole)
+        found = said_wrong("resume", resumed)
+        self.refused = resumed.code != 0
+        if not self.refused and self._is_incomplete():  # the fault made a trial fail
+            resumed = call(self.at, "resume", "--failed")
+            found += said_wrong("resume --failed", resumed)
+        if self.refused:
+            is_told = "error: " in resumed.err or "does not count: " in resumed.err
+            found += [] if is_told else [f"resume: {resumed.code} without a reason: {resumed.err!r}"]
+            trust = ("--trust",) if "--trust" in resumed.err else ()
+            found += said_wrong("clean", call(self.at, "clean", *trust))
+        plans = sorted(self.at.glob("runs/*/plan.jsonl"))
+        if self.committed and not plans:
+            return [*found, "there is no run any more, though trials were committed"]
+        for plan in plans:
+            found += self._problems_of(Folder(plan.parent))
+        left = sorted(path for path in self.at.iterdir() if path.name.startswith(("zlang-", ".zlang-")))
+        kept = [path for path in left if f"kept in {path}" in resumed.err or not any(path.iterdir())]
+        kept = [path for path in kept if path.name in resumed.err]
+        self.kept = bool(kept)
+        found += [f"left behind: {path.name}; resume: {resumed.err!r}" for path in left if path not in kept]
+        return found + [f"a scratch file is left: {name}" for name in self._scratch_files()]
+
+    def _is_incomplete(self) -> bool:
+        (plan,) = self.at.glob("runs/*/plan.jsonl")
+        folder = Folder(plan.parent)
+        return len(figures(folder)) != sum(isinstance(item, Trial) for item in folder.read_plan().items())
+
+    def _problems_of(self, folder: Folder) -> list[str]:
+        try:
+            counted = figures(folder)
+        except RunError as error:
+            return [f"the folder cannot be read: {error}"] if self.committed else []
+        lost = [place for place, said in self.committed.items() if counted.get(place) != said]
+        found = [f"{place} had {self.committed[place]}, has {counted.get(place)}" for place in lost]
+        if not self.refused and len(counted) != sum(isinstance(item, Trial) for item in folder.read_plan().items()):
+            found.append(f"only {sorted(counted)} count after resume")
+        return found + [f"process {pid} is left" for pid in left_of(folder.name)]
+
+    def _scratch_files(self) -> list[str]:
+        return [str(path.relative_to(self.at)) for path in self.at.rglob(".*") if _SCRATCH.fullmatch(path.name)]
+
+
+def said_wrong(command: str, ended: Ended, also: Collection[int] = frozenset()) -> list[str]:
+    """List what is wrong with how a command ended; `also` are exit codes that are right here."""
+    found = [f"{command}: {ended.err!r}"] if _BAD.search(ended.err + ended.out) else []
+    return found + ([] if ended.code in {*DOCUMENTED, *also} else [f"{command} ended with {ended.code}: {ended.err!r}"])
