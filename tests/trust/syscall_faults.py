@@ -1,0 +1,160 @@
+"""Let each system call of `zlang run` fail in turn, or kill the process there, and see whether the run can be resumed.
+
+strace injects the faults into the process of zlang alone, once it has started: the commands of the plan and the start
+of Python are left alone. Which call fails, and how, is drawn by seed from all calls that one run makes.
+
+    python tests/trust/syscall_faults.py [--seed N] [--count N] [--seconds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aftermath
+from aftermath import PROGRAM, Aftermath, Figures
+from command_line import Ended
+
+from zlang.errors import RunError
+from zlang.run.folder import Folder
+
+FAULTS = {
+    "openat": ("ENOSPC", "EIO", "EMFILE", "KILL"),
+    "read": ("EIO", "KILL"),
+    "write": ("ENOSPC", "EIO", "KILL"),
+    "fsync": ("ENOSPC", "EIO", "KILL"),
+    "rename": ("ENOSPC", "EIO", "KILL"),
+    "mkdir": ("ENOSPC", "EIO", "KILL"),
+    "unlink": ("EIO", "KILL"),
+    "pipe2": ("EMFILE", "KILL"),
+    "getdents64": ("EIO", "KILL"),
+    "flock": ("EIO", "KILL"),
+}
+"""What can befall each call."""
+_WHOLE_EVERY = 40
+_CALL = re.compile(r"^(\w+)\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The call of that name and number fails."""
+
+    name: str
+    number: int
+    how: str
+
+    def __str__(self) -> str:
+        """As it is listed."""
+        return f"{self.how} at {self.name} {self.number}"
+
+    def option(self) -> str:
+        """As strace takes it."""
+        effect = "signal=KILL" if self.how == "KILL" else f"error={self.how}"
+        return f"--inject={self.name}:{effect}:when={self.number}"
+
+
+@dataclass
+class Score:
+    """How many faults of each kind were tried, how runs ended, and what did not hold."""
+
+    calls: int = 0
+    tried: Counter[str] = field(default_factory=Counter)
+    ended: Counter[int] = field(default_factory=Counter)
+    cases_wrong: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+class SyscallFaults:
+    """A run that is begun again and again in a directory of its own, each time with another fault."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._root, self._calls = scratch / "disk", scratch / "calls"
+        self._root.mkdir()
+        self._start_anew()
+        ended = self._run()
+        assert ended.code == 0, ended.err
+        found = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
+        self.calls = {name: found[name] for name in FAULTS if found[name]}
+
+    def run(self, seed: int, count: int, seconds: float) -> Score:
+        """Try so many faults, or as many as the time allows."""
+        score = Score(sum(self.calls.values()))
+        chance = random.Random(seed)
+        every = [
+            Fault(name, n + 1, how) for name, most in self.calls.items() for n in range(most) for how in FAULTS[name]
+        ]
+        chance.shuffle(every)
+        late = time.monotonic() + seconds
+        for number, fault in enumerate(every[:count]):
+            if time.monotonic() > late:
+                break
+            self._try(fault, score, is_whole=number % _WHOLE_EVERY == 0)
+        return score
+
+    def _try(self, fault: Fault, score: Score, *, is_whole: bool) -> None:
+        self._start_anew()
+        ended = self._run(fault)
+        problems = aftermath.said_wrong("run", ended, {-signal.SIGKILL} if fault.how == "KILL" else frozenset())
+        problems += Aftermath(self._root, self._committed(), is_whole=is_whole).problems()
+        score.tried[fault.how] += 1
+        score.ended[ended.code] += 1
+        score.cases_wrong += bool(problems)
+        score.wrong += [f"{fault}: {one}" for one in problems]
+
+    def _run(self, fault: Fault | None = None) -> Ended:
+        inject = [fault.option()] if fault else []
+        tracer = ["strace", f"--output={self._calls}", f"--trace={','.join(FAULTS)}", *inject, "--attach"]
+        return aftermath.call(self._root, "run", "program.zexp", tracer=tracer)
+
+    def _start_anew(self) -> None:
+        for path in self._root.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (self._root / "program.zexp").write_text(PROGRAM)
+
+    def _committed(self) -> Figures:
+        """What counts right after the fault, without whatever can be said only when the run has ended."""
+        found: dict[str, object] = {}
+        for plan in self._root.glob("runs/*/plan.jsonl"):
+            try:
+                found |= aftermath.figures(Folder(plan.parent))
+            except RunError:
+                continue
+        return found
+
+
+def inject_faults(seed: int, count: int, seconds: float = 1e9, place: Path | None = None) -> Score:
+    """Try faults."""
+    with tempfile.TemporaryDirectory(prefix="faults-", dir=place) as at:
+        return SyscallFaults(Path(at)).run(seed, count, seconds)
+
+
+def main() -> int:
+    """Say how it went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=3600)
+    options = parser.parse_args()
+    score = inject_faults(options.seed, options.count, options.seconds)
+    lines = [f"{how:7} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
+    codes = ", ".join(f"{code} ({times:,})" for code, times in sorted(score.ended.items()))
+    lines.append(
+        f"{score.tried.total():,} faults in {score.calls:,} calls with seed {options.seed}; "
+        f"`run` ended with {codes}; {score.cases_wrong:,} wrong"
+    )
+    lines += [f"WRONG: {one}" for one in score.wrong]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if score.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
