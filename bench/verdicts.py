@@ -1,0 +1,118 @@
+"""How often `zlang compare` finds a difference where there is none, by the order of the trials.
+
+In: nothing. Out: a table, the mean over the noises of setups and blocks with the least and the most, and exit code 1
+where a share is not within 4 and 6 % (by more than chance allows). Each experiment has two pools with three datasets
+each and two block sizes, in the order in which zlang plans it; everything that is set up, each block and each trial
+varies. `-` stands for no verdict: set up once. Usage: python bench/verdicts.py [SIMULATIONS] [--write]
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+from rates import percent, publish, simulations
+
+from zlang.plan.order import Layout, Order, order
+from zlang.report import compare
+from zlang.report.design import Design, Row
+from zlang.report.summary import Cell, Column
+
+FACTORS = ("pool", "dataset", "bs")
+LEVELS: tuple[tuple[Cell, ...], ...] = (("p1", "p2"), ("d1", "d2", "d3"), (4096, 65536))
+PAIRS: dict[str, tuple[str, str]] = {"pool": ("p1", "p2"), "dataset": ("d1", "d3"), "bs": ("4096", "65536")}
+PLOTS = list(product(*LEVELS[:2]))
+POINTS = list(product(*LEVELS))
+TRIAL = 0.1
+NOISES = (0.0, 0.5, 1.0)
+LEAST, MOST = 0.04, 0.06
+
+
+def placed(how: Order, repeat: int, seed: int) -> Iterator[tuple[int, int, tuple[Cell, ...]]]:
+    """Block, replicate and levels of each trial, as it is planned."""
+    if how.has_plots:
+        layout = Layout(len(PLOTS), lambda _: len(LEVELS[2]), repeat, seed, lambda plot: PLOTS[plot])
+    else:
+        layout = Layout(1, lambda _: len(POINTS), repeat, seed)
+    for place in order(layout, how):
+        levels = (*PLOTS[place.plot], LEVELS[2][place.point]) if how.has_plots else POINTS[place.point]
+        yield place.block, place.replicate, levels
+
+
+def stood_on(how: Order, trials: Sequence[tuple[int, int, tuple[Cell, ...]]]) -> Iterator[tuple[int, int]]:
+    """Which making of a pool, and of a dataset, each trial stands on: what stands as it is needed is not made again."""
+    pool = dataset = makings = 0
+    before: tuple[int, int, tuple[Cell, ...]] | None = None
+    for trial in trials:
+        is_new = before is None or (how is Order.BLOCKED and trial[0] != before[0])
+        if is_new or before is None or trial[2][0] != before[2][0]:
+            pool, dataset, makings = makings + 1, makings + 2, makings + 2
+        elif trial[2][1] != before[2][1]:
+            dataset = makings = makings + 1
+        before = trial
+        yield pool, dataset
+
+
+def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> Iterator[Design]:
+    """Experiments in which no level differs from another."""
+    draw = np.random.default_rng([list(Order).index(how), repeat, int(10 * setup), int(10 * block)])
+    columns = tuple(Column(name, "word", "") for name in FACTORS)
+    for seed in range(count):
+        trials = list(placed(how, repeat, seed))
+        makings = list(stood_on(how, trials))
+        of_setups = draw.normal(0, setup * TRIAL, max(dataset for _, dataset in makings) + 1)
+        of_blocks = draw.normal(0, block * TRIAL, max(number for number, *_ in trials) + 1)
+        noise = draw.normal(0, TRIAL, len(trials))
+        rows = [
+            Row(
+                str(levels),
+                "r",
+                replicate,
+                n,
+                number,
+                "",
+                levels,
+                of_setups[list(made)].sum() + of_blocks[number] + own,
+                made,
+            )
+            for n, ((number, replicate, levels), made, own) in enumerate(zip(trials, makings, noise, strict=True), 1)
+        ]
+        yield Design("read_iops", "1/s", columns, LEVELS, tuple(rows))
+
+
+def shares(how: Order, repeat: int, setup: float, block: float, count: int) -> list[float | None]:
+    """How often levels of each factor are said to differ; None where nothing is ever said."""
+    false = dict.fromkeys(FACTORS, 0)
+    judged = dict.fromkeys(FACTORS, 0)
+    for design in designs(how, repeat, setup, block, count):
+        for factor, pair in PAIRS.items():
+            (found,) = compare.factors(design, factor, pair)
+            judged[factor] += found.is_judged
+            false[factor] += found.is_significant
+    return [false[name] / judged[name] if judged[name] else None for name in FACTORS]
+
+
+def main() -> int:
+    count = simulations(1000)
+    slack = 2.6 * math.sqrt(0.05 * 0.95 / count)
+    code = 0
+    rows = []
+    for how, repeat in product(Order, (3, 5, 10)):
+        every = [shares(how, repeat, setup, block, count) for setup, block in product(NOISES, NOISES)]
+        told = []
+        for of_factor in zip(*every, strict=True):
+            known = [share for share in of_factor if share is not None]
+            code |= any(not LEAST - slack <= share <= MOST + slack for share in known)
+            mean = sum(known) / len(known) if known else None
+            told.append(percent(mean) + (f" ({percent(min(known))} to {percent(max(known))})" if known else ""))
+        rows.append((f"`{how}`, n = {repeat}", *told))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    publish("verdicts.py", ("order", "pool", "dataset", "block size"), rows)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
