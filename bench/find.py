@@ -1,0 +1,80 @@
+"""How often `find` names the level at which a condition changes, and how often its range holds it.
+
+In: nothing. Out: a table by the noise of trials, and exit code 1 where less than 90 % of ranges hold the level. Of 256
+levels each has three trials, whose latency grows with the level. Usage: python bench/find.py [SIMULATIONS] [--write]
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+
+import numpy as np
+from rates import percent, publish, simulations
+
+from zlang.check.questions import Term
+from zlang.report.answers import Judge
+from zlang.report.formulas import Combination, Side
+from zlang.report.margins import Sample
+from zlang.report.stopping import knee
+from zlang.space import bisection
+
+LEVELS, REPEAT = 256, 3
+LATENCY = Term("median", (Term("metric", name="latency"),), "median(latency)")
+BELOW = Term("<", (LATENCY, Term("value", value=1.0)))
+
+
+def searched(draw: np.random.Generator, last: int, noise: float) -> tuple[int, tuple[float | None, float | None]]:
+    """The last level at which the condition is found to hold, and the range; it holds up to `last`."""
+    measured: dict[int, list[float]] = {}
+
+    def holds(level: int) -> bool:
+        values = measured.setdefault(
+            level, [math.exp(log) * (level + 1) / (last + 1.5) for log in draw.normal(0, noise, REPEAT)]
+        )
+        return statistics.median(values) < 1
+
+    levels = list(bisection.course(LEVELS, holds))
+    judge = Judge(BELOW, [LATENCY], (), 1, 1)
+    verdicts = {}
+    for level in levels:
+        own = [Sample((level,), (level,), ((n, level),), (value,)) for n, value in enumerate(measured[level])]
+        side = Side(LATENCY, statistics.median(measured[level]), REPEAT, REPEAT, ())
+        verdicts[float(level)] = judge.finding(Combination((level,), REPEAT, (True,), (side,)), own).verdict
+    return max((level for level in levels if holds(level)), default=0), knee(verdicts)
+
+
+def main() -> int:
+    count = simulations(500)
+    draw = np.random.default_rng(1)
+    code = 0
+    rows = []
+    for noise in (0.05, 0.1, 0.2):
+        right = holding = told = 0
+        widths = []
+        for _ in range(count):
+            last = int(draw.integers(16, 240))
+            level, (low, high) = searched(draw, last, noise)
+            right += level == last
+            if low is not None and high is not None:
+                told += 1
+                holding += low <= last + 0.5 <= high
+                widths.append(high / low if low else math.inf)
+        share = holding / told
+        code |= share < 0.9
+        rows.append(
+            (
+                percent(noise),
+                percent(right / count),
+                percent(told / count),
+                percent(share),
+                f"{statistics.median(widths):.2f}",
+            )
+        )
+    publish("find.py", ("noise", "names the level", "gives a range", "the range holds it", "its ends' ratio"), rows)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
