@@ -18,8 +18,8 @@ from pathlib import Path
 
 import measure
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
 from zlang.plan.plan import Action, Trial
 from zlang.source import Source
 
@@ -43,12 +43,10 @@ def collectors() -> list[str]:
 def commands() -> dict[str, str]:
     """The command of each collector, as it is planned."""
     text = PROGRAM.format(collectors=", ".join(f"{name} {{}}" for name in collectors()))
-    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    checked = programs.check(Source("program.zexp", text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
     (experiment,) = checked.program.experiments.values()
-    (trial,) = (
-        one for one in pipeline.plan(checked, experiment, 1, Overrides()).plan.items() if isinstance(one, Trial)
-    )
+    (trial,) = (one for one in plans.plan(checked, experiment, 1, Overrides()).plan.items() if isinstance(one, Trial))
     return {step.name.rpartition(".")[2]: step.command for step in trial.steps if step.action is Action.COLLECT}
 
 

@@ -18,8 +18,8 @@ import measure
 sys.path.insert(0, str(measure.ROOT))
 
 from tools import measured
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import costs, programs, runs
 
 WITHIN = 0.2
 """What was asked for: the total is off by at most so much, where a run is in the database."""
@@ -35,15 +35,15 @@ def words(program: Path) -> list[str]:
 
 def is_sequential(program: Path) -> bool:
     """Whether it repeats `until`, or has a `find`."""
-    checked = pipeline.check(pipeline.read(str(program)), Overrides())
-    experiment = pipeline.choose(checked, None)
+    checked = programs.check(programs.read(str(program)), Overrides())
+    experiment = programs.choose(checked, None)
     return experiment.until is not None or experiment.search is not None
 
 
 def ran(program: Path, directory: Path) -> tuple[float, float]:
     """Run an example once: the seconds that it took, and those that were expected."""
     code = measured.carry_out(directory, [program], *words(program))[program]
-    took = pipeline.spent(pipeline.find(directory / "runs", None))
+    took = costs.spent(runs.find(directory / "runs", None))
     if took is None or code in {1, 2, 3}:
         sys.exit(f"{program} ended with {code}")
     expected, was = (sum(seconds.values()) for seconds in took)
@@ -53,10 +53,10 @@ def ran(program: Path, directory: Path) -> tuple[float, float]:
 def main() -> int:
     """Run, print, and say whether all second runs took what was expected."""
     examples = (path for path in sorted((measure.ROOT / "examples").glob("*.zexp")) if not is_sequential(path))
-    programs = [Path(name).resolve() for name in sys.argv[1:]] or list(examples)
+    texts = [Path(name).resolve() for name in sys.argv[1:]] or list(examples)
     checks = []
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-bench-") as scratch:
-        for program in programs:
+        for program in texts:
             for which, bounds in (("first", (None, None)), ("second", (1 - WITHIN, 1 + WITHIN))):
                 took, expected = ran(program, Path(scratch) / program.stem)
                 least, most = bounds

@@ -19,6 +19,7 @@ from pathlib import Path
 import measure
 
 from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Step, Trial
+from zlang.run import hashes
 from zlang.run.events import Begin, Commit, End, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import encode
@@ -31,8 +32,13 @@ MEMORY = 600
 """MiB that it may use."""
 
 
-def document(scratch: Path) -> bytes:
-    """A report of the fio that is installed, or the one that the tests keep."""
+def document(scratch: Path) -> tuple[bytes, int]:
+    """A report of the fio that is installed, or the one that the tests keep, and how many jobs are in it."""
+    report = _report(scratch)
+    return report, len(json.loads(report)["jobs"])
+
+
+def _report(scratch: Path) -> bytes:
     out = scratch / "fio.json"
     words = ["fio", "--name=mixed", f"--filename={scratch / 'data'}", "--size=8388608", "--rw=randrw", "--bs=4096"]
     words += ["--ioengine=psync", "--runtime=3", "--time_based=1", "--output-format=json+", f"--output={out}"]
@@ -58,32 +64,33 @@ def trial(number: int, jobs: int) -> Trial:
 def write_run(path: Path, trials: list[Trial], report: bytes, began: float) -> None:
     """One run folder in which every trial was carried out."""
     (path / "trials").mkdir(parents=True)
-    events: list[Recorded] = [Session(began, path.name, "boot")]
-    t = began
-    for one in trials:
-        out = f"{one.place}/a1"
-        events.append(Begin(t, one.identity, one.replicate, one.number, out))
-        place = path / out
-        place.mkdir(parents=True)
-        for step in one.steps:
-            events.append(Start(t, step.name, out))
-            t += 3.0 if step.reader else 0.1
-            events.append(End(t, step.name, out, 0))
-            (place / f"{step.name}.out").write_bytes(b"0\n" if step.expect else b"")
-            (place / f"{step.name}.err").write_bytes(b"")
-        (place / "fio.json").write_bytes(report)
-        events.append(Commit(t, one.identity, one.replicate, out))
     types = {"bs": "size", "iodepth": "count", "pattern": "word"}
     factors = tuple(Factor(name, f"r.{name}", type_, (), 0) for name, type_ in types.items())
     header = Header("bench", "", "0" * 16, 1, len(trials) // 3, 3, len(trials), factors, {}, (), {})
-    Folder(path).write_plan(Plan(header, lambda: iter(trials)))
-    (path / "journal.jsonl").write_bytes(b"".join(map(encode, [*events, Finish(t)])))
+    folder = Folder(path)
+    folder.write_plan(Plan(header, lambda: iter(trials)))
+    events: list[Recorded] = [Session(began, path.name, "boot", hashes.of_file(folder.plan), up=0)]
+    t = began
+    for one in trials:
+        out = f"{one.place}/a1"
+        events.append(Begin(t, one.identity, one.replicate, one.number, out, up=t - began))
+        place = path / out
+        place.mkdir(parents=True)
+        for step in one.steps:
+            events.append(Start(t, step.name, out, up=t - began))
+            t += 3.0 if step.reader else 0.1
+            events.append(End(t, step.name, out, 0, up=t - began))
+            (place / f"{step.name}.out").write_bytes(b"0\n" if step.expect else b"")
+            (place / f"{step.name}.err").write_bytes(b"")
+        (place / "fio.json").write_bytes(report)
+        events.append(Commit(t, one.identity, one.replicate, out, hashes.of_directory(place), up=t - began))
+    numbered = enumerate([*events, Finish(t, up=t - began)], 1)
+    folder.journal.write_bytes(b"".join(encode(event, number) for number, event in numbered))
 
 
 def generate(root: Path, count: int, runs: int) -> None:
     """All the run folders."""
-    report = document(root)
-    jobs = len(json.loads(report)["jobs"])
+    report, jobs = document(root)
     for n in range(runs):
         numbers = range(n * count // runs, (n + 1) * count // runs)
         write_run(root / "runs" / f"bench-{n:04d}", [trial(i, jobs) for i in numbers], report, 1.79e9 + n * 1e5)

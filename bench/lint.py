@@ -13,8 +13,8 @@ from statistics import median
 
 import measure
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import programs
 from zlang.source import Source
 from zlang.space import points
 
@@ -47,13 +47,13 @@ experiment all {{ on = data  run = load  repeat = 3 }}
 
 def seconds(text: str) -> tuple[float, int, int]:
     """CPU seconds of all rules, the number of points and of findings."""
-    checked = pipeline.check(Source("program.zexp", text), Overrides())
+    checked = programs.check(Source("program.zexp", text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
     (experiment,) = checked.program.experiments.values()
     taken, found = [], 0
     for _ in range(TIMES):
         began = time.process_time()
-        found = len(pipeline.lint(checked))
+        found = len(programs.lint(checked))
         taken.append(time.process_time() - began)
     return median(taken), points.of(experiment).count, found
 

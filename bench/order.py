@@ -15,14 +15,13 @@ MOST = 5.0
 """CPU seconds for 100,000 trials."""
 PLAN = """
 import sys
-from zlang import pipeline
+from zlang.pipeline import plans, programs
 from zlang.check.check import Overrides
 from zlang.plan import build
 said = Overrides({"tenths": sys.argv[2]})
-checked = pipeline.check(pipeline.read(sys.argv[1]), said)
-planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
-found = {trial.identity for trial in build.told(planned.schedule)}
-assert len(found) == 10_000 * int(sys.argv[2])
+checked = programs.check(programs.read(sys.argv[1]), said)
+planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+assert build.twins(planned.schedule) is None
 """
 
 
