@@ -9,7 +9,7 @@ import pytest
 from command_line import REPOSITORY, Zlang
 from vm.guest import Guest
 
-from zlang import pipeline
+from zlang.pipeline import results
 
 
 def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str, code: int = 0) -> None:
@@ -301,7 +301,7 @@ def carry_out_study(
     rows = zlang.rows("select * from all_trials")
     assert [(row["valid"], row["why_not"]) for row in rows] == [(True, "")] * points
     # Ours stands beside theirs.
-    assert pipeline.query(zlang.at / "results.duckdb", (STUDIES / f"{study}.sql").read_text("utf-8")).rows
+    assert results.query(zlang.at / "results.duckdb", (STUDIES / f"{study}.sql").read_text("utf-8")).rows
     return rows
 
 
