@@ -28,9 +28,13 @@ experiment e {{
             4,
             "✗ fail in 1 of 2 combinations: fast\n    fail: words=5: median(speed)",
         ),
-        ('expect "some" median(speed where words == 7) > 20', 5, "? cannot tell: some\n    cannot tell: no trial was"),
+        (
+            'expect "some" median(speed where words == 7) > 20',
+            5,
+            "? inconclusive: some\n    inconclusive: no trial was",
+        ),
         ("plot speed over words", 0, "speed: e"),
-        ("table speed, max(elapsed) by words", 0, "words   n   speed (median, 95 %)   max(elapsed)"),
+        ("table speed, max(elapsed) by words", 0, "words   n   speed (geomean, 95 %)   max(elapsed)"),
     ],
 )
 def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, said: str) -> None:
@@ -54,15 +58,15 @@ def test_a_report_has_all_that_is_known_of_a_run(zlang: Zlang) -> None:
     assert zlang("report", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 
 
-def test_a_run_that_failed_says_so_before_what_cannot_be_told(zlang: Zlang) -> None:
+def test_a_run_that_failed_says_so_before_what_is_inconclusive(zlang: Zlang) -> None:
     clauses = 'expect "fast" median(speed) > 2'
     ended = zlang.run(SPEED.format(clauses=clauses).replace("echo speed", "test {words} -lt 9 && echo speed"), code=1)
-    assert "? cannot tell in 1 of 2 combinations: fast" in ended.out
+    assert "? inconclusive in 1 of 2 combinations: fast" in ended.out
     (judged,) = map(json.loads, zlang("expect", "--json", zlang.folder().name, code=5).out.splitlines())
-    assert (judged["title"], judged["verdict"]) == ("fast", "cannot tell")
-    assert {one["levels"]["words"]: one["verdict"] for one in judged["combinations"]} == {5: "pass", 50: "cannot tell"}
+    assert (judged["title"], judged["verdict"]) == ("fast", "inconclusive")
+    assert {one["levels"]["words"]: one["verdict"] for one in judged["combinations"]} == {5: "pass", 50: "inconclusive"}
     one = zlang("resume", "--only", "1", code=None)
-    assert "cannot tell" not in one.out
+    assert "inconclusive" not in one.out
     assert zlang("table", code=1).err.startswith("error: the experiment has no `table`")
     assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 

@@ -46,7 +46,7 @@ def test_two_programs(lab: Zlang) -> None:
     assert (edit["step"], "echo 1" in edit["was"], "echo 7" in edit["now"]) == ("measure", True, True)
     assert found == {"come": [{"levels": {"n": 3}, "replicates": 2}], "go": [], "same": 2, "reordered": False}
     told = lab("diff", "program.zexp", "new.zexp", code=6).out
-    assert "2 trials come, 0 go, 2 change, 2 stay the same" in told
+    assert "2 trials added, 0 removed, 2 changed, 2 unchanged" in told
     assert "echo 7" in told
     assert "the same 4 trials in the same order" in lab("diff", "program.zexp", "program.zexp").out
 
@@ -68,7 +68,7 @@ def test_a_kept_plan_is_validated_with_what_was_said_for_it(lab: Zlang) -> None:
     lab.program(PROGRAM + "# a comment\n")
     lab("snapshot", "program.zexp", "--validate")
     lab.program(PROGRAM.replace("repeat = 2", "repeat = 3"))
-    assert "3 trials come, 0 go" in lab("snapshot", "program.zexp", "--validate", code=6).out
+    assert "3 trials added, 0 removed" in lab("snapshot", "program.zexp", "--validate", code=6).out
     (lab.at / "program.plan.jsonl").unlink()
     assert "`zlang snapshot program.zexp` writes it" in lab("snapshot", "program.zexp", "--validate", code=1).err
 
@@ -77,4 +77,4 @@ def test_a_run_and_the_program_that_it_was(lab: Zlang) -> None:
     lab("run", "program.zexp", "--set", "most=1")
     assert "the same 2 trials in the same order" in lab("diff", str(lab.folder()), "program.zexp").out
     (lab.at / "broken.jsonl").write_text("{}\n")
-    assert "does not begin with the header of a plan" in lab("diff", "broken.jsonl", "program.zexp", code=1).err
+    assert "does not begin with a plan header" in lab("diff", "broken.jsonl", "program.zexp", code=1).err

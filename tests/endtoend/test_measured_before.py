@@ -38,7 +38,7 @@ def lab(zlang: Zlang) -> Zlang:
 
 def test_a_new_level_is_all_that_is_measured(lab: Zlang) -> None:
     ended = lab("run", "program.zexp", "--set", "most=3")
-    assert "4 of 6 trials were measured before (4 in counts-" in ended.err
+    assert "earlier runs have measured 4 of 6 trials (4 in counts-" in ended.err
     assert _said(lab) == {"3": 2}
     assert lab.rows("select n, count(*) as trials, count(elapsed) as times from trials group by n order by n") == [
         {"n": n, "trials": 2, "times": 2} for n in (1, 2, 3)
@@ -52,7 +52,7 @@ def test_more_replicates_are_all_that_is_measured(lab: Zlang) -> None:
 
 def test_a_comment_measures_nothing_and_again_everything(lab: Zlang) -> None:
     before = lab("run", "program.zexp").err
-    assert "all 4 trials were measured before" in before
+    assert "earlier runs have measured all 4 trials" in before
     assert len(list((lab.at / "runs").iterdir())) == 1, "that run answers"
     lab.run(PROGRAM + "# a comment\n")
     assert _said(lab) == {}
@@ -119,9 +119,9 @@ def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
 def test_a_plan_says_what_is_left(lab: Zlang) -> None:
     was = lab("plan", "program.zexp", "--again").out
     assert "measured before" not in was
-    assert "estimate: nothing is left to do" in lab("plan", "program.zexp").out
+    assert "estimate: nothing left to do" in lab("plan", "program.zexp").out
     rest = lab("plan", "program.zexp", "--set", "most=3")
-    assert "4 of 6 trials were measured before (4 in counts-" in rest.out
+    assert "earlier runs have measured 4 of 6 trials (4 in counts-" in rest.out
     assert "estimate: of the rest" in rest.out
     lines = [json.loads(line) for line in lab("plan", "program.zexp", "--set", "most=3", "--json").out.splitlines()]
     plan = {kind: [line[kind] for line in lines if kind in line] for kind in ("header", "outlook", "setup", "trial")}
@@ -136,14 +136,14 @@ def test_a_plan_says_what_is_left(lab: Zlang) -> None:
 
 def test_nobody_waits_for_what_was_measured_of_a_million_trials(lab: Zlang) -> None:
     huge = ("--set", "most=1000000")
-    assert "what runs here have measured of so many is not looked for" in lab("plan", "program.zexp", *huge).out
+    assert "earlier results were not looked up" in lab("plan", "program.zexp", *huge).out
     assert "at most 10,000" in lab("run", "program.zexp", *huge, code=1).err
-    assert "not looked for" not in lab("plan", "program.zexp", *huge, "--runs", "none").out
+    assert "not looked up" not in lab("plan", "program.zexp", *huge, "--runs", "none").out
 
 
 def test_what_was_expected_of_the_rest_is_shown_beside_what_it_took(lab: Zlang) -> None:
     first = lab.folder()
-    assert "and was estimated at" in lab("run", "program.zexp", "--set", "most=3").out
+    assert "the estimate was" in lab("run", "program.zexp", "--set", "most=3").out
     (second,) = (path for path in (lab.at / "runs").iterdir() if path != first)
     seconds = json.loads(lab("status", second.name, "--json").out)["seconds"]
     times = "select sum(elapsed) as took from steps where run = '{}' and action = 'measure' and trial in ({})"

@@ -109,7 +109,7 @@ def test_sql_in_every_format(zlang: Zlang) -> None:
 
 def test_no_program_and_no_place(zlang: Zlang) -> None:
     ended = zlang.run(SMALL.replace('"."', '"no such place"'), code=1)
-    assert "No such file or directory" in ended.err
+    assert "no such place" in ended.err
     assert "0 of 2 trials count" in ended.out
     zlang.at.joinpath("file").write_text("")
     assert "cannot make a run folder" in zlang("run", "program.zexp", "--runs", "file/runs", code=1).err

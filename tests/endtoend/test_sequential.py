@@ -58,11 +58,11 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     _lab(zlang)
     planned = zlang("plan", zlang.program(SEARCH)).out
     assert "3 points × at most 6 of 16 levels of level = at most 18 trials" in planned
-    assert "which of the plan's 48 trials are needed is decided while it is measured" in planned
+    assert "the run decides which of the 48 trials are needed" in planned
     assert "estimate: at most " in planned
     ended = zlang("run", "program.zexp")
     assert "find level in 1..16 where median(lag) < 9 maximising rate" in ended.out
-    assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4\n" in ended.out
+    assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4; too few trials" in ended.out
     assert "goes-with-order" not in ended.out, "which level comes next is decided by those before it"
     for way in (20, 100):
         assert f"  way={way}: level=16, rate = 1,600; the condition holds at both ends" in ended.out
@@ -72,22 +72,22 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     )
     assert [(row["level"], row["holds"]) for row in course][2:] == [(8, False), (4, False), (2, True), (3, True)]
     assert [row["objective"] for row in course if row["best"]] == [300]
-    assert zlang.rows("select planned, done, valid, spared from runs") == [
-        {"planned": 48, "done": 10, "valid": 10, "spared": 38}
+    assert zlang.rows("select planned, done, valid, skipped from runs") == [
+        {"planned": 48, "done": 10, "valid": 10, "skipped": 38}
     ]
     zlang("report", "--format", "markdown")
     report = (zlang.at / "report.md").read_text()
     assert "### The course of each search" in report
     assert "way=3\\: level=3" in report
     status = json.loads(zlang("status", zlang.folder().name, "--json").out)
-    assert (status["done"], status["spared"], status["state"]) == (10, 38, "finished")
-    assert "all 10 trials that are needed" in zlang("status").out
+    assert (status["done"], status["skipped"], status["state"]) == (10, 38, "finished")
+    assert "all 10 needed trials" in zlang("status").out
 
     again = zlang("run", "program.zexp")
-    assert "10 of 48 trials were measured before" in again.err
+    assert "earlier runs have measured 10 of 48 trials" in again.err
     assert "way=3: level=3" in again.out
     assert len(_said(zlang)) == 10, "nothing is measured again"
-    assert "nothing is left to do" in zlang("plan", "program.zexp").out
+    assert "nothing left to do" in zlang("plan", "program.zexp").out
 
 
 def test_the_script_measures_all_that_could_be_needed(zlang: Zlang) -> None:
@@ -108,7 +108,7 @@ def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
     ended = zlang.run(UNTIL)
     assert "until ci(read_bytes) < 1%: 2 of 2 points are known so well, after 2 trials" in ended.out
     assert zlang.rows("select why, n, reach from stops") == [{"why": "precise", "n": 2, "reach": 0.0}] * 2
-    assert zlang.rows("select spared from runs") == [{"spared": 4}]
+    assert zlang.rows("select skipped from runs") == [{"skipped": 4}]
     text = UNTIL.replace("read_bytes) < 1%", "read_clat_mean) < 0.001%")
     ended = zlang.run(text)
     assert "0 of 2 points are known so well" in ended.out
@@ -156,7 +156,7 @@ def test_what_a_search_cannot_tell_is_said(zlang: Zlang) -> None:
     assert "level   n   median(lag)   condition" in told, "what is searched has one column"
     zlang.program(text.replace("< 9", "< 60"), "other.zexp")
     again = zlang("diff", "program.zexp", "other.zexp", code=6)
-    assert "which of them are needed is decided in another way" in again.out
+    assert "the rule that decides which of them are needed is different" in again.out
 
 
 def test_a_killed_search_goes_on(zlang: Zlang) -> None:
@@ -171,9 +171,9 @@ def test_a_killed_search_goes_on(zlang: Zlang) -> None:
     committed = zlang.committed()
     assert committed
     resumed = zlang("resume")
-    assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4\n" in resumed.out
+    assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4; too few trials" in resumed.out
     assert zlang.committed()[: len(committed)] == committed
-    assert zlang.rows("select done, valid, spared from runs") == [{"done": 10, "valid": 10, "spared": 38}]
+    assert zlang.rows("select done, valid, skipped from runs") == [{"done": 10, "valid": 10, "skipped": 38}]
 
 
 def test_what_was_measured_before_can_speak_against_an_answer(zlang: Zlang) -> None:
@@ -181,6 +181,6 @@ def test_what_was_measured_before_can_speak_against_an_answer(zlang: Zlang) -> N
     lags = 'case "$1" in 1|2|3) echo lag=5;; 8) echo lag=20;; *) echo lag=50;; esac'
     (zlang.at / "data" / "say").write_text(f'echo "rate=$1"\n{lags}\n')
     text = SEARCH.replace("3 | 20 | 100", "1")
-    assert "level=3, rate = 3; the condition holds at 3 and not at 4\n" in zlang.run(text).out
+    assert "level=3, rate = 3; the condition holds at 3 and not at 4; too few trials" in zlang.run(text).out
     ended = zlang.run(text.replace("< 9", "< 30"))
     assert "the condition holds at 8 and not at 9; of all that was measured here it changes 3 times" in ended.out

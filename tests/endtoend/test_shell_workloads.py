@@ -88,9 +88,9 @@ experiment forever { on = here  run = endless }
 """
     began = time.monotonic()
     ended = zlang.run(endless, code=1)
-    assert time.monotonic() - began < 15
-    assert "measure: out of time after 1 s" in ended.err
-    assert "out of time after" in str(zlang.rows("select why_not from all_trials"))
+    assert time.monotonic() - began < 50, "it did not wait for what sleeps a minute"
+    assert "measure: timed out after 1 s" in ended.err
+    assert "timed out after" in str(zlang.rows("select why_not from all_trials"))
     assert left_of(zlang.folder().name) == []
 
 
