@@ -30,6 +30,10 @@ INTRODUCTION = """\
 What is asked for goes to standard output, findings and progress to standard error. A name that is misspelt is answered
 with the nearest one. A file whose name begins with `-` is written `./-name`.
 
+A reader that leaves (`zlang plan FILE | head`) is not a failure. If standard output is full, the exit code is 1. `run`,
+`resume` and `clean` continue in both cases and end with the code of what they did. If the terminal is closed, a run
+tidies up and ends with 129; under `nohup` it continues. Characters that the terminal cannot show are replaced.
+
 ## Exit codes
 
 | code | means |

@@ -76,6 +76,12 @@ def _kind(kind: describing.Described) -> Iterator[str]:
         for one in kind.properties:
             yield f"| `{one.name}` | {_cell(one.type)} | {_cell(_about(one))} | {_cell(_becomes(one))} |"
         yield ""
+    if kind.metrics:
+        yield "| metric | type | what it is |\n|---|---|---|"
+        for metric in kind.metrics:
+            type_ = f"distribution of {metric.type}" if metric.is_distribution else metric.type
+            yield f"| `{metric.name}` | {type_} | {_cell(metric.doc)} |"
+        yield ""
     if kind.actions:
         commands = "\n".join(kind.actions)
         yield f"```text\n{commands}\n```\n"

@@ -18,13 +18,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from private_daemon import started  # noqa: E402 - found only by the lines above
 
-from zlang import pipeline  # noqa: E402
+from zlang.pipeline import results  # noqa: E402
 
 ARC_MB = 256
 # What the ARC does not hold comes from the disk then, not from the page cache of the pool's files.
 OPTIONS = ("--disable-block-cache",)
 _COMMENT = re.compile(r"(?:^(?:#|--).*\n)+", re.MULTILINE)
-_SIGNS = {"pass": "as expected", "fail": "**not** as expected", "cannot tell": "it cannot be told"}
+_SIGNS = {"pass": "as expected", "fail": "**not** as expected", "inconclusive": "inconclusive"}
 
 
 def carry_out(directory: Path, programs: Iterable[Path], *words: str) -> dict[Path, int]:
@@ -42,8 +42,8 @@ def carry_out(directory: Path, programs: Iterable[Path], *words: str) -> dict[Pa
 def machine(db: Path) -> str:
     """When and on what it was measured."""
     asked = "select name, any_value(value) from facts group by name"
-    facts = {str(name): str(value) for name, value in pipeline.query(db, asked).rows}
-    ((first, last),) = pipeline.query(db, "select min(started), max(last_event) from runs").rows
+    facts = {str(name): str(value) for name, value in results.query(db, asked).rows}
+    ((first, last),) = results.query(db, "select min(started), max(last_event) from runs").rows
     assert isinstance(first, datetime)
     assert isinstance(last, datetime)
     cpu = re.findall(r"^model name\s*: (.*)$", facts["cpu"], re.MULTILINE)
@@ -58,13 +58,13 @@ def machine(db: Path) -> str:
 
 def runs(db: Path) -> dict[str, str]:
     """The last run of each experiment."""
-    known = pipeline.query(db, "select experiment, arg_max(run, started) from runs group by experiment").rows
+    known = results.query(db, "select experiment, arg_max(run, started) from runs group by experiment").rows
     return {str(name): str(run) for name, run in known}
 
 
 def verdicts(db: Path, run: str) -> Iterator[str]:
     """A line for each expectation."""
-    for judged in pipeline.judge(db, run):
+    for judged in results.judge(db, run):
         yield f"- {judged.expectation.title}: {_SIGNS[judged.verdict]}"
 
 

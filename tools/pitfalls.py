@@ -21,10 +21,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools import measured
-from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
+from zlang.pipeline import programs, results
 from zlang.report import ratios
 from zlang.report.ratios import Ratio
 from zlang.report.summary import Cell, Column, Estimate, Summary
@@ -104,22 +104,22 @@ def _page(db: Path) -> Iterator[str]:
 
 
 def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
-    checked = pipeline.check(pipeline.read(str(path)), Overrides())
+    checked = programs.check(programs.read(str(path)), Overrides())
     (experiment,) = checked.program.experiments.values()
     name = runs.get(experiment.name)
     if name is None:
         raise RunError(f"{path.stem} was not measured", "make pitfalls")
-    table = pipeline.tables(db, name)[0]
+    table = results.tables(db, name)[0]
     pitfall = Pitfall(path, experiment.title, name, table)
     measure, *_ = _answers(table)
     if table.columns[0].name != "way" or "(" in measure.name:
         return pitfall  # what is one number of all trials has no interval
     asked = f'select way, {measure.name} from "{experiment.name}".trials where run = ?'  # noqa: S608 - ours
-    rows = [(way, value) for way, value in pipeline.query(db, asked, [name]).rows if isinstance(value, float | int)]
+    rows = [(way, value) for way, value in results.query(db, asked, [name]).rows if isinstance(value, float | int)]
     if not all(value > 0 for _, value in rows):
         return pitfall  # of nothing there is no logarithm
     if measure.name.isidentifier():
-        (comparison,), *_ = pipeline.compare(db, ("right", "wrong"), "way", name, measure.name)
+        (comparison,), *_ = results.compare(db, ("right", "wrong"), "way", name, measure.name)
         return replace(pitfall, ratio=comparison.ratio, note=comparison.note)
     wrong, right = ({measure: [math.log(value) for its, value in rows if its == way]} for way in _WAYS)
     return replace(pitfall, ratio=ratios.apart(right, wrong))
@@ -144,7 +144,7 @@ def _answers(table: Summary) -> tuple[Column, float | None, float | None]:
         measure, cells = table.columns[2], [found[way] for way in _WAYS]
     else:
         measure, cells = table.columns[1], list(table.rows[0][1:3])
-    wrong, right = (cell.median if isinstance(cell, Estimate) else None for cell in cells)
+    wrong, right = (cell.value if isinstance(cell, Estimate) else None for cell in cells)
     return measure, wrong, right
 
 
@@ -180,7 +180,7 @@ def _cell(cell: Cell, unit: str) -> object:
 
 def _interval(estimate: Estimate, show: Callable[[float], str]) -> str:
     middle, low, high = (
-        None if value is None else show(value) for value in (estimate.median, estimate.low, estimate.high)
+        None if value is None else show(value) for value in (estimate.value, estimate.low, estimate.high)
     )
     if middle is None or low is None or low == high:
         return middle or ""

@@ -12,9 +12,9 @@ from command_line import REPOSITORY
 from private_daemon import ZfsFuse
 
 from tools import studies
-from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.cli.app import guarded
+from zlang.pipeline import costs, plans, programs, results
 
 Capture = pytest.CaptureFixture[str]
 
@@ -25,11 +25,11 @@ RUNNABLE = studies.runnable()
 HANDFUL = ["000.3-size-on-disk", "004.2-disk-space"]
 
 
-def plan_of(path: Path, profile: str | None) -> pipeline.Planned:
+def plan_of(path: Path, profile: str | None) -> plans.Planned:
     said = Overrides(profile=profile)
-    checked = pipeline.check(pipeline.read(str(path)), said)
+    checked = programs.check(programs.read(str(path)), said)
     assert checked.is_sound, checked.findings
-    return pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
+    return plans.plan(checked, programs.choose(checked, None), 1, said)
 
 
 def told(path: Path, profile: str | None) -> Iterator[str]:
@@ -62,8 +62,8 @@ EXPLAINED = [
 def test_one_of_each_study_explained(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("zlang.pipeline.missing_tools", lambda _: {})
-    monkeypatch.setattr("zlang.pipeline.free", lambda _: {})
+    monkeypatch.setattr("zlang.pipeline.arming.missing_tools", lambda _: {})
+    monkeypatch.setattr("zlang.pipeline.costs.free", lambda _: {})
     monkeypatch.setattr("zlang.pipeline.runs.all_runs", lambda _: [])
     monkeypatch.chdir(REPOSITORY)
     said = f"examples/studies/{name}.zexp"
@@ -77,16 +77,16 @@ def test_one_of_each_study_explained(
 
 def test_the_orders_of_a_study_come_to_what_the_language_says(tmp_path: Path) -> None:
     path, said = studies.STUDIES / "004.4-depths-and-jobs.zexp", Overrides()
-    checked = pipeline.check(pipeline.read(str(path)), said)
-    planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
-    found = pipeline.estimates(checked, planned, tmp_path / "none.duckdb")
+    checked = programs.check(programs.read(str(path)), said)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+    found = costs.estimates(checked, planned, tmp_path / "none.duckdb")
     rows = [f"| `{how}` | {one.made:.0f} | {one.altered:.0f} |" for how, one in found.items()]
     assert "\n".join(rows) in (REPOSITORY / "docs/language.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: path.stem)
 def test_shellcheck_has_nothing_to_say(path: Path) -> None:
-    script = "".join(pipeline.emit(plan_of(path, "small"), "sh"))
+    script = "".join(plans.emit(plan_of(path, "small"), "sh"))
     done = subprocess.run(["shellcheck", "-s", "sh", "-"], input=script.encode(), capture_output=True, check=False)
     assert (done.returncode, done.stdout.decode()) == (0, "")
 
@@ -101,9 +101,9 @@ def test_each_study_that_can_run_says_what_is_to_be_seen_of_it() -> None:
 @pytest.mark.parametrize("name", HANDFUL)
 def test_a_study_is_carried_out(zfs_fuse: ZfsFuse, name: str) -> None:
     path = studies.STUDIES / f"{name}.zexp"
-    zfs_fuse.zlang("run", str(path), "--profile", "small", "--yes")
+    zfs_fuse.zlang("run", str(path), "--profile", "small", "--order", "blocked", "--yes")
     assert zfs_fuse.answers("select done = planned and valid = planned as all_count from runs") == [[True]]
-    rows = pipeline.query(zfs_fuse.place / "results.duckdb", path.with_suffix(".sql").read_text("utf-8")).rows
+    rows = results.query(zfs_fuse.place / "results.duckdb", path.with_suffix(".sql").read_text("utf-8")).rows
     assert rows
     # The first columns are factors, the others ours and theirs.
     assert all(row[-2] is not None for row in rows)
