@@ -92,6 +92,11 @@ def test_a_value_reaches_the_array_through_two_shells(disk: Path, note: str) -> 
 
 def test_the_load_generators(disk: Path) -> None:
     assert len(run("generators.zexp", disk)) == 5
+    question = "SELECT count(pass_iops > 0), count(fsync_p99 > 0), max(fsync_p99) < 60e9 FROM trials"
+    done = subprocess.run(
+        [ZLANG, "sql", "--format", "csv", question], cwd=disk, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[1:] == ["4,1,true"]
 
 
 def test_the_protocol(disk: Path) -> None:
