@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs, results, runs
 from zlang.run.runner import Selection
 from zlang.source import Source
 
@@ -37,38 +37,38 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(place)
         Path("published.csv").write_text(PUBLISHED, "utf-8")
         said = Overrides()
-        checked = pipeline.check(Source("tiny.zexp", PROGRAM.replace("iodepth = 1", "iodepth = 1 | 2")), said)
-        planned = pipeline.plan(checked, pipeline.choose(checked, None), 1, said)
-        for _ in pipeline.carry_out(pipeline.begin(planned, place / "runs"), Selection()):
+        checked = programs.check(Source("tiny.zexp", PROGRAM.replace("iodepth = 1", "iodepth = 1 | 2")), said)
+        planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+        for _ in runs.carry_out(runs.begin(planned, place / "runs"), Selection()):
             pass
-        done = pipeline.ingest(place / "runs", place / "results.duckdb")
+        done = results.ingest(place / "runs", place / "results.duckdb")
     assert done.trials == done.valid == 8
     return place / "results.duckdb"
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=[" ".join(query.split())[:40] for query in QUERIES])
 def test_a_query_of_the_page_can_be_asked(db: Path, query: str) -> None:
-    assert pipeline.query(db, query).columns
+    assert results.query(db, query).columns
 
 
 def test_the_headline_query_answers_for_every_combination(db: Path) -> None:
-    rows = pipeline.query(db, QUERIES[0]).rows
+    rows = results.query(db, QUERIES[0]).rows
     assert [row[:2] for row in rows] == [(4096, 1), (4096, 2), (16384, 1), (16384, 2)]
     assert all(isinstance(row[2], float) and row[2] > 0 for row in rows)
 
 
 def test_ours_stand_beside_what_was_published(db: Path) -> None:
     (query,) = (query for query in QUERIES if "as theirs" in query)
-    assert [row[2] for row in pipeline.query(db, query).rows] == [6545, 5901]
+    assert [row[2] for row in results.query(db, query).rows] == [6545, 5901]
 
 
 def test_the_page_names_every_table(db: Path) -> None:
-    found = pipeline.query(db, "select table_name from duckdb_tables() where schema_name = 'main'").rows
+    found = results.query(db, "select table_name from duckdb_tables() where schema_name = 'main'").rows
     assert {str(name) for (name,) in found} - {"about", "histograms"} <= set(re.findall(r"`(\w+)`", PAGE))
 
 
 def test_the_diagram_has_every_table(db: Path) -> None:
-    found = pipeline.query(db, "select table_name from information_schema.tables where table_schema = 'main'").rows
+    found = results.query(db, "select table_name from information_schema.tables where table_schema = 'main'").rows
     of_the_same_columns = {"trials", "all_metrics", "histograms", "copies", "logs", "about"}
     drawn = {name for one, _, other, _ in RELATIONS for name in (one, other)}
     assert {str(name) for (name,) in found} == drawn | of_the_same_columns
@@ -79,9 +79,9 @@ def test_the_relations_of_the_diagram_hold(db: Path, one: str, ends: str, other:
     keys = key.strip('"').split(", ")
     listed = ", ".join(keys)
     known = " and ".join(f"{key} is not null" for key in keys)
-    twice = pipeline.query(db, f"select {listed} from {one} group by all having count(*) > 1").rows
-    without = pipeline.query(db, f"select {listed} from {other} anti join {one} using ({listed}) where {known}").rows
-    nulls = pipeline.query(db, f"select count(*) from {other} where not ({known})").rows[0][0]
+    twice = results.query(db, f"select {listed} from {one} group by all having count(*) > 1").rows
+    without = results.query(db, f"select {listed} from {other} anti join {one} using ({listed}) where {known}").rows
+    nulls = results.query(db, f"select count(*) from {other} where not ({known})").rows[0][0]
     assert (twice, without) == ((), ())
     assert nulls == 0 or ends.startswith("|o")
 
