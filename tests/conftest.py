@@ -25,6 +25,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Run folders are sealed with a key of the tests, not with that of who runs them.
+_STATE = tempfile.TemporaryDirectory(prefix="zlang-state-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
+
 _ARC_MB = 64
 
 

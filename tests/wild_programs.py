@@ -22,6 +22,7 @@ from zlang.diagnostics import Diagnostic, ProgramError, Severity
 from zlang.lint import lint
 from zlang.lint.levels import Levels
 from zlang.plan import build
+from zlang.plan.schedule import Schedule
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.space import faults
@@ -67,7 +68,7 @@ def findings(text: str) -> list[Diagnostic]:
             found += lint.findings(checked.program, Levels({}))
         for experiment in checked.program.experiments.values():
             try:
-                schedule = build.Schedule(experiment, 1)
+                schedule = Schedule(experiment, 1)
                 for item in islice(build.plan(checked.program, schedule, {}).items(), _LOOKED_AT):
                     assert repr(item)
                 count = schedule.space.count

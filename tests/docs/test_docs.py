@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from zlang import pipeline
 from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs, runs
 from zlang.source import Source
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"```zexp\n(.*?)```", re.DOTALL)
 
 
-def programs() -> list[tuple[str, str]]:
+def texts() -> list[tuple[str, str]]:
     found = [(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(ROOT.glob("examples/**/*.zexp"))]
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
         text = page.read_text("utf-8")
@@ -26,26 +26,26 @@ def programs() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "text"), programs(), ids=[name for name, _ in programs()])
+@pytest.mark.parametrize(("name", "text"), texts(), ids=[name for name, _ in texts()])
 def test_a_program_is_sound_and_can_be_planned(name: str, text: str) -> None:
     said = Overrides()
-    checked = pipeline.check(Source(name, text), said)
+    checked = programs.check(Source(name, text), said)
     assert [f"{f.code.id} {f.message}" for f in checked.findings] == []
     for experiment in checked.program.experiments.values():
-        planned = pipeline.plan(checked, experiment, 1, said)
+        planned = plans.plan(checked, experiment, 1, said)
         assert list(islice(planned.plan.items(), 10))
-        assert "".join(islice(pipeline.emit(planned, "json"), 20))
+        assert "".join(islice(plans.emit(planned, "json"), 20))
 
 
 def test_the_language_page_names_every_limit() -> None:
+    from zlang.check.arithmetic import LONGEST_LIST
     from zlang.check.ranges import LONGEST_RANGE
-    from zlang.check.values import LONGEST_LIST
     from zlang.space.points import LARGEST_SAMPLE
     from zlang.space.space import LIMIT
     from zlang.syntax.parse import DEEPEST, LONGEST
 
     page = (ROOT / "docs/language.md").read_text("utf-8")
-    for number in (LONGEST, DEEPEST, LONGEST_RANGE, LONGEST_LIST, LIMIT, LARGEST_SAMPLE, pipeline.RUN_LIMIT):
+    for number in (LONGEST, DEEPEST, LONGEST_RANGE, LONGEST_LIST, LIMIT, LARGEST_SAMPLE, runs.RUN_LIMIT):
         assert f"{number:,}" in page
 
 

@@ -9,9 +9,9 @@ import pytest
 from private_daemon import ZfsFuse
 
 from tools import pitfalls
-from zlang import pipeline
 from zlang.check.check import Overrides
 from zlang.diagnostics import Lint
+from zlang.pipeline import programs
 from zlang.source import Source
 
 # Bytes that a disk read and wrote, and those that a file takes, are the same under any load.
@@ -19,9 +19,9 @@ HANDFUL = ["buffered-write-not-synced", "jobs-share-one-file", "compression-belo
 
 
 def found(path: Path, text: str) -> list[str]:
-    checked = pipeline.check(Source(str(path), text), Overrides())
+    checked = programs.check(Source(str(path), text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
-    return [one.code.name for one in pipeline.lint(checked) if isinstance(one.code, Lint)]
+    return [one.code.name for one in programs.lint(checked) if isinstance(one.code, Lint)]
 
 
 def only(way: str, text: str) -> str:
