@@ -11,16 +11,18 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute bench studies pitfalls clean
+.PHONY: help demo test quick tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute campaign bench studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
 	@echo 'make test     everything, from nothing, as CI does'
+	@echo 'make quick    lint, types, and the tests that are over in about a minute, for while you work'
 	@echo 'make test-openzfs  the scripts on kernel OpenZFS 2.1 and 2.3, in guests that are built first'
 	@echo 'make check    lint, types, layers'
 	@echo 'make format   mend what can be mended by itself'
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
+	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=)'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
@@ -99,6 +101,13 @@ pytest: $(VENV)/dev.done
 	wait $$guest || code=$$?; cat $(VENV)/vm.log; \
 	$(BIN)/coverage combine --quiet $(VENV)/long.coverage $(VENV)/others.coverage && $(BIN)/coverage report; exit $$code
 
+# Of each stage what takes little processor time, and nothing that mounts, attaches or is root.
+SLOW := tests/syntax/test_robust.py tests/plan/test_survey.py tests/run/test_foreign.py tests/run/test_sequential.py tests/space/test_space.py
+quick: $(VENV)/dev.done
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/syntax tests/errors tests/space tests/plan tests/run tests/test_structure.py $(SLOW:%=--ignore=%)
+
 # Both releases; the tests have the guest of the first one only.
 test-openzfs: tools $(VENV)/dev.done
 	ZLANG_VM_RELEASES='2.1 2.3' $(BIN)/pytest -v tests/vm
@@ -126,6 +135,12 @@ fuzz-a-minute: $(VENV)/atheris.done
 $(VENV)/atheris.done: $(VENV)/dev.done
 	@$(PIP) install 'atheris>=3,<4'
 	@touch $@
+
+# Another seed each time, which is printed; tests/trust/test_campaign.py has a part of it that is the same each time.
+SECONDS ?= 3600
+SEED    ?= $(shell date +%s)
+campaign: tools $(VENV)/dev.done
+	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) --page docs/reliability.md
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py bench/estimate.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
