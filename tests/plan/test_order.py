@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from unittest import mock
 
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,3 +177,23 @@ def test_the_dearest_levels_are_left_least_often(keys: list[tuple[int, int, int]
     for depth in (1, 2, 3):
         runs = [key for key, _ in itertools.groupby(keys[plot][:depth] for plot in drawn)]
         assert len(runs) == len(set(runs))
+
+
+@given(chains(), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=30)
+def test_groups_come_in_every_order_alike(needs: list[tuple[str, ...]], seed: int) -> None:
+    def sequence(number: int) -> tuple[int, ...]:
+        return tuple(order.sequence(Layout(len(needs), lambda _: 1, 1, number, needs.__getitem__)))
+
+    seen = Counter(sequence(number) for number in range(seed, seed + 1000))
+    allowed = [
+        way
+        for way in itertools.permutations(range(len(needs)))
+        if all(
+            len(runs) == len(set(runs))
+            for depth in (1, 2, 3)
+            if (runs := [key for key, _ in itertools.groupby((*needs[plot], ("only", plot))[:depth] for plot in way)])
+        )
+    ]
+    assert set(seen) <= set(allowed)
+    assert scipy.stats.chisquare([seen[way] for way in allowed]).pvalue > 1e-6 or len(allowed) == 1

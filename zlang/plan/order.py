@@ -83,8 +83,8 @@ def order(layout: Layout, how: Order = Order.PLANNED, start: int = 0) -> Iterato
     """Every replicate of every point from one on, in one of the orders; what is without plots has one plot.
 
     Plots that share the first of the states that they need are not parted, nor, among these, those that share the next,
-    and so on. So each state is entered once, and no order enters fewer. Beyond `LONGEST_SORT` plots they are not
-    sorted: between two of them every state may be left, where some state has to be.
+    and so on. So each state is entered once, and no order enters fewer; all such orders are equally likely. Beyond
+    `LONGEST_SORT` plots they are not sorted: between two of them every state may be left, where some state has to be.
 
     Of a search each round is decided by those before it: all replicates of a round come before the next, in a plot or,
     where there is none, of all points; a round is shuffled as a block of its own.
@@ -215,7 +215,7 @@ def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> It
     """Whole plots in the order in which they are measured, or in that of a block where each is measured in each."""
     name = f"{layout.seed}:plots" if replicate is None else f"{layout.seed}:plots:{replicate}"
     if layout.keys is not None and layout.plots <= LONGEST_SORT:
-        return islice(_together(permutation(layout.plots, name), layout.keys), start, None)
+        return islice(_together(layout.plots, layout.keys, random.Random(name)), start, None)
     return permutation(layout.plots, name, start)
 
 
@@ -230,15 +230,18 @@ def _shuffled(count: int, levels: Sequence[int], drawn: str, start: int) -> Iter
         yield place // len(levels), levels[place % len(levels)]
 
 
-def _together(plots: Iterator[int], keys: Keys) -> list[int]:
-    """Groups within groups, each where its first plot was drawn."""
-    first: dict[tuple[Hashable, ...], int] = {}
+def _together(plots: int, keys: Keys, source: random.Random) -> list[int]:
+    """Sort plots into groups within groups; within each group every order of its members is equally likely.
 
-    def places(plot: int) -> tuple[int, ...]:
-        own = (*keys(plot), None)  # what needs less than others is drawn among them
-        return tuple(first.setdefault(own[:depth], len(first)) for depth in range(1, len(own) + 1))
+    A member is a group whatever its size, so one with many plots does not tend to come first.
+    """
+    drawn: dict[tuple[Hashable, ...], float] = {}
 
-    return sorted(plots, key=places)
+    def places(plot: int) -> tuple[float, ...]:
+        own = (*keys(plot), (plot,))  # a plot that needs less than others is a member among them
+        return tuple(drawn.setdefault(own[:depth], source.random()) for depth in range(1, len(own) + 1))
+
+    return sorted(range(plots), key=places)
 
 
 def permutation(count: int, seed: str, start: int = 0) -> Iterator[int]:
