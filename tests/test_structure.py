@@ -1,4 +1,4 @@
-"""Walls that import-linter cannot see: what a start costs, where tools are named, what the pure stages may touch."""
+"""Walls that import-linter cannot see: what a start costs, where tools and metrics are named, what is pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from zlang.check import library
 from zlang.lint.rules import RULES
+from zlang.metrics import in_trials
 from zlang.syntax import tables
 
 ROOT = Path(__file__).parents[1]
@@ -22,10 +23,20 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 HEAVY = {"covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy"}
 
-TOOLS = {
-    "arcstat", "blktrace", "btrfs", "dmsetup", "ext4", "fallocate", "fincore", "fio", "fstrim", "iostat", "lvm",
-    "mdadm", "mkfs", "mpstat", "nvme", "sar", "smartctl", "vmstat", "vmtouch", "xfs", "zdb", "zfs", "zpool",
+OTHER_TOOLS = {
+    "arcstat", "blktrace", "dmsetup", "fallocate", "fstrim", "lvm", "mkfs", "nvme", "sar", "sysstat", "vmtouch", "zdb",
 }  # fmt: skip
+"""Tools that the library does not name as kinds, readers or commands that kinds require."""
+ORDINARY = {
+    "as_is", "capacity", "cold", "dir", "discard", "disk", "export", "external", "file", "fill", "find", "host", "hot",
+    "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside", "partition", "pool", "precondition",
+    "pressure", "root", "rounds", "shell", "snapshot", "timeout", "warm",
+}  # fmt: skip
+"""Kinds, readers and commands with a name that is also a word of the language, the system or English."""
+EVERYWHERE = {"elapsed", "rounds"}
+"""Metrics with a name that is also a column of every trial, or a word."""
+OF_PATHS = {"read_bytes", "write_bytes"}
+"""Methods of Python's that are called as metrics are."""
 NAMES_OF_RULES = {rule.lint.name for rule in RULES}
 PURE = ("syntax", "check", "space", "plan", "emit")
 IMPURE = {
@@ -83,19 +94,58 @@ def spoken(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.value.lineno, text
 
 
+def declared_tools() -> set[str]:
+    """The names of kinds and readers, and of the commands that kinds require."""
+    known = library.load()
+    required = {word for source in known.sources.values() for word in re.findall(r"(?m)^ *requires (\w+)", source.text)}
+    return {*known.names(), *known.readers, *required}
+
+
+def declared_metrics() -> set[str]:
+    declared = [metric for metrics in library.load().readers.values() for metric in metrics]
+    return {metric.name for metric in (*declared, *in_trials(declared))}
+
+
+def said_outside_readers() -> Iterator[tuple[str, str]]:
+    """Each text that is not of a reader, with its place: of Python modules, of SQL and of templates."""
+    for path in MODULES:
+        if not path.is_relative_to(PACKAGE / "readers"):
+            yield from ((f"{name(path)}:{line}", text) for line, text in spoken(path))
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.suffix in {".sql", ".j2", ".css", ".js", ".sh", ".lark"}:
+            lines = enumerate(path.read_text("utf-8").splitlines(), 1)
+            yield from ((f"{name(path)}:{line}", text) for line, text in lines)
+
+
 def words(text: str) -> set[str]:
-    return set(re.split(r"[^a-z0-9]+", text.lower()))
+    """The words of a text, and their parts: `fio_runtime`, `fio`, `runtime`."""
+    lower = text.lower()
+    return {*re.split(r"[^a-z0-9]+", lower), *re.split(r"\W+", lower)}
 
 
 def test_storage_tools_are_named_only_where_their_output_is_read() -> None:
-    of_readers = set((PACKAGE / "readers").rglob("*.py"))
+    tools = declared_tools()
+    assert ORDINARY <= tools
+    assert not OTHER_TOOLS & tools
+    sought = (tools | OTHER_TOOLS) - ORDINARY
     named = [
-        f"{name(path)}:{line}: {tool}"
-        for path in MODULES
-        if path not in of_readers
-        for line, text in spoken(path)
+        f"{place}: {tool}"
+        for place, text in said_outside_readers()
         if text not in NAMES_OF_RULES
-        for tool in sorted(TOOLS & words(text))
+        for tool in sorted(sought & words(text))
+    ]
+    assert named == []
+
+
+def test_metrics_are_named_only_where_they_are_declared_and_read() -> None:
+    metrics = declared_metrics()
+    assert EVERYWHERE | OF_PATHS <= metrics
+    sought = metrics - EVERYWHERE
+    named = [
+        f"{place}: {metric}"
+        for place, text in said_outside_readers()
+        if text not in OF_PATHS
+        for metric in sorted(sought & words(text))
     ]
     assert named == []
 

@@ -52,13 +52,20 @@ def distribution(of: str, time: str) -> str:
 def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:
     """The metrics that trials have: of a distribution its statistics."""
     for metric in declared:
-        if not metric.is_distribution:
+        if metric.is_distribution:
+            yield from statistics_of(metric).values()
+        else:
             yield metric
-            continue
-        for name, words in STATISTICS.items():
-            means = f"{metric.means}.{name}" if metric.means else ""
-            own = {"name": f"{metric.name}_{name}", "doc": f"{metric.doc}, {words}", "means": means}
-            yield replace(metric, is_distribution=False, **own)
+
+
+def statistics_of(metric: Metric) -> dict[str, Metric]:
+    """The statistics of a distribution that each trial has, by the words of `STATISTICS`."""
+    found = {}
+    for name, words in STATISTICS.items():
+        means = f"{metric.means}.{name}" if metric.means else ""
+        own = {"name": f"{metric.name}_{name}", "doc": f"{metric.doc}, {words}", "means": means}
+        found[name] = replace(metric, is_distribution=False, **own)
+    return found
 
 
 def column(name: str) -> str:

@@ -136,9 +136,13 @@ def _warn_of_never(
 def _never(node: tree.Name, words: Vocabulary) -> Diagnostic:
     """The finding about a metric, or a distribution, that no trial has."""
     name, trait = str(node), words.never[str(node)]
-    _, _, rest = name.partition("_")
-    known = [*words.metrics, *words.distributions]
-    others = [other for other in known if other.partition("_")[2] == rest and other not in words.never]
+    known = {**words.metrics, **words.distributions}
+    _, _, meaning = known[name].means.partition(".")
+    others = [
+        other
+        for other, metric in known.items()
+        if meaning and metric.means.partition(".")[2] == meaning and other not in words.never
+    ]
     hint = Hint(f"did you mean `{others[0]}`?", name, others[0], is_safe=False) if others else ""
     return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether "), hint=hint)
 
@@ -289,7 +293,7 @@ class _Clauses:
         if node.sense.text not in _SENSES:
             hint = (
                 did_you_mean(node.sense.text, _SENSES)
-                or "write what makes a level the best, such as `maximising read_iops`"
+                or f"write what makes a level the best, such as `maximising {self.words.example()}`"
             )
             expected, found = " or ".join(f"`{word}`" for word in _SENSES), f"`{node.sense.text}`"
             self.report(Code.UNEXPECTED.at(node.sense.span, expected=expected, found=found, hint=hint))

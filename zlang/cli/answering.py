@@ -93,7 +93,8 @@ def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     words.one_of("--format", form, ("table", "csv", "json", "markdown"))
     found = results.tables(db, run, clause)
     if not found:
-        hint = "add one: `table read_iops by bs`; or ask: zlang table 'read_iops by bs'"
+        metric, factor = results.example(db, run)
+        hint = f"add one: `table {metric} by {factor}`; or ask: zlang table '{metric} by {factor}'"
         raise RunError("the experiment has no `table`", hint)
     if form == "table":
         _tables(found)
@@ -121,7 +122,8 @@ def plot(clause: str | None, run: str | None, db: Path, out: Path | None, *, hea
     """Draw the plots of a run's experiment, or the one asked for."""
     found = results.plots(db, run, clause, as_fields=heat)
     if not found:
-        hint = "add one: `plot read_iops over bs`; or ask: zlang plot 'read_iops over bs'"
+        metric, factor = results.example(db, run)
+        hint = f"add one: `plot {metric} over {factor}`; or ask: zlang plot '{metric} over {factor}'"
         raise RunError("the experiment has no `plot`", hint)
     if out is not None:
         results.write_plots(found, out)

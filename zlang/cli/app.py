@@ -92,7 +92,7 @@ Metric = Annotated[
         "--metric",
         "-m",
         metavar="METRIC",
-        help="metric to use, such as read_clat_p99; default: the primary metric of the experiment",
+        help="metric to use, a column of `trials`; default: the primary metric of the experiment",
     ),
 ]
 Trust = Annotated[
@@ -477,7 +477,7 @@ def expect(
 def table(
     clause: Annotated[
         str | None,
-        typer.Argument(metavar="[CLAUSE]", help="such as 'read_iops, p99(read_clat) by bs'", show_default=False),
+        typer.Argument(metavar="[CLAUSE]", help="such as 'METRIC, p99(METRIC) by FACTOR'", show_default=False),
     ] = None,
     run_name: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
@@ -485,7 +485,10 @@ def table(
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
-    """Print results with their intervals: the tables of the experiment, or your own."""
+    """Print results with their intervals: the tables of the experiment, or your own.
+
+    `zlang table 'read_iops, p99(read_clat) by bs'` has a row for each `bs`, and merges histograms for the percentile.
+    """
     from zlang.cli import answering
 
     raise typer.Exit(answering.table(clause, run_name, db, form))
@@ -494,7 +497,9 @@ def table(
 def plot(
     clause: Annotated[
         str | None,
-        typer.Argument(metavar="[CLAUSE]", help="such as 'read_iops over iodepth by rw, facet bs'", show_default=False),
+        typer.Argument(
+            metavar="[CLAUSE]", help="such as 'METRIC over FACTOR by FACTOR, facet FACTOR'", show_default=False
+        ),
     ] = None,
     run_name: Annotated[
         str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
@@ -512,6 +517,8 @@ def plot(
     ] = False,
 ) -> None:
     """Draw results with their intervals: the plots of the experiment, or your own.
+
+    `zlang plot 'read_iops over iodepth by rw, facet bs'` has a line for each `rw`, and a plot for each `bs`.
 
     Over `latency`, `position` (of trials in the order), `second` (of collectors) or `factors` (each in turn) as well.
     """

@@ -48,21 +48,24 @@ class QueryOptions:
     unsafe: bool
 
 
-def read_query(said: str | None) -> tuple[str, dict[str, object]]:
-    """Read a query (SQL, `-` or `@name`): its text, and the values of the parameters that it brings along."""
+def read_query(db: Path, said: str | None, given: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """Read a query (SQL, `-` or `@name`): its text, and the values of its parameters, `given` before its own."""
     from zlang.store.saved import value
 
     text = sys.stdin.read() if said == "-" else said or ""
     if not text.startswith("@"):
-        return text, {}
+        return text, dict(given)
     saved = results.saved_query(text[1:].strip())
-    return saved.sql, {name: value(default) for name, default in saved.params.items()}
+    own = {name: value(default) if default else None for name, default in saved.params.items() if name not in given}
+    if "metric" in own and own["metric"] is None:
+        own["metric"], _ = results.example(db)
+    return saved.sql, {**own, **given}
 
 
 def list_saved() -> int:
     """Print the saved queries."""
     rows = [
-        [f"@{one.name}", one.about, ", ".join(f"{k}={v}" for k, v in one.params.items()), one.place]
+        [f"@{one.name}", one.about, ", ".join(f"{k}={v}" if v else k for k, v in one.params.items()), one.place]
         for one in results.saved_queries()
     ]
     asking.draw(("query", "answers", "--param", "of"), rows, [False] * 4)

@@ -34,8 +34,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, a
         from zlang.cli import repl
 
         return repl.converse(db, asked)
-    text, given = query_results.read_query(query if file is None else _text(file))
-    given.update(dict(map(_param, params)))
+    text, given = query_results.read_query(db, query if file is None else _text(file), dict(map(_param, params)))
     if asked.form == "parquet":
         return _parquet(db, text, given, asked)
     with results.session(db, write=asked.write, unsafe=asked.unsafe) as session:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     ".tables": "list the tables with their number of columns",
     ".describe": "list the columns of a table with their units: `.describe trials`",
-    ".plot": "draw medians: `.plot read_iops over bs by rw`",
+    ".plot": "draw medians: `.plot METRIC over FACTOR by FACTOR`",
     ".queries": "list the saved queries; `@name` runs one",
     ".raw": "switch between plain numbers and numbers with units",
     ".help": "this",
@@ -146,7 +146,7 @@ class _Talk:
         if not line:
             return
         if not line.startswith("."):
-            text, given = query_results.read_query(line.rstrip("; \n") if line.startswith("@") else line)
+            text, given = query_results.read_query(self._db, line.rstrip("; \n") if line.startswith("@") else line, {})
             known = {} if self._raw else query_results.meanings(self._session.columns(), given, text)
             query_results.print_table(self._session.ask(text, given), known)
             return

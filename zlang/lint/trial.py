@@ -5,13 +5,14 @@ A trait that a kind does not declare is None; so is one that cannot be worked ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame, LazyValues
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
+from zlang.metrics import Metric, distribution, in_trials
 from zlang.source import Span
 from zlang.units import Quantity
 
@@ -120,6 +121,18 @@ def _parts(pending: list[Term]) -> Iterator[Term]:
         term = pending.pop(0)
         yield term
         pending += term.terms
+
+
+def metrics_of(experiment: Experiment, asked: Iterable[Term]) -> dict[str, Metric]:
+    """The declared metrics and distributions that formulas read, by name."""
+    declared = {metric.name: metric for metric in (*experiment.metrics, *in_trials(experiment.metrics))}
+    return {name: declared[name] for term in asked for name in _read_by(term) if name in declared}
+
+
+def _read_by(term: Term) -> tuple[str, ...]:
+    if term.op == "metric":
+        return (term.name,)
+    return (distribution(*term.paths),) if term.op in {"percentile", "distribution"} else ()
 
 
 class TrialView:

@@ -149,6 +149,13 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
     return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
 
 
+def example(db: Path, run: str | None = None) -> tuple[str, str]:
+    """A metric and a factor of a run, or of the one that was worked on last, to show in a hint. Raises RunError."""
+    from zlang.report import answers
+
+    return answers.example(answers.trials_of(db, run))
+
+
 def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
     """The course of a run's searches, and in words why it measured no more. Raises RunError."""
     from zlang.report import answers, stopping

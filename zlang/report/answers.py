@@ -36,6 +36,7 @@ from zlang.report.summary import (
     median,
     reasons,
     single,
+    usual_metrics,
 )
 from zlang.source import Source
 from zlang.store.query import run_query
@@ -77,6 +78,13 @@ class Judged:
     expectation: Expectation
     verdict: Verdict
     findings: tuple[Finding, ...]
+
+
+def example(trials: Trials) -> tuple[str, str]:
+    """A metric and a factor of a run, to show in a hint."""
+    known = [name for metric, (name, _) in trials.metrics.items() if metric in trials.measured]
+    metric = usual_metrics(trials.db, trials.rows, [*dict.fromkeys(known), ELAPSED.name])[0]
+    return metric, next((name for name, _ in trials.factors.values()), "FACTOR")
 
 
 def invalid(trials: Trials) -> int:
@@ -334,7 +342,7 @@ def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     """The same as fields in colours, which shows two factors at once. Raises RunError."""
     if any(len(one.plot.by) != 1 or one.form not in {Form.LINES, Form.FIELDS} for one in plots):
-        raise RunError("a heat map is of two factors", "such as: zlang plot 'read_iops over iodepth by bs' --heat")
+        raise RunError("a heat map is of two factors", "such as: zlang plot 'METRIC over FACTOR by FACTOR' --heat")
     return [replace(one, form=Form.FIELDS) for one in plots]
 
 

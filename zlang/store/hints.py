@@ -91,7 +91,8 @@ def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def _function(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     if _PERCENTILE.fullmatch(name):
-        return "latency_percentile(ns, count, 99) is of operations, quantile_cont(read_iops, 0.99) of trials"
+        metric = next(iter(_listed(connection, "SELECT name FROM main.columns WHERE role = 'metric'")), "METRIC")
+        return f"latency_percentile(ns, count, 99) is of operations, quantile_cont({quoted(metric)}, 0.99) of trials"
     return did_you_mean(name, _listed(connection, "SELECT DISTINCT function_name FROM duckdb_functions()"))
 
 

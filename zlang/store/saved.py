@@ -2,7 +2,8 @@
 
 In: `@name`. Out: its SQL, with the values of its parameters where none are given. A query is a file `name.sql` in
 `queries/` of the working directory, in the user's configuration, or here; the first one counts. Lines at its head that
-begin with `--` say what it answers; `-- param metric = read_iops` gives a parameter its value.
+begin with `--` say what it answers; `-- param least = 4KiB` gives a parameter its value. Without a value a parameter is
+NULL where nobody gives it one; `-- param metric` is then the metric that a summary of the results shows first.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from zlang.files import user_directory
 from zlang.suggest import did_you_mean
 from zlang.units import UnitError
 
-_PARAM = re.compile(r"--\s*param\s+(\w+)\s*=\s*(.*?)\s*")
+_PARAM = re.compile(r"--\s*param\s+(\w+)\s*(?:=\s*(.*?)\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A query with a name: what it answers, its SQL, and its parameters' values as they are written."""
+    """A query with a name: what it answers, its SQL, and its parameters with their values, if any, as written."""
 
     name: str
     about: str
     sql: str
-    params: dict[str, str]
+    params: dict[str, str | None]
     place: str
 
 

@@ -154,7 +154,7 @@ def clause(stop: StopPlace) -> Meant | None:
     """What a `plot` is drawn over, and percentiles."""
     token = stop.token
     if token.text == "by" and stop.expected.startswith("`over`"):
-        hint = "`over` comes before `by`: `plot read_iops over bs by rw`"
+        hint = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
         return hint, stop.fix(token.start, token.end, "over", is_safe=False)
     if token.text == "by" and stop.last == "COMMA":
         return "remove the comma before `by`", stop.fix(stop.end - 1, stop.end, "")
@@ -202,9 +202,9 @@ def search(stop: StopPlace) -> Meant | None:
     if "FIND" not in within:
         return None
     if "WHERE" in within and stop.expected == "a name":
-        return "add the goal at the end: `maximising read_iops`, or `minimising …`", None
+        return "add the goal at the end: `maximising METRIC`, or `minimising …`", None
     if "WHERE" not in within and "IN" in within:
-        return "add the condition after the levels: `where p99(read_clat) < 5ms maximising read_iops`", None
+        return "add the condition after the levels: `where median(METRIC) < VALUE maximising METRIC`", None
     return None
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
-from zlang.lint.trial import TrialView, formulas, terms
-from zlang.metrics import distribution, in_trials
-
-if TYPE_CHECKING:
-    from zlang.check.questions import Term
+from zlang.lint.trial import TrialView, formulas, metrics_of, terms
+from zlang.metrics import PERCENTILES, Metric, in_trials, statistics_of
 
 RULES = Rules()
 
 
-def _is_of_latency(term: Term) -> bool:
-    return term.op == "percentile" or (term.op == "metric" and any(part in term.name for part in _LATENCIES))
+_LATENCIES = {"latency", "completion", "submission"}
 
 
-_LATENCIES = ("_clat", "_slat", "_lat_")
+def _is_latency(metric: Metric) -> bool:
+    """Whether it is a distribution of latencies, or a statistic of one."""
+    return bool(_LATENCIES & set(metric.means.split(".")))
 
 
 @RULES.add("ZL069", "metric-disabled", ERROR)
@@ -59,7 +55,7 @@ def latency_is_not_measured(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("unclocked"):
         return None
-    if not any(map(_is_of_latency, formulas(trial.experiment))):
+    if not any(map(_is_latency, metrics_of(trial.experiment, formulas(trial.experiment)).values())):
         return None
     message = "latencies are asked for, and the workload does not measure them"
     return Found(run, ("unclocked",), message, "remove it")
@@ -103,24 +99,21 @@ def averages_of_percentiles(trial: TrialView) -> Found | None:
     }
     ```
     """
-    clauses = trial.experiment.clauses
-    averaged = [(clause, name) for clause in clauses for term in terms(clause) for name in _averaged(term)]
+    percentiles = {
+        statistics_of(metric)[percentile].name: (metric.name, percentile)
+        for metric in trial.experiment.metrics
+        if metric.is_distribution
+        for percentile, _ in PERCENTILES
+    }
+    means = [(clause, term) for clause in trial.experiment.clauses for term in terms(clause) if term.op == "mean"]
+    averaged = [(clause, term.terms[0].name) for clause, term in means if term.terms[0].name in percentiles]
     if not averaged:
         return None
     clause, name = averaged[0]
-    message = f"a mean of `{name}` is no percentile of all operations: one slow replicate is hidden in it"
-    kind, _, percentile = name.rpartition("_")
-    hint = f"say `{percentile}({kind})`, which adds up the histograms"
+    metric, percentile = percentiles[name]
+    message = f"a mean of `{name}` is not a percentile of all operations: one slow replicate is hidden in it"
+    hint = f"write `{percentile}({metric})`, which adds up the histograms"
     return Found(trial.said(clause.text), (), message, hint)
-
-
-def _averaged(term: Term) -> list[str]:
-    """The percentile of which a formula takes the mean."""
-    if term.op == "mean" and term.terms[0].op == "metric":
-        name = term.terms[0].name
-        ending = name.rsplit("_", 1)[-1]
-        return [name] if ending[:1] == "p" and ending[1:].isdecimal() else []
-    return []
 
 
 @RULES.add("ZL072", "no-random-map", NOTE)
@@ -226,19 +219,21 @@ def one_direction_is_hidden(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("reads") or not run.is_("modifies"):
         return None
-    asked = {_direction(term) for term in formulas(trial.experiment) if _is_of_latency(term)} & set(_OTHER)
+    latencies = [one for one in metrics_of(trial.experiment, formulas(trial.experiment)).values() if _is_latency(one)]
+    asked = {direction for one in latencies if (direction := one.means.partition(".")[0]) in _OTHER}
     if len(asked) != 1:
         return None
-    (one,) = asked
-    message = f"of a mix only the latency of {one}s is asked for: that of {_OTHER[one]}s is another"
-    return Found(run, ("read_share",), message, f"ask for both: `{one}_…` and `{_OTHER[one]}_…`")
-
-
-def _direction(term: Term) -> str:
-    return (term.paths[0] if term.op == "percentile" and term.paths else term.name).split("_")[0].split(".")[0]
+    (direction,) = asked
+    one = next(one for one in latencies if one.means.startswith(direction))
+    meaning = f"{_OTHER[direction]}{one.means.removeprefix(direction)}"
+    declared = trial.experiment.metrics
+    other = next((metric for metric in (*declared, *in_trials(declared)) if metric.means == meaning), None)
+    message = f"of a mix only the latency of {direction}s is asked for: that of {_OTHER[direction]}s is another"
+    return Found(run, ("read_share",), message, f"ask for both: `{one.name}` and `{other.name}`" if other else "")
 
 
 _OTHER = {"read": "write", "write": "read"}
+"""The directions of a mix, as metrics mean them."""
 
 
 @RULES.add("ZL078", "sync-left-out", WARNING)
@@ -280,8 +275,7 @@ def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
     if not run.is_("syncs") or not run.is_("modifies"):
         return None
     declared = trial.experiment.metrics
-    means = {metric.name: metric.means for metric in (*declared, *in_trials(declared))}
-    asked = {name: means.get(name, "") for term in formulas(trial.experiment) for name in _metrics_of(term)}
+    asked = {name: one.means for name, one in metrics_of(trial.experiment, formulas(trial.experiment)).items()}
     written = next((name for name, meaning in asked.items() if _is_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
     if written is None or any(_is_one_of(meaning, (_SYNC,)) for meaning in asked.values()):
         return None
@@ -291,13 +285,6 @@ def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
     if other and other.is_distribution:
         hint += f", such as `p99({other.name})`"
     return Found(run, ("syncs",), message, hint)
-
-
-def _metrics_of(term: Term) -> tuple[str, ...]:
-    """The metric or the distribution that a formula reads."""
-    if term.op == "metric":
-        return (term.name,)
-    return (distribution(*term.paths),) if term.op in {"percentile", "distribution"} else ()
 
 
 def _is_one_of(meaning: str, kinds: tuple[str, ...]) -> bool:

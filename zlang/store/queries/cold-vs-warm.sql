@@ -1,5 +1,5 @@
 -- The same points under each cache protocol, and the state of the cache that was found
--- param metric = read_iops
+-- param metric
 select columns(getvariable('factors')), cache, cache_state, count(*) as n, median(value) as median
 from trials join metrics using (run, trial, replicate)
 where metric = $metric

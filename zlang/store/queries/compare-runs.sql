@@ -1,5 +1,5 @@
 -- A metric of the points that several runs have: its median in each run
--- param metric = read_iops
+-- param metric
 select trial, run, count(*) as n, median(value) as median
 from metrics
 where metric = $metric and trial in (select trial from metrics group by trial having count(distinct run) > 1)

@@ -1,5 +1,5 @@
 -- Does a metric drift with the order of the trials? The change from the first to the last, in %
--- param metric = read_iops
+-- param metric
 with centred as (
     select position, ln(value) - avg(ln(value)) over (partition by trial) as residual
     from trials join metrics using (run, trial, replicate)

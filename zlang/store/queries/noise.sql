@@ -1,5 +1,5 @@
 -- How much the replicates of each combination differ, the noisiest first
--- param metric = read_iops
+-- param metric
 select columns(getvariable('factors')), count(*) as n, 100 * stddev_samp(value) / avg(value) as "cv %"
 from trials join metrics using (run, trial, replicate)
 where metric = $metric

@@ -1,15 +1,15 @@
 -- Percentiles of latency of all replicates together, from the merged histograms
--- param direction = read
--- param kind = clat
+-- param direction
+-- param kind
 -- unit io_lat_p50 = ns
 -- unit io_lat_p99 = ns
 -- unit io_lat_p999 = ns
 -- unit io_lat_max = ns
-select columns(getvariable('factors')), sum(l.count) as ios,
+select columns(getvariable('factors')), l.direction, l.kind, sum(l.count) as ios,
     latency_percentile(l.ns, l.count, 50) as io_lat_p50,
     latency_percentile(l.ns, l.count, 99) as io_lat_p99,
     latency_percentile(l.ns, l.count, 99.9) as io_lat_p999,
     max(l.ns) as io_lat_max
 from latency l join trials t using (run, trial, replicate)
-where l.direction = $direction and l.kind = $kind
+where l.direction = coalesce($direction, l.direction) and l.kind = coalesce($kind, l.kind)
 group by all order by all
