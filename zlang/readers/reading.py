@@ -35,6 +35,28 @@ class Histogram:
     bins: Mapping[int, int]
 
 
+class LogFormat(NamedTuple):
+    """What the lines of a tool's log hold: numbers with commas between them.
+
+    `fields` are some of `ms` (milliseconds since the tool began), `value`, `direction` (a place in `directions`),
+    `block` and `offset` (bytes), or empty where a field is not read. A value times `scale` is in ns, bytes/s or 1/s.
+    """
+
+    tool: str
+    fields: tuple[str, ...]
+    directions: tuple[str, ...]
+    scale: int
+
+
+class Log(NamedTuple):
+    """A file in which a tool logged each operation or interval: of which `kind`, and of which of its jobs."""
+
+    path: Path
+    kind: str
+    job: int
+    format: LogFormat
+
+
 class Sample(NamedTuple):
     """One value of a time series: `t` in seconds since 1970, `source` a device or the empty string."""
 
@@ -80,6 +102,8 @@ class Judgement:
     window: Window | None = None
 
 
+FindLogs = Callable[[Path], Iterator[Log]]
+"""Finds the logs of one tool in the directory of an attempt."""
 Read = Callable[[Path, Reader, Step, Window | None], Reading]
 """A reader: from the directory of an attempt, its own arguments, the step and the time of the measurement."""
 

@@ -13,6 +13,7 @@ from zlang.readers import (
     capacity,
     diskstats,
     fio,
+    fio_logs,
     meminfo,
     outside,
     pressure,
@@ -25,7 +26,7 @@ from zlang.readers import (
     vmstat,
     zpool_iostat,
 )
-from zlang.readers.reading import Read
+from zlang.readers.reading import FindLogs, Read
 
 READERS: Final[Mapping[str, Read]] = {
     "arcstats": arcstats.read,
@@ -45,3 +46,6 @@ READERS: Final[Mapping[str, Read]] = {
     "vmstat": vmstat.read,
     "zpool_iostat": zpool_iostat.read,
 }
+
+LOGS: Final[tuple[FindLogs, ...]] = (fio_logs.find_logs,)
+"""The logs of single operations that a workload may leave beside its report, whatever reads that."""

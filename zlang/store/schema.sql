@@ -95,7 +95,7 @@ CREATE VIEW latency AS
     FROM histograms ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
 -- The percentile of bins of latency, of one trial or of many together: the least bin below which at least `percent` of
--- all operations lie, which is fio's rule. Counts go beyond 64 bits because a percent has four decimals.
+-- all operations lie, the nearest-rank rule. Counts go beyond 64 bits because a percent has four decimals.
 CREATE MACRO latency_percentile(ns, "count", percent) AS list_reduce(
     list_prepend(
         {'ns': NULL::BIGINT, 'n': -greatest(1, sum("count") * (percent * 10000)::BIGINT)::HUGEINT},
@@ -110,17 +110,17 @@ CREATE TABLE samples (
     t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE
 );
 
--- The logs of fio, where the workload writes some into `$OUT`: a row for each operation, or interval. In `logs` they have
--- the trial that they are of: `value` is in ns (`kind` is lat, clat or slat), bytes/s (bw) or 1/s (iops); `second` counts
--- from when fio began, `block` is in bytes. Ten million lines are soon there, so they stay as narrow as fio writes them.
+-- The logs that a workload writes into `$OUT`: a row for each operation, or interval. In `logs` they have the trial that
+-- they are of: `value` is in ns, bytes/s or 1/s, by their `kind`; `second` counts from when the tool began, `block` is in
+-- bytes. Ten million lines are soon there, so `log_lines` is narrow.
+CREATE TYPE log_direction AS ENUM ('read', 'write', 'trim');
 CREATE TABLE log_files (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, kind VARCHAR, job BIGINT, file UBIGINT
 );
-CREATE TABLE log_lines (file UBIGINT, ms BIGINT, value BIGINT, direction TINYINT, block BIGINT, "offset" BIGINT);
+CREATE TABLE log_lines (file UBIGINT, ms BIGINT, value BIGINT, direction log_direction, block BIGINT, "offset" BIGINT);
 CREATE VIEW logs AS
-    SELECT run, experiment, trial, replicate, kind, job, ms / 1000 AS second,
-        CASE direction WHEN 0 THEN 'read' WHEN 1 THEN 'write' WHEN 2 THEN 'trim' END AS direction,
-        CASE kind WHEN 'bw' THEN 1024 * value ELSE value END AS value, block, "offset"
+    SELECT run, experiment, trial, replicate, kind, job, ms / 1000 AS second, direction::VARCHAR AS direction,
+        value, block, "offset"
     FROM log_lines JOIN log_files USING (file);
 
 -- Every command that was carried out, attempts that do not count included; `written` is what the making of its state

@@ -1,0 +1,45 @@
+"""The logs that fio writes of single operations or intervals (`--write_lat_log="$OUT/fio"` and so on).
+
+In: the directory of an attempt. Out: its logs, each with what its lines hold.
+https://fio.readthedocs.io/en/latest/fio_doc.html#log-file-formats
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from zlang.files import open_regular
+from zlang.readers.reading import Log, LogFormat
+
+_NAME = re.compile(r".*_(?P<kind>lat|clat|slat|bw|iops)(?:\.(?P<job>\d+))?\.log")
+_LINES = ("ms", "value", "direction", "block")
+"""What every line holds; before 3.36 a priority is behind them, and `log_offset` puts the offset between."""
+_WITH_OFFSET = 6
+_DIRECTIONS = ("read", "write", "trim")
+_KIB = 1024
+
+
+def find_logs(directory: Path) -> Iterator[Log]:
+    """The logs in a directory that are not empty."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".log"))
+    except OSError:
+        return
+    for name in names:
+        known = _NAME.fullmatch(name)
+        if known is None:
+            continue
+        try:
+            with open_regular(directory / name) as file:
+                count = file.readline(200).count(b",") + 1
+        except OSError:
+            continue
+        if count >= len(_LINES):
+            kind = known["kind"]
+            fields = (*_LINES, "offset") if count >= _WITH_OFFSET else _LINES
+            unread = ("",) * (count - len(fields))
+            line = LogFormat("fio", (*fields, *unread), _DIRECTIONS, scale=_KIB if kind == "bw" else 1)
+            yield Log(directory / name, kind, int(known["job"] or 1), line)
