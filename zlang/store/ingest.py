@@ -175,7 +175,7 @@ def _looked_at(built: Path, look: Look, read: set[str]) -> None:
         connection.execute("DELETE FROM main.findings WHERE stage = ? AND list_contains(?, run)", [AFTER, runs])
         for row in found:
             staging.add("findings", {"stage": AFTER, **row})
-        load.findings(connection, staging)
+        staging.load(connection, "findings")
 
 
 def _keep(run: str, one: kept.Kept, experiments: dict[str, StoredExperiment], found: Ingested) -> None:

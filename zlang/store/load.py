@@ -13,7 +13,7 @@ from zlang.store.columns import Column, Role
 from zlang.store.experiment import StoredExperiment
 from zlang.store.kept import Before
 from zlang.store.staging import Row, Staging
-from zlang.store.store import ALIAS, first_line, literal, quoted
+from zlang.store.store import ALIAS, first_line, literal, quoted, timestamp
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,16 +43,7 @@ def everything(
     _imported(connection, staging)
     for experiment in experiments:
         _wide_table(connection, staging, experiment, schemas[experiment.name], before)
-    staging.load(
-        connection,
-        "columns",
-        {
-            "experiment": "VARCHAR", "schema": "VARCHAR", "position": "BIGINT", "name": "VARCHAR", "role": "VARCHAR",
-            "type": "VARCHAR", "unit": "VARCHAR", "description": "VARCHAR", "path": "VARCHAR",
-            "better": "VARCHAR", "means": "VARCHAR",
-        },
-        "*",
-    )  # fmt: skip
+    staging.load(connection, "columns")
     if experiments:
         newest = max(experiments, key=lambda e: e.newest)
         source = f"{quoted(schemas[newest.name])}.all_trials"
@@ -75,109 +66,19 @@ def _factors(connection: duckdb.DuckDBPyConnection, factors: Sequence[Column]) -
 
 
 def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
-    when = _time("started")
-    staging.load(
-        connection,
-        "runs",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "title": "VARCHAR", "plan": "VARCHAR", "part": "VARCHAR",
-            "seed": "HUGEINT", "points": "HUGEINT", "repeat": "HUGEINT", "planned": "HUGEINT",
-            "done": "BIGINT", "valid": "BIGINT", "invalid": "BIGINT", "skipped": "BIGINT",
-            "started": "DOUBLE", "last_session": "DOUBLE", "last_event": "DOUBLE", "finished": "BOOLEAN",
-            "sessions": "BIGINT", "damaged_lines": "BIGINT",
-        },
-        f"* REPLACE ({', '.join(f'{_time(t)} AS {t}' for t in ('started', 'last_session', 'last_event'))})",
-    )  # fmt: skip
-    staging.load(
-        connection,
-        "histograms",
-        {**_OWN, "valid": "BOOLEAN", "direction": "VARCHAR", "kind": "VARCHAR",
-         "total": "HUGEINT", "ns": "BIGINT[]", "counts": "BIGINT[]"},
-        "*",
-    )  # fmt: skip
-    staging.load(
-        connection,
-        "samples",
-        {**_OWN, "source": "VARCHAR", "metric": "VARCHAR", "began": "DOUBLE", "t": "DOUBLE[]", "value": "DOUBLE[]"},
-        f"{', '.join(_OWN)}, {_time('unnest(t)')}, unnest(t) - began, source, metric, unnest(value)",
-    )
-    staging.load(
-        connection,
-        "steps",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "position": "BIGINT", "trial": "VARCHAR",
-            "replicate": "BIGINT", "out": "VARCHAR", "step": "VARCHAR", "action": "VARCHAR", "why": "VARCHAR",
-            "started": "DOUBLE", "elapsed": "DOUBLE", "rc": "BIGINT", "counted": "BOOLEAN",
-            "written": "HUGEINT",
-        },
-        f"* REPLACE ({when} AS started)",
-    )  # fmt: skip
-    staging.load(
-        connection, "facts", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "value": "VARCHAR"}, "*"
-    )
-    staging.load(
-        connection,
-        "clauses",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "clause": "VARCHAR", "position": "BIGINT", "title": "VARCHAR",
-            "text": "VARCHAR", "definition": "VARCHAR",
-        },
-        "*",
-    )  # fmt: skip
-    findings(connection, staging)
-    staging.load(
-        connection,
-        "stops",
-        {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "why": "VARCHAR", "n": "BIGINT",
-         "reach": "DOUBLE"},
-        "*",
-    )  # fmt: skip
-    staging.load(
-        connection,
-        "searches",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "search": "BIGINT", "step": "BIGINT", "trial": "VARCHAR",
-            "holds": "BOOLEAN", "objective": "DOUBLE", "best": "BOOLEAN",
-        },
-        "*",
-    )  # fmt: skip
-    staging.load(
-        connection,
-        "sources",
-        {"run": "VARCHAR", "experiment": "VARCHAR", "mark": "VARCHAR", "brought": "VARCHAR"},
-        "*",
-    )
-    staging.load(
-        connection,
-        "reused",
-        {"run": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT", "measured_in": "VARCHAR"},
-        "*",
-    )
-    staging.load(
-        connection, "imports", {"run": "VARCHAR", "experiment": "VARCHAR", "name": "VARCHAR", "text": "VARCHAR"}, "*"
-    )
-    staging.load(
-        connection,
-        "natures",
-        {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "nature": "VARCHAR", "value": "DOUBLE"},
-        "*",
-    )
-    staging.load(connection, "stood_on", {**_OWN, "depth": "BIGINT", "signature": "VARCHAR", "making": "BIGINT"}, "*")
-    staging.load(connection, "problems", {**_OWN, "problem": "VARCHAR"}, "*")
+    for table in staging.tables(connection):
+        if table == "samples":
+            _samples(connection, staging)
+        else:
+            staging.load(connection, table)
 
 
-def findings(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
-    """Fill the table of what was found about runs: before they ran, and in what they measured."""
-    staging.load(
-        connection,
-        "findings",
-        {
-            "run": "VARCHAR", "experiment": "VARCHAR", "stage": "VARCHAR", "position": "BIGINT", "code": "VARCHAR",
-            "name": "VARCHAR", "severity": "VARCHAR", "message": "VARCHAR", "hint": "VARCHAR", "place": "VARCHAR",
-            "allowed": "VARCHAR", "metric": "VARCHAR",
-        },
-        "*",
-    )  # fmt: skip
+def _samples(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
+    """Fill the table of time series, each staged as the list of its times and that of its values."""
+    series = {"source": "VARCHAR", "metric": "VARCHAR", "began": "DOUBLE", "t": "DOUBLE[]", "value": "DOUBLE[]"}
+    chosen = f"{', '.join(_OWN)}, {timestamp('unnest(t)')}, unnest(t) - began, source, metric, unnest(value)"
+    connection.execute(f"INSERT INTO main.samples SELECT {chosen} FROM {staging.source('samples', {**_OWN, **series})}")
+    staging.discard("samples")
 
 
 def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
@@ -211,7 +112,7 @@ def _wide_table(
     table = f"{quoted(schema)}.all_trials"
     staged = {c.code: "DOUBLE" if c.sql == "TIMESTAMP" else c.sql for c in columns}
     select = ", ".join(
-        f"{_time(quoted(c.code)) if c.sql == 'TIMESTAMP' else quoted(c.code)} AS {quoted(c.name)}" for c in columns
+        f"{timestamp(quoted(c.code)) if c.sql == 'TIMESTAMP' else quoted(c.code)} AS {quoted(c.name)}" for c in columns
     )
     connection.execute(f"CREATE SCHEMA {quoted(schema)}")
     connection.execute(f"CREATE TABLE {table} ({', '.join(f'{quoted(c.name)} {c.sql}' for c in columns)})")
@@ -265,7 +166,3 @@ def _schemas(experiments: Sequence[StoredExperiment], stem: str) -> dict[str, st
         schemas[experiment.name] = next(c for c in candidates if c and c.lower() not in taken)
         taken.add(schemas[experiment.name].lower())
     return schemas
-
-
-def _time(seconds: str) -> str:
-    return f"make_timestamp(round({seconds} * 1e6)::BIGINT)"

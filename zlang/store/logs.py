@@ -43,7 +43,9 @@ def load(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
 
     own = ", ".join(_OF_TRIAL)
     staged = staging.source(FILES, {**_OF_TRIAL, **_OF_FILE})
-    connection.execute(f"CREATE TEMP TABLE logs_at AS SELECT *, hash({own}, parse_filename(path)) AS file FROM {staged}")
+    connection.execute(
+        f"CREATE TEMP TABLE logs_at AS SELECT *, hash({own}, parse_filename(path)) AS file FROM {staged}"
+    )
     staging.discard(FILES)
     connection.execute(f"INSERT INTO main.log_files SELECT {own}, file FROM logs_at")
     groups = connection.execute("SELECT tool, fields, list(path) FROM logs_at GROUP BY ALL ORDER BY ALL").fetchall()

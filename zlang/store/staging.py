@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 import orjson
 
-from zlang.store.store import literal, quoted
+from zlang.store.store import literal, quoted, timestamp
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 
 _BUFFER = 1 << 18
+_COLUMNS = (
+    "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_database() "
+    "AND schema_name = 'main' AND table_name = ? ORDER BY column_index"
+)
+_TIME = "TIMESTAMP"
 
 
 class Staging:
@@ -30,6 +35,7 @@ class Staging:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, BinaryIO] = {}
+        self._staged: dict[str, set[str]] = {}
         self._number = itertools.count()
 
     def __enter__(self) -> Self:
@@ -44,6 +50,8 @@ class Staging:
         file = self._files.get(table)
         if file is None:
             file = self._files[table] = (self._folder / f"{next(self._number)}.ndjson").open("wb", buffering=_BUFFER)
+            self._staged[table] = set()
+        self._staged[table].update(row)
         file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
     def source(self, table: str, columns: Mapping[str, str]) -> str:
@@ -62,9 +70,23 @@ class Staging:
         path.write_text(text, "utf-8")
         return str(path)
 
-    def load(self, connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], select: str) -> None:
-        """Insert the staged rows into the table of that name, in the order in which they came."""
-        connection.execute(f"INSERT INTO main.{quoted(table)} SELECT {select} FROM {self.source(table, columns)}")
+    def tables(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
+        """The staged tables that the database has."""
+        known = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
+        return [table for table in self._files if (table,) in known]
+
+    def load(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        """Insert the staged rows into the table of that name, in the order in which they came.
+
+        The table says which columns there are. Times are staged as seconds since 1970.
+        """
+        columns: dict[str, str] = dict(connection.execute(_COLUMNS, [table]).fetchall())
+        unknown = self._staged.get(table, set()) - columns.keys()
+        assert not unknown, f"BUG: the table {table} has no column {', '.join(sorted(unknown))}"
+        chosen = [timestamp(quoted(name)) if sql == _TIME else quoted(name) for name, sql in columns.items()]
+        staged = {name: "DOUBLE" if sql == _TIME else sql for name, sql in columns.items()}
+        rows = self.source(table, staged)
+        connection.execute(f"INSERT INTO main.{quoted(table)} SELECT {', '.join(chosen)} FROM {rows}")
         self.discard(table)
 
     def discard(self, table: str) -> None:

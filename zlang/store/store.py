@@ -45,6 +45,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def timestamp(seconds: str) -> str:
+    """A number of seconds since 1970 as a TIMESTAMP of SQL."""
+    return f"make_timestamp(round({seconds} * 1e6)::BIGINT)"
+
+
 def create(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     """A new database with the tables of schema.sql, to be filled by the caller."""
     connection = _connection(scratch)
