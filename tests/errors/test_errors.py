@@ -175,7 +175,7 @@ LAB = 'import "./lab.zexp"\nimport fio\n'
 
 SLASH = "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`"
 CARRIED = 'write a word with a value as `compressible(50%)`, and a text as `"compressible:50%"`'
-OVER = "`over` comes before `by`: `plot read_iops over bs by rw`"
+OVER = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
 PERCENTILE = "any percentile is computed from the histogram: `p999(read_clat)`"
 DECLARED = "`reads` cannot be changed here: put a choice into its declaration, or declare another"
 LOOPS = "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors"

@@ -1,8 +1,8 @@
 """The logs of single operations or intervals that workloads write.
 
-In: the directory of an attempt. Out: its logs, which are staged, and in the end rows of the table `logs`. Rules: readers
-know the formats; DuckDB reads the files itself, so that they come in as fast as it reads CSV; a file that its format
-does not fit is a problem, and keeps nothing else out.
+In: the directory of an attempt. Out: its logs, which are staged, and in the end rows of the table `logs`. Rules:
+readers know the formats; DuckDB reads the files itself, so that they come in as fast as it reads CSV; a file that its
+format does not fit is a problem, and keeps nothing else out.
 """
 
 from __future__ import annotations
