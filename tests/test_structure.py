@@ -28,9 +28,9 @@ OTHER_TOOLS = {
 }  # fmt: skip
 """Tools that the library does not name as kinds, readers or commands that kinds require."""
 ORDINARY = {
-    "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill", "find", "host",
-    "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside", "partition", "pool", "precondition",
-    "pressure", "root", "rounds", "shell", "snapshot", "timeout", "warm",
+    "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
+    "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
+    "partition", "pool", "precondition", "pressure", "root", "rounds", "shell", "snapshot", "timeout", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}
