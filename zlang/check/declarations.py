@@ -85,6 +85,13 @@ def resolve_declaration(
     is_partial = lost or any(expr.type.is_partial for expr in exprs)
     type_ = Type(kinds=frozenset({kind.name}), beneath=beneath, is_partial=is_partial)
     made = Expr(span=span, type=type_, value=builder, axes=axes, reads=reads, member=member)
+    if kind.asserts:
+        note_risk(context, made)
+        if not reads and not is_partial and not (stands_on and stands_on.type.unknown):
+            at = FaultPoint()
+            builder(at)
+            for finding in at.faults:
+                context.report(finding)
     return limit_size(context, made, [*exprs, *([stands_on] if stands_on else [])])
 
 
@@ -179,7 +186,8 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
             continue
         places |= {word.text: word.span for word in words}
         if isinstance(
-            item, tree.Where | tree.UntilClause | tree.Find | tree.Expect | tree.TableClause | tree.PlotClause
+            item,
+            tree.Where | tree.UntilClause | tree.Find | tree.Assert | tree.Expect | tree.TableClause | tree.PlotClause,
         ):
             clause = f"`{type(item).__name__.removesuffix('Clause').lower()}`"
             hint = f"{clause} belongs to an experiment"

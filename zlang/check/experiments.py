@@ -16,7 +16,7 @@ from zlang.check.declarations import resolve_searched
 from zlang.check.expressions import Context, failed, unknown
 from zlang.check.measured import measured
 from zlang.check.presence import Presence, guard
-from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
+from zlang.check.program import Absent, Assertion, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
 from zlang.check.reserved import RESERVED
 from zlang.check.resolve import new_context
 from zlang.check.scope import Path, Scope
@@ -92,6 +92,9 @@ class EnclosingScope(Scope, Protocol):
     def is_broken(self, name: str) -> bool:
         """Whether something of that entry could not be read."""
 
+    def assertions(self) -> Iterator[tree.Assert]:
+        """What the file asserts."""
+
 
 class Experiments:
     """Checks the experiments of a program one by one."""
@@ -124,8 +127,10 @@ class Experiments:
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self.checker.report(Code.UNUSED_WHERE.at(where.span))
+        asserts = self._asserts(node, where_context, module_scope)
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
+        self._note_given(fields)
         cache, design = (
             fields.get(name)
             or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
@@ -165,7 +170,24 @@ class Experiments:
             search=search,
             armed=self.checker.armed_things(),
             metrics=tuple(dict.fromkeys(metric for _, metric in yields)),
+            asserts=asserts,
         )
+
+    def _note_given(self, fields: Mapping[str, Expr]) -> None:
+        """Note that a given thing beneath the target decides together with the protocol whether caches are emptied."""
+        on = fields["on"].type if "on" in fields else NOTHING
+        kinds = [kind for name in on.kinds | on.beneath if (kind := self.checker.kind_by_name(name)) is not None]
+        if any(kind.has("present") for kind in kinds):
+            self.checker.risks.add(fields["on"].reads.union(fields["cache"].reads if "cache" in fields else ()))
+
+    def _asserts(self, node: tree.ExperimentDef, context: Context, scope: EnclosingScope) -> tuple[Assertion, ...]:
+        """What must hold at each point: what the experiment asserts, and what its files do."""
+        found: list[Assertion] = []
+        for item in (*scope.assertions(), *(item for item in node.items if isinstance(item, tree.Assert))):
+            condition = resolve_condition(context, item.condition)
+            self.checker.risks.add(condition.reads)
+            found.append(Assertion(condition, item.title, item.condition.span))
+        return tuple(found)
 
     def _is_partial(self, node: tree.ExperimentDef, scope: ExperimentScope) -> bool:
         """Whether it may have choices that could not be read, or stand under a name that is misspelt."""

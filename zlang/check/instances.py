@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from zlang import units
 from zlang.check import digests, values, versions
+from zlang.check.expressions import failed
 from zlang.check.program import (
     Absent,
     Expr,
@@ -194,7 +195,13 @@ class InstanceBuilder:
         said = [self.said(name, given[name]) for name in _decisive(self.kind, given)]
         digest = _digest(self.kind, self.label, said, on, origin, replays=replays)
         thing = (self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
-        return Instance(*thing, replays, origin, named, tuple(said))
+        made = Instance(*thing, replays, origin, named, tuple(said))
+        for assertion in self.kind.asserts:
+            place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
+            finding = assertion.fault(Frame(made), place)
+            if finding is not None:
+                failed(point, finding)
+        return made
 
 
 def _digest(

@@ -18,6 +18,7 @@ from zlang.check.program import (
     COSTS,
     PLATFORMS,
     STATES,
+    Assertion,
     Command,
     Expr,
     Kind,
@@ -34,7 +35,7 @@ from zlang.check.templates import given_in, of_workload, parent_in, target_in, t
 from zlang.check.texts import resolve_template
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.types import DURATION, STRING, UNKNOWN, Type, Variant
+from zlang.check.types import BOOL, DURATION, STRING, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import Metric
 from zlang.record import Record
@@ -217,7 +218,7 @@ class _KindBuilder:
                     known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
-                case tree.Property() | tree.Trait() | tree.Metric():
+                case tree.Property() | tree.Trait() | tree.Metric() | tree.Assert():
                     pass
         self.option = forms.get("option", ())
         self._find_metrics(actions)
@@ -242,7 +243,13 @@ class _KindBuilder:
             draws=self._draws(),
             traits=_Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
             armed=next((resolve(self.context, i.value) for i in node.items if _is_field(i, "armed")), None),
+            asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
         )
+
+    def _assertion(self, node: tree.Assert) -> Assertion:
+        condition = resolve_condition(self.context, node.condition)
+        names = [one.path[0] for one in tree.parts(node.condition) if isinstance(one, tree.Name)]
+        return Assertion(condition, node.title, node.condition.span, tuple(names))
 
     def _says(self, name: str) -> bool:
         """Whether the kind has this field, and it is on."""
@@ -302,7 +309,7 @@ class _KindBuilder:
 
     def _template_source(self) -> str:
         """The text of what is done, as it stands there: white space can matter to the shell."""
-        without = tree.Requires | tree.Trait | tree.Metric  # these decide nothing that is done
+        without = tree.Requires | tree.Trait | tree.Metric | tree.Assert  # these decide nothing that is done
         items = [item for item in self.node.items if not isinstance(item, without) and not _is_field(item, "doc")]
         return "\n".join(item.span.text for item in items)
 
@@ -581,10 +588,10 @@ class _KindScope:
             return self._own(name, span)
         if name in builder.offers:
             return builder.offers[name]
-        if name == "on":
-            return thing_in(span, parent_in)
-        if name == builder.target:
-            return thing_in(span, target_in)
+        if name in {"on", builder.target}:
+            return thing_in(span, parent_in if name == "on" else target_in)
+        if name == "is_given":
+            return Expr(span, BOOL, lambda frame: frame.instance.is_given)
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
-from zlang.diagnostics import Diagnostic
+from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
@@ -280,6 +280,23 @@ class ReaderDef(Record):
     metrics: tuple[Metric, ...] = ()
 
 
+class Assertion(Record):
+    """A condition that must not be false, the sentence that says so, and the names in the condition."""
+
+    condition: Expr
+    sentence: str
+    span: Span
+    names: tuple[str, ...] = ()
+
+    def fault(self, at: Any, place: Span) -> Diagnostic | None:
+        """What is wrong at a point or in a frame where the condition is false."""
+        if self.condition.value(at) is not False:
+            return None
+        finding = Code.ASSERTED.at(place, message=self.sentence)
+        is_elsewhere = self.span.source == place.source and self.span != place
+        return finding.also(self.span, "this does not hold") if is_elsewhere else finding
+
+
 class KindAction(Record):
     """What a kind does under a name (`create`, `flush`, `run` …), for a state and on a platform, if it says so."""
 
@@ -321,6 +338,7 @@ class Kind:
     draws: bool = False
     traits: Mapping[str, Expr] = field(default_factory=dict)
     armed: Expr | None = None
+    asserts: tuple[Assertion, ...] = ()
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""
@@ -388,6 +406,7 @@ class Experiment(Record):
     search: Search | None = None
     armed: tuple[Expr, ...] = ()
     metrics: tuple[Metric, ...] = ()
+    asserts: tuple[Assertion, ...] = ()
 
 
 class Program(Record):

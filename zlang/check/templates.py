@@ -11,6 +11,7 @@ from zlang.check.program import (
     ABSENT,
     Expr,
     Instance,
+    Symbol,
     Value,
 )
 from zlang.check.types import DURATION, STRING, UNKNOWN, Type
@@ -30,7 +31,14 @@ def word_argument(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, 
         field = next((word.field for word in type_.words if word.field and word.field[0] == what), None)
         if field is None:
             return None
-        return Expr(where, Type(frozenset({field[1]})), lambda frame: getattr(value(frame), "argument", ABSENT))
+
+        def argument(frame: Any) -> Value:
+            known = value(frame)
+            word = type_.variant(known.name) if isinstance(known, Symbol) else None
+            is_its_own = word is not None and word.field is not None and word.field[0] == what
+            return known.argument if is_its_own and isinstance(known, Symbol) else ABSENT
+
+        return Expr(where, Type(frozenset({field[1]})), argument)
 
     return member
 

@@ -35,7 +35,7 @@ from zlang.plan.order import Order
 from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.schedule import KEPT, Schedule, Slot, resources_of, treated
 from zlang.plan.setups import Setups, drawn_frame, guards, leaves_changed, may_write, rehearsal_frame, steps_of
-from zlang.space import faults
+from zlang.space import faults, points
 
 _AS_IS = "as_is"
 """What is said of caches that nothing was done about, or that were not verified."""
@@ -144,7 +144,9 @@ class TrialConfig:
 
 
 def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfig:
-    """Work out what is measured at a point, and how."""
+    """Work out what is measured at a point, and how. Raises ProgramError where an assertion does not hold."""
+    for finding in points.violated(experiment, point):
+        raise ProgramError(finding)
     target, state = treated(experiment, point)
     workload = experiment.run.value(point)
     cache = experiment.cache.value(point)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from zlang.check import values
 from zlang.check.program import Axis, Experiment, Expr, FactorDef, Point, Symbol
-from zlang.diagnostics import Code, ProgramError
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.space import designs, space
 from zlang.space.designs import Plots, TooManyCombinations
 from zlang.space.space import Condition, Space, TooConnected
@@ -59,6 +59,12 @@ def shown(factor: FactorDef, index: int) -> str:
 def conditions(experiment: Experiment) -> list[Condition]:
     """Its conditions; one that cannot be worked out says at which levels."""
     return [Condition(where.reads, _held(experiment, where)) for where in experiment.wheres]
+
+
+def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:
+    """The assertions that do not hold at a point."""
+    found = [assertion.fault(point, assertion.span) for assertion in experiment.asserts]
+    return [finding for finding in found if finding is not None]
 
 
 def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, int]] | None:

@@ -245,6 +245,10 @@ def _expect(driver: Parsing, span: Span, *parts: Any) -> tree.Expect:
     return tree.Expect(span, plain_text(driver, title[0]) if title else "", condition)
 
 
+def _assertion(driver: Parsing, span: Span, title: Token, condition: tree.Expr) -> tree.Assert:
+    return tree.Assert(span, plain_text(driver, title), condition)
+
+
 def _table(
     _driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], by: tuple[tree.Name, ...] = ()
 ) -> tree.TableClause:
@@ -431,6 +435,7 @@ BUILDERS: dict[str, Builder] = {
     "zip": _zip,
     "where": _where,
     "expect": _expect,
+    "assertion": _assertion,
     "table": _table,
     "until": _until,
     "find": _find,

@@ -38,6 +38,7 @@ _BEGINS = frozenset(
         "WHERE",
         "FIND",
         "EXPECT",
+        "ASSERT",
         "TABLE",
         "PLOT",
         "SH",
@@ -220,6 +221,7 @@ class _Reader:
         if kind == "NAME" and self.in_kind and len(self.opened) == 1:
             # Two operands never stand side by side, but the words of an action such as `verify cold linux` do.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
+            is_operand = is_operand and (self.before, self.last) != ("ASSERT", "STRING")
             return is_operand and not (
                 self.last == "NAME" and any(self.made.begins[-2 if self.before == "NAME" else -1 :])
             )
@@ -356,7 +358,7 @@ class _Writer:
             self._end(" " * indent + tokens.flat(first, after), tokens.beside.get(after - 1, ""))
             return
         self.line, self.note = " " * indent, ""
-        if tokens.kinds[first] == "EXPECT" and tokens.kinds[after - 1] == "RPAR":
+        if tokens.kinds[first] in {"EXPECT", "ASSERT"} and tokens.kinds[after - 1] == "RPAR":
             self._condition(first, after, indent)
         else:
             self._run(first, after, indent, indent + 2 * STEP, _ONLY_BARS)

@@ -18,7 +18,7 @@ from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
 
 END = "$END"
-ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader")
+ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader", "assert")
 
 
 @dataclass(slots=True)

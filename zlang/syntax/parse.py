@@ -22,7 +22,7 @@ from zlang.syntax.lexer import END, Token
 LONGEST = 1 << 20
 DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
-_SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL", "READER", "METRIC", "DISTRIBUTION"}
+_SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL", "READER", "METRIC", "DISTRIBUTION", "ASSERT"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands", "metrics"}
 _COLLECTING = {"append", "first", "nothing", "one", "pair"}

@@ -210,8 +210,16 @@ class Find(Record):
     objective: Expr
 
 
+class Assert(Record):
+    """`assert "title" condition`."""
+
+    span: Span
+    title: str
+    condition: Expr
+
+
 Clause = Expect | TableClause | PlotClause
-Item = Field | Zip | Where | UntilClause | Find | Clause
+Item = Field | Zip | Where | UntilClause | Find | Assert | Clause
 
 
 def words(item: Item) -> tuple[Word, ...]:
@@ -383,7 +391,7 @@ class ReaderDecl(Record):
     metrics: tuple[Metric, ...]
 
 
-KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | Metric
+KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | Metric | Assert
 
 
 class KindDef(Record):
@@ -396,7 +404,7 @@ class KindDef(Record):
     items: tuple[KindItem, ...]
 
 
-Entry = Let | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl
+Entry = Let | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
 
 
 class Comment(Record):
