@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from zlang.check import values
 from zlang.check.factors import each_level
 from zlang.check.instances import Frame
-from zlang.check.metric_declarations import parse
+from zlang.check.metric_declarations import parse, pattern_problem
 from zlang.check.program import Expr, Instance, Kind, ReaderDef
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import Metric, in_trials
@@ -63,6 +63,13 @@ def _text(item: object) -> str:
 def _metrics(reader: ReaderDef, told: object, readers: Mapping[str, tuple[Metric, ...]]) -> tuple[Metric, ...]:
     if told is None or words(told) == [_ALL_OF_READER]:
         return reader.metrics
+    how, *_ = words(told)
+    _, equal, where = _text(told).partition("=")
+    if how in {"regex", "json"} and not (equal and where):
+        example = {"regex": "iops: iops=([0-9.]+)", "json": "iops: iops=jobs[0].read.iops"}[how]
+        raise ValueError(f'it names no metric: write `{how}("{example}")`')
+    if how == "regex" and (wrong := pattern_problem(where)):
+        raise ValueError(wrong)
     known = {metric.name: metric for declared in readers.values() for metric in in_trials(declared)}
     return (parse(declaration(told), known)[0],)
 

@@ -39,6 +39,7 @@ HOW = ("regex", "json", "csv")
 """How a metric of a kind is found in the output."""
 _ATTRIBUTES = ("better", "doc", "means", "needs")
 _DECLARED = re.compile(r"\s*([^:=]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+(\S+)\s*)?)?")
+_BEGINS_WITH_WORD = re.compile(r"""[A-Za-z=:"']""")
 _ONE = "1"
 """The unit of a share that is printed as a part of one."""
 
@@ -100,6 +101,10 @@ def found_in(node: tree.Metric, report: Report) -> Found | None:
         hint = did_you_mean(node.how.text, HOW) or "it is found by " + ", ".join(f"`{word}`" for word in HOW)
         report(Code.UNKNOWN_NAME.at(node.how.span, name=node.how.text, hint=hint))
         return None
+    wrong = pattern_problem("".join(part for part in node.where.parts if isinstance(part, str)))
+    if node.how.text == "regex" and wrong and all(isinstance(part, str) for part in node.where.parts):
+        report(Code.NOT_ALLOWED.at(node.where.span, name="regex", value="this pattern", hint=wrong))
+        return None
     source = next((i.value for i in node.attributes if isinstance(i, tree.Field) and i.name.text == "from"), None)
     place = _source(source) if source is not None else "stdout"
     if place is None:
@@ -108,6 +113,17 @@ def found_in(node: tree.Metric, report: Report) -> Found | None:
         report(Code.NOT_ALLOWED.at(source.span, name="from", value="this", hint=hint))
         return None
     return Found(metric, node.how.text, node.where, node.unit.text if node.unit else "", place)
+
+
+def pattern_problem(pattern: str) -> str:
+    """Say why a pattern finds no number, if it never does."""
+    try:
+        groups = re.compile(pattern, re.MULTILINE).groups
+    except re.error as error:
+        return f"it is not a regular expression: {error}"
+    if not groups and _BEGINS_WITH_WORD.match(pattern):
+        return "put the number in parentheses, such as `iops=([0-9.]+)`; otherwise all that matches is read as a number"
+    return ""
 
 
 def parse(text: str, known: Mapping[str, Metric]) -> tuple[Metric, str]:
