@@ -107,6 +107,9 @@ class Code(Enum):
     GIVEN_ON_DEVICE = ("E335", "`{name}` is given, so `{device}` beneath it cannot be guarded")
     UNGUARDED = ("E336", "a command names `{device}`, and nothing guards it there")
 
+    ASSERTED = ("E337", "{message}")
+    SHARED_CACHE = ("E338", "`{name}` is given, so `{protocol}` must not empty its cache")
+
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it contains {what}")
     NOT_SHOWN = ("E403", "{message}")
@@ -116,6 +119,8 @@ class Code(Enum):
     SQL_WORD = ("W502", "the factor `{name}` has the name of a reserved word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")
     UNUSED_ALLOWANCE = ("W503", "unused allowance: `{name}` finds nothing here")
+    UNUSED_CHOICE = ("W505", "nothing uses the choice `{name}`")
+    STRAY_DOLLAR = ("W506", "the `$` stays in the text, before the value of `{name}`")
     NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: it exists only if {what}")
 
     def __init__(self, id_: str, sentence: str) -> None:

@@ -151,6 +151,16 @@ class _Checker:
         if not any(finding.code.severity is Severity.ERROR for finding in self.findings):
             for experiment in self.experiments.values():
                 self._hosts(experiment)
+            self._unused_choices(root)
+
+    def _unused_choices(self, root: _Module) -> None:
+        """Choices that have a name, of which no experiment measures the levels."""
+        used = {path.partition(".")[0] for one in self.experiments.values() for path in one.factors}
+        unused = {path.partition(".")[0] for path in self.factors} - used if self.experiments else ()
+        for name, entry in root.entries.items():
+            if name in unused and not isinstance(entry, tree.Declaration):
+                hint = f"use `{name}` where its value belongs, or remove the line"
+                self.report(Code.UNUSED_CHOICE.at(entry.name.span, name=name, hint=hint))
 
     def _hosts(self, experiment: Experiment) -> None:
         """What is used must be there on its host. To look costs time where things have many forms."""
@@ -426,6 +436,10 @@ class ModuleScope:
     def is_broken(self, name: str) -> bool:
         """Whether something of that entry could not be read."""
         return name in self.module.broken
+
+    def assertions(self) -> Iterator[tree.Assert]:
+        """What the file asserts."""
+        return (entry for entry in self.module.written.entries if isinstance(entry, tree.Assert))
 
     def in_module(self, name: str, span: Span) -> Expr:
         """What a name stands for where another file speaks of this one."""

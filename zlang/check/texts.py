@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from zlang.check.expressions import Context, combine, constant, failed, guarded, note_risk, resolve
@@ -16,6 +17,7 @@ def resolve_text(context: Context, node: tree.Text) -> Expr:
     """Resolve a text, with the values that are put into it."""
     if all(isinstance(part, str) for part in node.parts):
         return constant(node.span, STRING, "".join(part for part in node.parts if isinstance(part, str)))
+    _report_dollars(context, node, "remove the `$`, if the value is all that you want")
     parts = [part if isinstance(part, str) else resolve(context, part) for part in node.parts]
     inner = [part for part in parts if isinstance(part, Expr)]
 
@@ -42,6 +44,7 @@ def resolve_command(context: Context, node: tree.Text) -> Expr:
 
 def resolve_template(context: Context, node: tree.Text) -> tuple[str | Expr, ...]:
     """The parts of a command, checked that no value stands inside quotes of the shell."""
+    _report_dollars(context, node, "remove the `$`; a variable of the shell is written `${{{{{name}}}}}`")
     parts: list[str | Expr] = []
     quotes = ""
     for part in node.parts:
@@ -54,6 +57,14 @@ def resolve_template(context: Context, node: tree.Text) -> tuple[str | Expr, ...
             context.report(Code.BAD_KIND.at(part.span, message=message, hint="remove the quotes"))
         parts.append(resolve(context, part))
     return tuple(parts)
+
+
+def _report_dollars(context: Context, node: tree.Text, hint: str) -> None:
+    """Warn of a `$` before an inserted value, which is how other languages insert one."""
+    for before, part in pairwise(node.parts):
+        if isinstance(before, str) and before.endswith("$") and not isinstance(part, str):
+            name = part.span.text
+            context.report(Code.STRAY_DOLLAR.at(part.span, name=name, hint=hint.format(name=name)))
 
 
 def _bounded(text: Value) -> Value:
