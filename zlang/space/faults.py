@@ -7,13 +7,13 @@ would be too many combinations, points are drawn instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
 from zlang.check import hosts, naming
 from zlang.check.instances import treatment_site
-from zlang.check.program import Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol
+from zlang.check.program import Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import bisection, points, space
@@ -191,7 +191,21 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
         if isinstance(thing, Instance):
             lacking = unmet_need(experiment, thing, on if isinstance(on, Instance) else None)
             point.faults += [lacking] if lacking is not None else []
+    point.faults += points.violated(experiment, point)
+    point.faults += _flushed(experiment, reached.get(experiment.cache), on)
     return tuple(point.faults)
+
+
+def _flushed(experiment: Experiment, protocol: Value, on: Value) -> Iterator[Diagnostic]:
+    """What is given and would have its cache emptied, which others may rely on."""
+    kind = protocol.kind if isinstance(protocol, Instance) else experiment.protocols.get(getattr(protocol, "name", ""))
+    if kind is None or "flush" not in kind.phases or not isinstance(on, Instance):
+        return
+    for thing in naming.chain(on):
+        if thing.is_given and thing.kind.has("flush"):
+            hint = "write `cache = as_is`"
+            finding = Code.SHARED_CACHE.at(experiment.cache.span, name=thing.label, protocol=kind.name, hint=hint)
+            yield finding.also(thing.span, "declared as given here") if thing.span else finding
 
 
 # -- what is said about them
