@@ -93,7 +93,7 @@ def make_run(runs: Path) -> MakeRun:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings are what the trials printed, whatever the tool."""
-    monkeypatch.setattr("zlang.store.ingest.judge", judged_by_what_was_printed)
+    monkeypatch.setattr("zlang.store.run_rows.judge", judged_by_what_was_printed)
 
 
 @pytest.fixture

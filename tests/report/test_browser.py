@@ -59,7 +59,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("reports")
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("zlang.store.ingest.judge", judged_by_what_was_printed)
+        patch.setattr("zlang.store.run_rows.judge", judged_by_what_was_printed)
         for name, make in (("plain", reports.plain), ("hostile", reports.hostile)):
             db, runs = make(place / name)
             (found[name],) = write_report(db, None, runs, "html", place / f"{name}.html")

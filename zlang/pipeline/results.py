@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from zlang.report.formulas import Trials
     from zlang.report.summary import Summary
     from zlang.run.folder import Folder
-    from zlang.store.ingest import Ingested, Progress
+    from zlang.store.ingest import Ingested
     from zlang.store.query import Parameters, Result, Session
+    from zlang.store.run_rows import Progress
     from zlang.store.saved import Saved
 
 

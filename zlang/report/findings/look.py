@@ -16,8 +16,8 @@ from zlang.report.design import Design
 from zlang.report.findings.rule import OF_TIME, Doubt, MeasuredTrial, Results
 from zlang.report.formulas import Trials
 from zlang.report.summary import cells
-from zlang.store.ingest import AFTER, BEFORE
 from zlang.store.query import held, run_query
+from zlang.store.run_rows import AFTER, BEFORE
 from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
 

@@ -1,0 +1,309 @@
+"""One run folder in, staged rows out: its trials, steps, series, facts, and what does not count, with its reason.
+
+Rule: nothing is dropped silently; a folder that is damaged in places gives what the rest of it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from zlang.check import library
+from zlang.errors import RunError
+from zlang.files import open_regular
+from zlang.metrics import Metric
+from zlang.plan.plan import Header, Setup, Step, Trial
+from zlang.readers import outside
+from zlang.readers.judge import judge
+from zlang.readers.reading import Judgement
+from zlang.run import sequential
+from zlang.run.account import Account
+from zlang.run.run_state import Attempt
+from zlang.source import TABLE
+from zlang.store import logs
+from zlang.store.experiment import StoredExperiment
+from zlang.store.folders import FolderSource
+from zlang.store.staging import Row, Staging, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zlang.check.questions import Clause, Search, Until
+
+BEFORE, AFTER = "before", "after"
+"""The stages of a run at which something is found about it."""
+
+Progress = Callable[[str, int, int], None]
+"""Told the run's name, how many of its trials were read and how many there are."""
+
+_STRIDE = 100
+_TEXT_LIMIT = 1 << 20
+_SERIES = 10_000
+
+
+def stage_problem(staging: Staging, run: str, experiment: str | None, text: str, **more: object) -> None:
+    """Stage what keeps something of a run from counting."""
+    staging.add("problems", {"run": run, "experiment": experiment, "problem": text, **more})
+
+
+def _declared(header: Header) -> Iterable[Metric]:
+    """The metrics that a plan declares; one of an earlier release declared none, and had those of the library."""
+    return header.metrics or [metric for declared in library.load().readers.values() for metric in declared]
+
+
+class RunRows:
+    """One run on its way into the staging; `done` of its trials were carried out, `valid` of these count."""
+
+    def __init__(self, source: FolderSource, header: Header, experiment: StoredExperiment, staging: Staging) -> None:
+        self.run = source.run
+        self.folder = source.folder
+        self.header = header
+        self.experiment = experiment
+        self.staging = staging
+        self.done = self.valid = 0
+        self.columns = experiment.columns.of_run(header.factors, _declared(header))
+        self.account = Account(source.folder, judge)
+        self.state = self.account.state
+        self.attempts = self.state.attempts
+        self.positions = self.state.positions()
+        self.known: set[str] = set()
+        self.made: set[str] = set()
+        self.sequential = sequential.of(header)
+        self.places: dict[str, list[str]] = {}
+        for out in self.state.steps:
+            self.places.setdefault(out.rpartition("/")[0], []).append(out)
+        self.named = {"run": source.run, "experiment": header.experiment}
+
+    def stage(self, items: Iterable[Setup | Trial], progress: Progress | None) -> None:
+        """Stage everything that this run has to say."""
+        total = len(self.attempts)
+        try:
+            for item in items:
+                if isinstance(item, Setup):
+                    if item.creates and not item.is_ambient:
+                        self.made.add(item.signature)
+                    self._steps_of_setup(item)
+                elif self._trial(item) and progress and self.done % _STRIDE == 0:
+                    progress(self.run, self.done, total)
+        except RunError as error:
+            self._problem(f"the plan is damaged: {error}")
+        self._rest()
+        if progress:
+            progress(self.run, self.done, total)
+
+    def _trial(self, trial: Trial) -> bool:
+        """Stage a trial's steps, and its row if it was carried out."""
+        attempt = self.attempts.pop(trial.place, None)
+        self._steps_of_trial(trial, attempt)
+        if attempt is None:
+            return False
+        self.done += 1
+        ordered = self.state.reused.get(trial.place, trial)
+        window = self.account.window(trial, attempt)
+        row: dict[str, object] = {
+            "run": self.run,
+            "host": trial.host or None,
+            "trial": trial.identity,
+            "replicate": trial.replicate,
+            "number": trial.number,
+            "position": self.positions[trial.place],
+            "block": ordered.block,
+            "whole_plot": ordered.whole_plot,
+            "cache": trial.cache,
+            "outside": outside.reader_of(trial) is not None,
+            "started": attempt.began.t,
+            "elapsed": window[1] - window[0] if window else None,
+        }
+        row.update(self.columns.staged(trial.factors))
+        self._natures(trial)
+        self._stood_on(trial, attempt.out)
+        verdict, why_not = self.account.verdict(trial)
+        row["valid"], row["why_not"] = not why_not, why_not
+        if why_not:
+            self._problem(why_not, trial=trial.identity, replicate=trial.replicate)
+        else:
+            self.valid += 1
+        if verdict is not None:
+            self._measured(row, trial, attempt, verdict)
+        if self.sequential is not None and not attempt.unended:
+            self.sequential.learn(trial, verdict, window)
+        self.staging.add(self.experiment.table, row)
+        return True
+
+    def _stood_on(self, trial: Trial, out: str) -> None:
+        """Stage what the run had made for a trial, and how often it had made anything until then."""
+        standing = self.state.stood_on.get(out, {})
+        made = [signature for signature in trial.setups if signature in self.made and signature in standing]
+        for depth, signature in enumerate(made, 1):
+            row = {**self.named, "trial": trial.identity, "replicate": trial.replicate, "depth": depth}
+            self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
+
+    def _natures(self, trial: Trial) -> None:
+        """Stage what is known of a point, when its first trial comes."""
+        if trial.identity in self.known:
+            return
+        self.known.add(trial.identity)
+        for name, value in trial.natures.items():
+            if isinstance(value, int | float):
+                self.staging.add(
+                    "natures", {**self.named, "trial": trial.identity, "nature": name, "value": float(value)}
+                )
+
+    def _measured(self, row: dict[str, object], trial: Trial, attempt: Attempt, verdict: Judgement) -> None:
+        """Stage what was measured."""
+        row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
+        for note in verdict.notes:
+            self._problem(note, trial=trial.identity, replicate=trial.replicate)
+        code = self.columns.metric
+        for name, value in verdict.metrics.items():
+            if name != "elapsed" or value != row["elapsed"]:
+                row[code(name)] = number(value)
+        self._series(row, verdict)
+        for log in logs.found(self._inside(attempt.out)):
+            own = {"trial": trial.identity, "replicate": trial.replicate}
+            self.staging.add(logs.FILES, {**self.named, **own, **log})
+
+    def _series(self, row: Row, verdict: Judgement) -> None:
+        """Stage histograms and time series, a list a line."""
+        own = {**self.named, "trial": row["trial"], "replicate": row["replicate"]}
+        for h in verdict.latency:
+            bins = sorted(h.bins.items())
+            ns, counts = [b for b, _ in bins], [c for _, c in bins]
+            line = {**own, "valid": verdict.valid, "direction": h.direction, "kind": h.kind}
+            self.staging.add("histograms", {**line, "total": sum(counts), "ns": ns, "counts": counts})
+        own["began"] = verdict.window[0] if verdict.window else None
+        series: dict[tuple[str, str], tuple[list[float], list[float | str]]] = {}
+        for s in verdict.samples:
+            times, values = series.setdefault((s.source, s.metric), ([], []))
+            times.append(s.t)
+            values.append(number(s.value))
+        for (source, metric), (times, values) in series.items():
+            for n in range(0, len(times), _SERIES):
+                part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
+                self.staging.add("samples", {**own, "source": source, "metric": metric, **part})
+
+    def _inside(self, out: str) -> Path:
+        """The directory that the journal names, within the folder."""
+        return self.account.inside(out)
+
+    def _steps_of_trial(self, trial: Trial, attempt: Attempt | None) -> None:
+        for out in self.places.pop(trial.place, ()):
+            counted = attempt is not None and attempt.out == out
+            more = {"trial": trial.identity, "replicate": trial.replicate, "counted": counted}
+            self._steps(out, trial.steps, more)
+
+    def _steps_of_setup(self, setup: Setup) -> None:
+        for out in self.places.pop(f"setups/{setup.signature}", ()):
+            self._steps(out, (*setup.make, *setup.unmake), {"written": setup.load.written} if setup.load else {})
+
+    def _steps(self, out: str, steps: Iterable[Step], more: Row) -> None:
+        planned = {s.name: s for s in steps}
+        for ran in self.state.steps[out]:
+            name = ran.start.step
+            step = planned.get(name)
+            row = {**self.named, **more, "position": ran.position, "out": out, "step": name}
+            row["rc"] = ran.end.rc if ran.end else None
+            row["started"], row["elapsed"] = ran.start.t, ran.elapsed
+            if step is not None:
+                row["action"], row["why"] = step.action, step.why
+            self.staging.add("steps", row)
+
+    def _rest(self) -> None:
+        """Stage what stands in no item of the plan: facts, the run itself, and what the plan does not know."""
+        for outs in list(self.places.values()):
+            for out in outs:
+                self._steps(out, self.header.facts, {})
+        for attempt in self.attempts.values():
+            known = {"trial": attempt.trial, "replicate": attempt.replicate}
+            self._problem("it was carried out, but the plan does not have it", **known)
+        if self.state.torn:
+            self._problem(f"{self.state.torn} damaged lines of the journal were left out")
+        for damage in self.account.damage:
+            self._problem(damage)
+        for fact in self.header.facts:
+            with suppress(ValueError):  # a link: it is no part of the folder
+                path = self._inside("facts") / f"{fact.name}.out"
+                if path.is_file() and not path.is_symlink():
+                    self.staging.add("facts", {**self.named, "name": fact.name, "value": _text(path).strip()})
+        for tool, version in self.header.tools.items():
+            self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
+        self._clauses()
+        self._stopping()
+        for position, found in enumerate(self.header.findings, 1):
+            row = {**self.named, "stage": BEFORE, "position": position, **asdict(found)}
+            self.staging.add("findings", {**row, "hint": found.hint or None, "allowed": found.allowed or None})
+        for name, text in self.header.sources.items():
+            if name.endswith(TABLE):
+                self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})
+        for reuse in self.state.reused.values():
+            row = {"run": self.run, "trial": reuse.trial, "replicate": reuse.replicate, "measured_in": reuse.run}
+            self.staging.add("reused", row)
+        self.staging.add("runs", self._summary())
+        self.experiment.newest = max(self.experiment.newest, (self.state.last_session, self.run))
+
+    def _clauses(self) -> None:
+        """Stage what the experiment asks of its results."""
+        header = self.header
+        asked: dict[str, Sequence[Clause | Until | Search]] = {
+            "expect": header.expectations,
+            "table": header.tables,
+            "plot": header.plots,
+            "until": (header.until,) if header.until else (),
+            "find": (header.search,) if header.search else (),
+        }
+        for clause, ones in asked.items():
+            for position, one in enumerate(ones, 1):
+                row = {**self.named, "clause": clause, "position": position, "title": getattr(one, "title", None)}
+                self.staging.add("clauses", {**row, "text": one.text, "definition": orjson.dumps(one).decode()})
+
+    def _stopping(self) -> None:
+        """Stage why no more was measured."""
+        if self.sequential is None:
+            return
+        for stop in self.sequential.stops():
+            row = {**self.named, "trial": stop.trial, "why": stop.why, "n": stop.n, "reach": stop.reach}
+            self.staging.add("stops", row)
+        for one in self.sequential.searches():
+            row = {**self.named, "search": one.search, "step": one.step, "trial": one.trial, "holds": one.holds}
+            self.staging.add("searches", {**row, "objective": one.objective, "best": one.is_best})
+
+    def _summary(self) -> Row:
+        header, state = self.header, self.state
+        return {
+            **self.named,
+            "title": header.title,
+            "plan": header.plan,
+            "part": header.part or None,
+            # As text: a seed and a count may be beyond 64 bits, which the writer of JSON does not take.
+            "seed": str(header.seed),
+            "points": str(header.points),
+            "repeat": str(header.repeat),
+            "planned": str(header.trials),
+            "done": self.done,
+            "valid": self.valid,
+            "invalid": self.done - self.valid,
+            "skipped": len(state.skipped),
+            "started": state.first,
+            "last_session": state.last_session,
+            "last_event": state.last.t if state.last else None,
+            "finished": state.is_finished,
+            "sessions": state.sessions,
+            "damaged_lines": state.torn + sum(map(len, state.gaps)),
+        }
+
+    def _problem(self, text: str, **more: object) -> None:
+        stage_problem(self.staging, self.run, self.header.experiment, text, **more)
+
+
+def _text(path: Path) -> str:
+    """What a command printed, up to a limit; nothing where it printed nothing."""
+    try:
+        with open_regular(path) as file:
+            return file.read(_TEXT_LIMIT).decode("utf-8", "replace")
+    except OSError:
+        return ""
