@@ -12,9 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,7 +29,7 @@ from zlang.run.account import Account
 from zlang.run.folder import Folder
 
 PROGRAM = """
-let n = 1..4
+let n = 1..3
 dir here { path = "." }
 file data on here { size = 4KiB }
 shell io { command = "echo {n} >$OUT/answer && echo {n} >>left" }
@@ -40,9 +41,49 @@ _BAD = re.compile(r"Traceback|a bug in zlang")
 _MOST_SECONDS = 60
 _SCRATCH = re.compile(r"\.[a-z.]+\.[a-z0-9_]{8}")
 """A file that was to replace another."""
+_FIO = """#!/bin/sh
+test "$1" != --version || exec echo fio-3.39
+head -c 4096 /dev/zero >data
+"""
 
 Figures = Mapping[str, object]
 """What is said of each trial that counts, by its place."""
+Share = tuple[int, int]
+"""Which of how many parts of the cases a process tries."""
+
+
+@dataclass
+class Score:
+    """How many cases of each kind were tried, how they ended, and what did not hold."""
+
+    places: int = 0
+    """In how many places of the recorded run something could be attacked."""
+    tried: Counter[str] = field(default_factory=Counter)
+    ended: Counter[str] = field(default_factory=Counter)
+    cases_wrong: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, case: str, problems: Sequence[str]) -> None:
+        """Take one more case into account."""
+        self.cases_wrong += bool(problems)
+        self.wrong += [f"{case}: {problem}" for problem in problems]
+
+    def merge(self, other: Score) -> None:
+        """Take the cases of another process into account."""
+        self.places = max(self.places, other.places)
+        self.tried += other.tried
+        self.ended += other.ended
+        self.cases_wrong += other.cases_wrong
+        self.wrong += other.wrong
+
+
+def stand_in(tools: Path) -> str:
+    """Put a `fio` there that writes its file in a hundredth of the time, and give the PATH that finds it first."""
+    tools.mkdir()
+    fio = tools / "fio"
+    fio.write_text(_FIO)
+    fio.chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}"
 
 
 def call(
@@ -134,6 +175,7 @@ class Aftermath:
 
     at: Path
     committed: Figures
+    environment: Mapping[str, str]
     is_whole: bool = False
     refused: bool = False
     kept: bool = False
@@ -143,17 +185,17 @@ class Aftermath:
         """Resume, clean up, and list what does not hold."""
         for name in self._scratch_files():
             os.utime(self.at / name, (0, 0), follow_symlinks=False)
-        resumed = call(self.at, "resume", is_whole=self.is_whole)
+        resumed = self._call("resume", is_whole=self.is_whole)
         found = said_wrong("resume", resumed)
         self.refused = resumed.code != 0
         if not self.refused and self._is_incomplete():  # the fault made a trial fail
-            resumed = call(self.at, "resume", "--failed")
+            resumed = self._call("resume", "--failed")
             found += said_wrong("resume --failed", resumed)
         if self.refused:
             is_told = "error: " in resumed.err or "does not count: " in resumed.err
             found += [] if is_told else [f"resume: {resumed.code} without a reason: {resumed.err!r}"]
             trust = ("--trust",) if "--trust" in resumed.err else ()
-            found += said_wrong("clean", call(self.at, "clean", *trust))
+            found += said_wrong("clean", self._call("clean", *trust))
         plans = sorted(self.at.glob("runs/*/plan.jsonl"))
         if self.committed and not plans:
             return [*found, "there is no run any more, though trials were committed"]
@@ -165,6 +207,9 @@ class Aftermath:
         self.kept = bool(kept)
         found += [f"left behind: {path.name}; resume: {resumed.err!r}" for path in left if path not in kept]
         return found + [f"a scratch file is left: {name}" for name in self._scratch_files()]
+
+    def _call(self, *arguments: str, is_whole: bool = False) -> Ended:
+        return call(self.at, *arguments, is_whole=is_whole, environment=self.environment)
 
     def _is_incomplete(self) -> bool:
         (plan,) = self.at.glob("runs/*/plan.jsonl")

@@ -1,11 +1,12 @@
 """Attack runs for a time that is given, and write down in docs/reliability.md how often, and what survived.
 
-python tests/trust/campaign.py [--seconds N] [--seed N] [--page FILE]
+python tests/trust/campaign.py [--seconds N] [--seed N] [--workers N] [--page FILE]
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import platform
 import re
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
 import aftermath  # noqa: E402 - found only by the lines above
+from aftermath import Score, Share  # noqa: E402
 from command_line import file_system  # noqa: E402
 from mutate_run import mutate  # noqa: E402
 from power_loss import lose_power  # noqa: E402
@@ -42,48 +45,80 @@ class Part:
     problems: tuple[str, ...] = ()
 
 
-def cut_power(seed: int, seconds: float, place: Path) -> Part:
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A kind of attack: how long it may take, as a share of the whole time; what tries it; and what is said of it."""
+
+    name: str
+    weight: float
+    attempt: Callable[[int, float, Path, Share], Score]
+    note: Callable[[Score], str]
+
+    def carry_out(self, seed: int, seconds: float, place: Path, workers: int) -> Part:
+        """Try it in several processes at once."""
+        score = Score()
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+            shares = [
+                pool.submit(self.attempt, seed, self.weight * seconds, place, (n, workers)) for n in range(workers)
+            ]
+            for share in shares:
+                score.merge(share.result())
+        return Part(self.name, score.tried.total(), score.cases_wrong, self.note(score), tuple(score.wrong))
+
+
+def cut_power(seed: int, seconds: float, place: Path, share: Share) -> Score:
     """Try crash states."""
-    score = lose_power(seed, _EVERYTHING, seconds, place)
-    note = (
-        f"crash states at {score.fsyncs:,} fsyncs; `resume` gave a reason and `clean` cleaned up: {score.refused:,}; "
-        f"a directory stayed and was named: {score.kept:,}"
-    )
-    return Part("power cut", score.tried.total(), score.states_wrong, note, tuple(score.wrong))
+    return lose_power(seed, _EVERYTHING, seconds, place, share)
 
 
-def fail_calls(seed: int, seconds: float, place: Path) -> Part:
+def fail_calls(seed: int, seconds: float, place: Path, share: Share) -> Score:
     """Try failing system calls."""
-    score = inject_faults(seed, _EVERYTHING, seconds, place)
-    kinds = ", ".join(f"{how} {count:,}" for how, count in sorted(score.tried.items()))
-    note = f"of {score.calls:,} calls of one run: {kinds}"
-    return Part("failing system call", score.tried.total(), score.cases_wrong, note, tuple(score.wrong))
+    return inject_faults(seed, _EVERYTHING, seconds, place, share)
 
 
-def damage(seed: int, seconds: float, place: Path) -> Part:
+def damage(seed: int, seconds: float, place: Path, share: Share) -> Score:
     """Damage the journal, the plan and the artefacts of a run."""
     late = time.monotonic() + seconds
-    disk = place / "mutated"
-    disk.mkdir()
-    (disk / "program.zexp").write_text(aftermath.PROGRAM)
-    ended = aftermath.call(disk, "run", "program.zexp")
-    assert ended.code == 0, ended.err
-    (plan,) = disk.glob("runs/*/plan.jsonl")
-    tried = noticed = 0
-    wrong: list[str] = []
-    while time.monotonic() < late:
-        score = mutate(plan.parent, seed, _MUTATIONS_AT_ONCE)
-        tried, noticed, seed = tried + score.tried.total(), noticed + score.noticed.total(), seed + 1
-        wrong += score.wrong
-    return Part("damaged run folder", tried, len(wrong), f"{noticed:,} made a trial not count", tuple(wrong))
+    whole = Score()
+    with tempfile.TemporaryDirectory(prefix="mutated-", dir=place) as at:
+        disk = Path(at, "disk")
+        disk.mkdir()
+        (disk / "program.zexp").write_text(aftermath.PROGRAM)
+        ended = aftermath.call(disk, "run", "program.zexp")
+        assert ended.code == 0, ended.err
+        (plan,) = disk.glob("runs/*/plan.jsonl")
+        number = share[0]
+        while time.monotonic() < late:
+            score = mutate(plan.parent, seed + number, _MUTATIONS_AT_ONCE)
+            number += share[1]
+            whole.tried += score.tried
+            whole.ended["noticed"] += score.noticed.total()
+            whole.cases_wrong += len(score.wrong)
+            whole.wrong += score.wrong
+    return whole
 
 
-PARTS: tuple[tuple[float, Callable[[int, float, Path], Part]], ...] = (
-    (0.5, cut_power),
-    (0.35, fail_calls),
-    (0.15, damage),
+def _note_of_power(score: Score) -> str:
+    return (
+        f"crash states at {score.places:,} fsyncs; `resume` gave a reason and `clean` cleaned up: "
+        f"{score.ended['refused']:,}; a directory stayed and was named: {score.ended['kept']:,}"
+    )
+
+
+def _note_of_faults(score: Score) -> str:
+    kinds = ", ".join(f"{how} {count:,}" for how, count in sorted(score.tried.items()))
+    return f"of {score.places:,} calls of one run: {kinds}"
+
+
+def _note_of_damage(score: Score) -> str:
+    return f"{score.ended['noticed']:,} made a trial not count"
+
+
+ATTACKS = (
+    Attack("power cut", 0.5, cut_power, _note_of_power),
+    Attack("failing system call", 0.35, fail_calls, _note_of_faults),
+    Attack("damaged run folder", 0.15, damage, _note_of_damage),
 )
-"""What is tried, each with its share of the time."""
 
 
 def write_scores(page: Path, parts: Sequence[Part], seed: int, seconds: float) -> None:
@@ -119,6 +154,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     began = time.monotonic()
@@ -126,8 +162,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="zlang-campaign-", dir="/var/tmp") as at:
         os.environ["XDG_STATE_HOME"] = str(Path(at, "state"))
         _tell(f"seed {options.seed}, {options.seconds:.0f} s, {file_system(Path(at))}")
-        for share, attack in PARTS:
-            part = attack(options.seed, share * options.seconds, Path(at))
+        for attack in ATTACKS:
+            part = attack.carry_out(options.seed, options.seconds, Path(at), options.workers)
             parts.append(part)
             _tell(f"{part.name}: {part.tried:,} tried, {part.wrong:,} wrong; {part.note}")
             for problem in part.problems:

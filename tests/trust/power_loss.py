@@ -25,12 +25,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import aftermath
-from aftermath import PROGRAM, Aftermath, Figures
+from aftermath import PROGRAM, Aftermath, Figures, Score, Share
 
 from zlang.plan.plan import Trial
 from zlang.run import run_state
@@ -60,6 +60,7 @@ class Recorder:
     """Follows a directory from fsync to fsync; it holds each inode open, so that its number is not used again."""
 
     root: Path
+    environment: Mapping[str, str]
     synced_by_commands: Path
     moments: list[Moment] = field(default_factory=list)
     identities: dict[int, bytes] = field(default_factory=dict)
@@ -80,8 +81,7 @@ class Recorder:
         if child == 0:
             ours.close()
             os.fsync = lambda file: _ask(theirs, file)  # type: ignore[assignment]
-            tools = {"PATH": f"{self.synced_by_commands.parent}:{os.environ['PATH']}"}
-            os._exit(aftermath.call(self.root, command, *arguments, environment=tools).code & 0xFF)
+            os._exit(aftermath.call(self.root, command, *arguments, environment=self.environment).code & 0xFF)
         theirs.close()
         count = 0
         while message := ours.recv(_MESSAGE.size):
@@ -130,7 +130,6 @@ class Recorder:
 def _note_syncs(tools: Path) -> Path:
     """Have the command `sync FILE` write down the inodes of its files; gives where."""
     noted = tools / "synced"
-    tools.mkdir()
     noted.touch()
     script = tools / "sync"
     script.write_text(f'#!/bin/sh\nshift\nstat --format=%i -- "$@" >>{noted}\n')
@@ -207,27 +206,16 @@ class Disk:
         return synced + tail[:at] + (bytes(len(tail) - at) if kind == "zeros" else b"")
 
 
-@dataclass
-class Score:
-    """How many states of each kind were tried, how many `resume` refused, and what did not hold."""
-
-    fsyncs: int = 0
-    tried: Counter[str] = field(default_factory=Counter)
-    refused: int = 0
-    kept: int = 0
-    wrong: list[str] = field(default_factory=list)
-    states_wrong: int = 0
-
-
 class PowerLoss:
     """A recorded run in a directory of its own, and its crash states."""
 
     def __init__(self, scratch: Path) -> None:
         self._root = scratch / "disk"
         self._root.mkdir()
+        self._environment = {"PATH": aftermath.stand_in(scratch / "bin")}
         synced = _note_syncs(scratch / "bin")
         (self._root / "program.zexp").write_text(PROGRAM)
-        recorder = Recorder(self._root, synced)
+        recorder = Recorder(self._root, self._environment, synced)
         recorder.start()
         killed_at = _KILLED_AT
         recorder.session("run", "program.zexp", killed_at=killed_at)
@@ -241,11 +229,11 @@ class PowerLoss:
         self._scratch = scratch
         assert len(self._moments) > killed_at
 
-    def run(self, seed: int, count: int, seconds: float) -> Score:
+    def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
         """Try so many states, or as many as the time allows."""
         score = Score(len(self._moments))
         late = time.monotonic() + seconds
-        for number in range(count):
+        for number in range(count)[share[0] :: share[1]]:
             if time.monotonic() > late:
                 break
             chance = random.Random(f"{seed} {number}")
@@ -257,15 +245,12 @@ class PowerLoss:
         for path in self._root.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         disk.restore(self._root)
-        after = Aftermath(self._root, self._committed(self._moments[at]), is_whole=number % _WHOLE_EVERY == 0)
-        problems = after.problems()
+        committed = self._committed(self._moments[at])
+        after = Aftermath(self._root, committed, self._environment, is_whole=number % _WHOLE_EVERY == 0)
+        score.add(f"state {number}, before fsync {at + 1} of {len(self._moments)}, {disk.kind}", after.problems())
         score.tried[disk.kind] += 1
-        score.refused += after.refused
-        score.kept += after.kept
-        score.states_wrong += bool(problems)
-        score.wrong += [
-            f"state {number}, before fsync {at + 1} of {len(self._moments)}, {disk.kind}: {one}" for one in problems
-        ]
+        score.ended["refused"] += after.refused
+        score.ended["kept"] += after.kept
 
     def _committed(self, moment: Moment) -> Figures:
         """The figures of trials whose commit was synced."""
@@ -275,10 +260,10 @@ class PowerLoss:
         return {place: self._figures[place] for place, attempt in ended.items() if attempt.is_committed}
 
 
-def lose_power(seed: int, count: int, seconds: float = 1e9, place: Path | None = None) -> Score:
+def lose_power(seed: int, count: int, seconds: float = 1e9, place: Path | None = None, share: Share = (0, 1)) -> Score:
     """Record a run and try crash states of it."""
     with tempfile.TemporaryDirectory(prefix="power-", dir=place) as at:
-        return PowerLoss(Path(at)).run(seed, count, seconds)
+        return PowerLoss(Path(at)).run(seed, count, seconds, share)
 
 
 def main() -> int:
@@ -291,9 +276,9 @@ def main() -> int:
     score = lose_power(options.seed, options.count, options.seconds)
     lines = [f"{kind:14} {tried:6,} tried" for kind, tried in sorted(score.tried.items())]
     lines.append(
-        f"{score.tried.total():,} states at {score.fsyncs} fsyncs with seed {options.seed}; "
-        f"{score.refused:,} were refused with a message, "
-        f"{score.kept:,} keep a directory that is named; {score.states_wrong:,} wrong"
+        f"{score.tried.total():,} states at {score.places} fsyncs with seed {options.seed}; "
+        f"{score.ended['refused']:,} were refused with a message, "
+        f"{score.ended['kept']:,} keep a directory that is named; {score.cases_wrong:,} wrong"
     )
     lines += [f"WRONG: {one}" for one in score.wrong]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -17,11 +17,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import aftermath
-from aftermath import PROGRAM, Aftermath, Figures
+from aftermath import PROGRAM, Aftermath, Figures, Score, Share
 from command_line import Ended
 
 from zlang.errors import RunError
@@ -62,30 +62,20 @@ class Fault:
         return f"--inject={self.name}:{effect}:when={self.number}"
 
 
-@dataclass
-class Score:
-    """How many faults of each kind were tried, how runs ended, and what did not hold."""
-
-    calls: int = 0
-    tried: Counter[str] = field(default_factory=Counter)
-    ended: Counter[int] = field(default_factory=Counter)
-    cases_wrong: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-
 class SyscallFaults:
     """A run that is begun again and again in a directory of its own, each time with another fault."""
 
     def __init__(self, scratch: Path) -> None:
         self._root, self._calls = scratch / "disk", scratch / "calls"
         self._root.mkdir()
+        self._environment = {"PATH": aftermath.stand_in(scratch / "bin")}
         self._start_anew()
         ended = self._run()
         assert ended.code == 0, ended.err
         found = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
         self.calls = {name: found[name] for name in FAULTS if found[name]}
 
-    def run(self, seed: int, count: int, seconds: float) -> Score:
+    def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
         """Try so many faults, or as many as the time allows."""
         score = Score(sum(self.calls.values()))
         chance = random.Random(seed)
@@ -94,7 +84,7 @@ class SyscallFaults:
         ]
         chance.shuffle(every)
         late = time.monotonic() + seconds
-        for number, fault in enumerate(every[:count]):
+        for number, fault in [*enumerate(every[:count])][share[0] :: share[1]]:
             if time.monotonic() > late:
                 break
             self._try(fault, score, is_whole=number % _WHOLE_EVERY == 0)
@@ -104,16 +94,15 @@ class SyscallFaults:
         self._start_anew()
         ended = self._run(fault)
         problems = aftermath.said_wrong("run", ended, {-signal.SIGKILL} if fault.how == "KILL" else frozenset())
-        problems += Aftermath(self._root, self._committed(), is_whole=is_whole).problems()
+        problems += Aftermath(self._root, self._committed(), self._environment, is_whole=is_whole).problems()
+        score.add(str(fault), problems)
         score.tried[fault.how] += 1
-        score.ended[ended.code] += 1
-        score.cases_wrong += bool(problems)
-        score.wrong += [f"{fault}: {one}" for one in problems]
+        score.ended[f"{ended.code}"] += 1
 
     def _run(self, fault: Fault | None = None) -> Ended:
         inject = [fault.option()] if fault else []
         tracer = ["strace", f"--output={self._calls}", f"--trace={','.join(FAULTS)}", *inject, "--attach"]
-        return aftermath.call(self._root, "run", "program.zexp", tracer=tracer)
+        return aftermath.call(self._root, "run", "program.zexp", environment=self._environment, tracer=tracer)
 
     def _start_anew(self) -> None:
         for path in self._root.iterdir():
@@ -131,10 +120,12 @@ class SyscallFaults:
         return found
 
 
-def inject_faults(seed: int, count: int, seconds: float = 1e9, place: Path | None = None) -> Score:
+def inject_faults(
+    seed: int, count: int, seconds: float = 1e9, place: Path | None = None, share: Share = (0, 1)
+) -> Score:
     """Try faults."""
     with tempfile.TemporaryDirectory(prefix="faults-", dir=place) as at:
-        return SyscallFaults(Path(at)).run(seed, count, seconds)
+        return SyscallFaults(Path(at)).run(seed, count, seconds, share)
 
 
 def main() -> int:
@@ -148,7 +139,7 @@ def main() -> int:
     lines = [f"{how:7} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
     codes = ", ".join(f"{code} ({times:,})" for code, times in sorted(score.ended.items()))
     lines.append(
-        f"{score.tried.total():,} faults in {score.calls:,} calls with seed {options.seed}; "
+        f"{score.tried.total():,} faults in {score.places:,} calls with seed {options.seed}; "
         f"`run` ended with {codes}; {score.cases_wrong:,} wrong"
     )
     lines += [f"WRONG: {one}" for one in score.wrong]
