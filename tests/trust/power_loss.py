@@ -95,8 +95,11 @@ class Recorder:
     def _before_sync(self, inode: int) -> None:
         names, files = self._walk()
         for line in self.synced_by_commands.read_text().split():
-            self._synced_files[int(line)] = files.get(int(line), b"")
+            self._note(int(line), names, files)
         self.moments.append(Moment(names, dict(self._synced_names), files, dict(self._synced_files)))
+        self._note(inode, names, files)
+
+    def _note(self, inode: int, names: dict[int, Names], files: dict[int, bytes]) -> None:
         if inode in names:
             self._synced_names[inode] = names[inode]
         elif inode in files:

@@ -16,7 +16,7 @@ from zlang.syntax import tree
 _ACTIONS = {
     "machine": (),
     "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard"),
-    "workload": ("run", "round"),
+    "workload": ("prepare", "run", "round"),
     "collector": ("watch", "look"),
     "treatment": ("apply",),
 }

@@ -748,6 +748,8 @@ def _ended(words: list[str]) -> int:
         if _is_lost():
             return _told(RunError("the working directory was deleted", "change to another one: cd DIR"))
         return _told(RunError(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")))
+    except ImportError as error:
+        return _told(RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again"))
     except MemoryError:
         return _told(RunError("there is not enough memory"))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log

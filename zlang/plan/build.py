@@ -491,7 +491,9 @@ class Builder:
         # What looks at the target may read of it, so that the caches are treated after that.
         before = (replace(step, reader=None) for step in self._looks(config, "before", Action.PREPARE))
         after = self._looks(config, "after", Action.TIDY)
-        guarded = (*guards(exposed, self.here), *before, *protocol, *again)
+        action = hosts.action_of(config.workload, "prepare", at=frame.target)
+        prepare = self._steps(action, Action.PREPARE, "prepare", frame) if action else []
+        guarded = (*guards(exposed, self.here), *prepare, *before, *protocol, *again)
         return (*guarded, *self._watch(config), *self._measure(frame), *after)
 
     def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:

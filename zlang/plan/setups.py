@@ -107,14 +107,21 @@ class Setups:
 
     def _treated(self, setup: Setup, treatment: Instance, on: Instance, named: Sequence[Instance]) -> tuple[Setup, str]:
         """A setup followed by what puts it into the wanted state, and its core: made anew, it is treated anew."""
-        action = hosts.action_of(treatment, "apply" if treatment.kind.role == "treatment" else "run", at=on)
-        assert action is not None, f"BUG: {treatment.kind.name} has nothing to do"
+        main = "apply" if treatment.kind.role == "treatment" else "run"
+        actions = [(name, hosts.action_of(treatment, name, at=on)) for name in ("prepare", main)]
+        assert actions[-1][1] is not None, f"BUG: {treatment.kind.name} has nothing to do"
         rewriting = {setting.name for setting in setup.settings if setting.rewrites}
         given = [f"{name}={digests.canonical(on.values[name])}" for name in sorted(rewriting)]
         core = digests.digest(setup.base or setup.signature, treatment.digest, *given)
         asked: set[str] = set()
         frame = drawn_frame(treatment, _watched(on, asked), self._draw(core))
-        steps = self._steps(action, Action.PREPARE, f"before-{treatment.key}", frame)
+        steps = [
+            step
+            for name, action in actions
+            for step in self._steps(
+                action, Action.PREPARE, f"{'before' if name == main else name}-{treatment.key}", frame
+            )
+        ]
         said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
         devices = exposed(on) if may_write(treatment, frame) else ()
         said = (*guards((*devices, *named), self._here), *said)
