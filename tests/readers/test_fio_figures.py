@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 import shutil
 import subprocess
@@ -57,10 +58,11 @@ def test_a_figure_that_cannot_be_is_refused_by_its_name(key: str, value: float) 
 
 def test_most_changed_figures_are_found() -> None:
     drawn = random.Random(1)
-    assert not fio.parse(orjson.dumps(_sample()), {}).problems
+    sample = _sample()
+    assert not fio.parse(orjson.dumps(sample), {}).problems
     found = tried = 0
     for _ in range(600):
-        report = _sample()
+        report = copy.deepcopy(sample)
         if _changed(report["jobs"][0]["read"], drawn):
             tried += 1
             found += bool(fio.parse(orjson.dumps(report), {}).problems)
@@ -103,5 +105,5 @@ def _sample() -> Any:
 def _report(options: str, folder: Path) -> Any:
     made = folder / "report.json"
     words = ["fio", "--name=j", f"--filename={folder}/f", "--size=2M", *options.split()]
-    subprocess.run([*words, "--output-format=json+", f"--output={made}"], check=True, capture_output=True, timeout=60)
+    subprocess.run([*words, "--output-format=json+", f"--output={made}"], cwd=folder, check=True, capture_output=True, timeout=60)
     return orjson.loads(made.read_bytes())
