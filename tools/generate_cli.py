@@ -1,6 +1,7 @@
 """Writes docs/cli.md from the command line itself.
 
-In: the commands and exit codes of `zlang/cli/app.py`. Out: the document, with each command's own help.
+In: the commands of `zlang/cli/commands.py` and the exit codes of `zlang/cli/app.py`.
+Out: the document, with each command's own help.
 
     python tools/generate_cli.py            write it
     python tools/generate_cli.py --check    exit with 1 and a diff if it is not what would be written
@@ -19,11 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.generated import write_or_check  # noqa: E402 - found only by the line above
-from zlang.cli import app  # noqa: E402
+from zlang.cli import app, commands  # noqa: E402
 
 DOCUMENT = ROOT / "docs/cli.md"
 INTRODUCTION = """\
-<!-- Generated from zlang/cli/app.py by tools/generate_cli.py: do not edit. -->
+<!-- Generated from zlang/cli/commands.py by tools/generate_cli.py: do not edit. -->
 
 # The command line
 
@@ -51,7 +52,7 @@ def _parts() -> Iterator[str]:
     yield INTRODUCTION
     for code, meaning in app.EXIT_CODES.items():
         yield f"| {code} | {meaning} |\n"
-    for command in app.COMMANDS:
+    for command in commands.COMMANDS:
         yield f"\n## zlang {command.__name__}\n\n```text\n{_help(command.__name__)}```\n"
 
 

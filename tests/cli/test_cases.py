@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from _pytest.capture import CaptureFixture
 
-from zlang.cli.app import COMMANDS, guarded
+from zlang.cli.app import guarded
+from zlang.cli.commands import COMMANDS
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -105,5 +105,7 @@ def _sample() -> Any:
 def _report(options: str, folder: Path) -> Any:
     made = folder / "report.json"
     words = ["fio", "--name=j", f"--filename={folder}/f", "--size=2M", *options.split()]
-    subprocess.run([*words, "--output-format=json+", f"--output={made}"], cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [*words, "--output-format=json+", f"--output={made}"], cwd=folder, check=True, capture_output=True, timeout=60
+    )
     return orjson.loads(made.read_bytes())

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import typer
-
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
 from zlang.cli import render, words
@@ -32,6 +30,8 @@ def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
     for setting in settings or ():
         name, equals, value = setting.partition("=")
         if not equals or not name:
+            import typer
+
             raise typer.BadParameter(f"`{setting}` is not NAME=VALUE", param_hint="--set")
         values[name.strip()] = value
     return Overrides(values, profile)
@@ -39,9 +39,9 @@ def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
 
 def check(
     files: list[str],
-    settings: list[str] | None,
-    profile: str | None,
-    form: str,
+    settings: list[str] | None = None,
+    profile: str | None = None,
+    form: str = TEXT,
     rules: Rules = MappingProxyType({}),
     *,
     fix: bool = False,
@@ -178,5 +178,7 @@ def sound(file: str, said: Overrides, machine: Instance | None = None) -> Checke
         findings += [one for one in programs.lint(checked, {}, machine) if one.code.severity is not Severity.NOTE]
     report(findings)
     if _is_wrong(findings):
+        import typer
+
         raise typer.Exit(1)
     return checked

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from zlang.check.values import quote
 from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
@@ -85,6 +83,8 @@ def one_of(option: str, given: str, known: Iterable[str]) -> None:
     """End with a usage error where a word is not one of those known."""
     listed = list(known)
     if given not in listed:
+        import typer
+
         hint = did_you_mean(given, listed) or "it is " + ", ".join(listed)
         raise typer.BadParameter(f"`{given}`: {hint}", param_hint=option)
 

@@ -1,0 +1,680 @@
+"""The commands with their arguments and options, as Typer reads them.
+
+Commands import what they need when they are called, so that each starts fast.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zlang import __version__
+from zlang.cli.words import RUNS
+from zlang.readers import REPORTS_OF
+
+HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
+_COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
+EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
+
+File = Annotated[str, typer.Argument(help="program, a .zexp file", show_default=False)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="set a parameter of the program; can be repeated"),
+]
+Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="use the parameter values of this profile")]
+Which = Annotated[
+    str | None, typer.Option("--experiment", "-e", metavar="NAME", help="experiment to use, if the program has several")
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", help="seed for the order and for the offsets of workloads")
+]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order", metavar="ORDER", help="order of the trials: planned (the default), blocked, random or as-written"
+    ),
+]
+Deny = Annotated[
+    list[str] | None, typer.Option("--deny", metavar="RULE", help="report findings of this rule as errors")
+]
+Warn = Annotated[
+    list[str] | None, typer.Option("--warn", metavar="RULE", help="report findings of this rule as warnings")
+]
+Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="suppress this rule")]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        "--host", metavar="NAME", help="only the trials of this host; use it on the machine that is this host"
+    ),
+]
+Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="directory of the run folders")]
+Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="results database")]
+Arm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--arm",
+        metavar="DEVICE",
+        help="permit zlang to overwrite this device, named as in the program; can be repeated",
+    ),
+]
+Wipe = Annotated[
+    list[str] | None,
+    typer.Option("--wipe", metavar="DEVICE", help="permit it even if the device is not empty; can be repeated"),
+]
+Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
+Form = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
+]
+OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run", show_default=False)]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        metavar="METRIC",
+        help="metric to use, a column of `trials`; default: the primary metric of the experiment",
+    ),
+]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="run the commands of this folder although its seal is missing or is not yours",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
+
+DATABASE = Path("results.duckdb")
+
+
+def top(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="print the version", is_eager=True)] = False,
+) -> None:
+    """Measure storage: small programs say what to vary."""
+    if version:
+        print(f"zlang {__version__}")
+        raise typer.Exit
+
+
+def check(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE…", help="programs, directories of programs, or `-` for standard input", show_default=False
+        ),
+    ],
+    settings: Set = None,
+    profile: Profile = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="text, short, json, sarif or github", show_default=True)
+    ] = "text",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="short for `--format json`")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="first apply fixes that are unambiguous")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="show what `--fix` would change, and change nothing")] = False,
+    deny: Deny = None,
+    warn: Warn = None,
+    allow: Allow = None,
+) -> None:
+    """Report all problems of programs, with their locations."""
+    from zlang.cli import checking
+
+    form = "json" if as_json else form
+    rules = {"deny": deny or [], "warn": warn or [], "allow": allow or []}
+    raise typer.Exit(checking.check(files, settings, profile, form, rules, fix=fix, diff=diff))
+
+
+def explain(
+    code: Annotated[
+        str | None, typer.Argument(help="a code such as E203; default: list all", show_default=False)
+    ] = None,
+) -> None:
+    """Explain a finding: a wrong program, its message, and the corrected program."""
+    from zlang.cli import explaining
+
+    raise typer.Exit(explaining.explain(code))
+
+
+def fmt(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE…", help="programs; `-` reads standard input and writes standard output", show_default=False
+        ),
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="list files that would change, and exit with 1 if there are any")
+    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="show what would change, and change nothing")] = False,
+) -> None:
+    """Format programs. Comments stay where they are."""
+    from zlang.cli import formatting
+
+    raise typer.Exit(formatting.fmt(files, check=check, diff=diff))
+
+
+def plan(
+    file: File,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    trials: Annotated[bool, typer.Option("--trials", help="list all trials in order")] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="print all commands in order, with the reason for each")
+    ] = False,
+    trial: Annotated[int | None, typer.Option("--trial", metavar="N", help="show one trial in full")] = None,
+    emit: Annotated[
+        str | None,
+        typer.Option(
+            "--emit",
+            metavar="FORMAT",
+            help="write the plan as sh, json, markdown, dot or mermaid, or as the job files of a tool, by its name",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="write to this directory instead of standard output")
+    ] = None,
+    seed: Seed = None,
+    host: Host = None,
+    order: Order = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+    again: Again = False,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show what a run would do. Nothing is run, and nothing is changed.
+
+    What it takes is without the trials that an earlier run in the directory of runs has measured, as `run` takes them
+    over; of more than 10,000 trials that are left they are not looked for.
+    """
+    from zlang.cli import planning
+
+    raise typer.Exit(
+        planning.plan(
+            file,
+            settings,
+            profile,
+            experiment,
+            seed,
+            host,
+            order,
+            runs,
+            db,
+            again=again,
+            trials=trials,
+            steps=steps,
+            trial=trial,
+            emit=emit,
+            out=out,
+            as_json=as_json,
+        )
+    )
+
+
+def diff(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="a program, REVISION:PROGRAM in git, or a plan", show_default=False)
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="likewise", show_default=False)],
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    seed: Seed = None,
+    order: Order = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Compare two programs or plans: trials that are added, removed or changed, and their commands.
+
+    A plan is a run folder, or a file of `zlang plan --emit json` or `zlang snapshot`, whose name ends in `.jsonl`. A
+    program is planned with what is said here, or like the plan that it is compared with. The exit code is 6 if anything
+    differs.
+    """
+    from zlang.cli import differing
+
+    raise typer.Exit(differing.diff(old, new, settings, profile, experiment, seed, order, as_json=as_json))
+
+
+def snapshot(
+    file: File,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    seed: Seed = None,
+    order: Order = None,
+    *,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="compare with the saved plan, and write nothing")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Save the plan of a program beside it, as PROGRAM.plan.jsonl; `--validate` fails if the plan has changed since.
+
+    For the checks of a repository of experiments: what a change of a file, or of zlang, does to the plans is seen
+    before they are carried out. The exit code is 6 if anything differs.
+    """
+    from zlang.cli import differing
+
+    given = (file, settings, profile, experiment, seed, order)
+    raise typer.Exit(differing.snapshot(*given, validate=validate, as_json=as_json))
+
+
+def run(
+    file: File,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+    seed: Seed = None,
+    host: Host = None,
+    order: Order = None,
+    wear: Annotated[
+        bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")
+    ] = False,
+    only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="run at most this many trials")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="measure the failed trials of the latest run of this program again")
+    ] = False,
+    again: Again = False,
+    arm: Arm = None,
+    wipe: Wipe = None,
+) -> None:
+    """Run the plan of a program, keep all output, and show the results.
+
+    What an earlier run in the same directory of runs has measured, with the same configuration, commands and versions,
+    is not measured again but taken over.
+    """
+    from zlang.cli import running
+    from zlang.run.arming import Armed
+
+    armed = Armed(tuple(arm or ()), tuple(wipe or ()))
+    given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
+    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed, again=again, wear=wear))
+
+
+def resume(
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run")] = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+    only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="measure trials again that failed or do not count")] = False,
+    arm: Arm = None,
+    wipe: Wipe = None,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="confirm that the manual step is done that the run was waiting for")
+    ] = False,
+    trust: Trust = False,
+) -> None:
+    """Continue a run where it stopped."""
+    from zlang.cli import running
+    from zlang.run.arming import Armed
+
+    armed = Armed(tuple(arm or ()), tuple(wipe or ()))
+    raise typer.Exit(running.resume(run_name, runs, db, armed, only=only, failed=failed, yes=yes, trust=trust))
+
+
+def clean(
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run")] = None,
+    runs: Runs = RUNS,
+    *,
+    as_json: Json = False,
+    trust: Trust = False,
+) -> None:
+    """Remove what a killed run left behind. Nothing is measured, and only what the run created is removed."""
+    from zlang.cli import running
+
+    raise typer.Exit(running.clean(run_name, runs, as_json=as_json, trust=trust))
+
+
+def status(
+    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: all runs")] = None,
+    runs: Runs = RUNS,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show the progress of runs, and what failed and why."""
+    from zlang.cli import running
+
+    raise typer.Exit(running.status(run_name, runs, as_json=as_json))
+
+
+def ingest(
+    directory: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="a directory of run folders, or one run folder")
+    ] = RUNS,
+    db: Database = DATABASE,
+    csv: Annotated[
+        str | None,
+        typer.Option(
+            "--csv", metavar="FILE", help="first import this file of results that were measured without zlang"
+        ),
+    ] = None,
+    reports: Annotated[
+        Path | None,
+        typer.Option(
+            f"--{REPORTS_OF}", metavar="DIR", help=f"first import the JSON reports of {REPORTS_OF} in this directory"
+        ),
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="the results belong to trials of this run")
+    ] = None,
+    program: Annotated[
+        str | None, typer.Option("--program", metavar="FILE", help="the results belong to the plan of this program")
+    ] = None,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    seed: Seed = None,
+    order: Order = None,
+) -> None:
+    """Rebuild the results database from run folders."""
+    from zlang.cli import asking
+
+    if csv is not None:
+        asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed, order)
+    elif run_name is not None or program is not None:
+        raise typer.BadParameter("add what to import: --csv FILE", param_hint="--run" if run_name else "--program")
+    if reports is not None:
+        asking.bring_in_reports(directory, reports)
+    raise typer.Exit(asking.ingest(directory, db))
+
+
+def sql(
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[QUERY]",
+            help="SQL for DuckDB; `-` reads standard input, `@name` runs a saved query, `@` lists the saved queries",
+            show_default=False,
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="read the query from this file", show_default=False),
+    ] = None,
+    params: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param", metavar="NAME=VALUE", help="value of `$NAME` in the query, such as bs=4KiB; can be repeated"
+        ),
+    ] = None,
+    db: Database = DATABASE,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORMAT", help="table, csv, json, ndjson, markdown, latex or parquet", show_default=True
+        ),
+    ] = "table",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="write the result to this file", show_default=False),
+    ] = None,
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--partition",
+            metavar="COLUMN",
+            help="for Parquet: one directory for each level of this column; can be repeated",
+        ),
+    ] = None,
+    *,
+    raw: Annotated[bool, typer.Option("--raw", help="plain numbers instead of `4KiB` and `1.2 ms`")] = False,
+    write: Annotated[bool, typer.Option("--write", help="permit statements that change the database")] = False,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="permit statements to use files, the network and settings")
+    ] = False,
+) -> None:
+    """Query the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`.
+
+    Without a query, on a terminal: many questions, with completion and history.
+    """
+    from zlang.cli import query_results, querying
+
+    asked = query_results.QueryOptions(
+        form=form, out=out, partition=tuple(partition or ()), raw=raw, write=write, unsafe=unsafe
+    )
+    raise typer.Exit(querying.sql(query, file, params or (), db, asked))
+
+
+def expect(
+    run_name: OfRun = None,
+    db: Database = DATABASE,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Judge the expectations of an experiment: exit code 4 if one failed, 5 if one is inconclusive."""
+    from zlang.cli import answering
+
+    raise typer.Exit(answering.expect(run_name, db, as_json=as_json))
+
+
+def table(
+    clause: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLAUSE]", help="such as 'METRIC, p99(METRIC) by FACTOR'", show_default=False),
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
+    ] = None,
+    db: Database = DATABASE,
+    form: Form = "table",
+) -> None:
+    """Print results with their intervals: the tables of the experiment, or your own.
+
+    `zlang table 'read_iops, p99(read_clat) by bs'` has a row for each `bs`, and merges histograms for the percentile.
+    """
+    from zlang.cli import answering
+
+    raise typer.Exit(answering.table(clause, run_name, db, form))
+
+
+def plot(
+    clause: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CLAUSE]", help="such as 'METRIC over FACTOR by FACTOR, facet FACTOR'", show_default=False
+        ),
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
+    ] = None,
+    db: Database = DATABASE,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="write a picture (.png, .svg) or a Vega-Lite specification (.json)"
+        ),
+    ] = None,
+    *,
+    heat: Annotated[
+        bool, typer.Option("--heat", help="draw a heat map of two factors: `… over bs by iodepth`")
+    ] = False,
+) -> None:
+    """Draw results with their intervals: the plots of the experiment, or your own.
+
+    `zlang plot 'read_iops over iodepth by rw, facet bs'` has a line for each `rw`, and a plot for each `bs`.
+
+    Over `latency`, `position` (of trials in the order), `second` (of collectors) or `factors` (each in turn) as well.
+    """
+    from zlang.cli import answering
+
+    raise typer.Exit(answering.plot(clause, run_name, db, out, heat=heat))
+
+
+def report(
+    run_name: OfRun = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="html, markdown or csv", show_default=True)
+    ] = "html",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="default: report.html, report.md, or the directory report",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+) -> None:
+    """Write a report of a run: one HTML page that needs no network, or Markdown, or all tables as CSV."""
+    from zlang.cli import reporting
+
+    raise typer.Exit(reporting.report(run_name, runs, db, form, out))
+
+
+def compare(
+    pair: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[A B]", help="two levels of the factor, or two runs", show_default=False),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="FACTOR", help="factor to compare; default: every factor")
+    ] = None,
+    run_name: Annotated[
+        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
+    ] = None,
+    metric: Metric = None,
+    db: Database = DATABASE,
+    form: Form = "table",
+) -> None:
+    """Compare levels or runs: ratios with intervals, verdicts, and reasons for doubt."""
+    from zlang.cli import comparing
+
+    raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, form))
+
+
+def effects(
+    run_name: OfRun = None,
+    metric: Metric = None,
+    db: Database = DATABASE,
+    form: Form = "table",
+) -> None:
+    """Analyse the variance: main effects, two-factor interactions, replication."""
+    from zlang.cli import comparing
+
+    raise typer.Exit(comparing.effects(run_name, metric, db, form))
+
+
+def findings(
+    run_name: OfRun = None,
+    db: Database = DATABASE,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List findings about the results of a run: drift, outliers, queues that were not full, and others."""
+    from zlang.cli import comparing
+
+    raise typer.Exit(comparing.findings(run_name, db, as_json=as_json))
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="file to write")] = Path("experiment.zexp"),
+) -> None:
+    """Write a commented first program for this directory."""
+    from zlang.cli import teaching
+
+    raise typer.Exit(teaching.init(file))
+
+
+def kinds(
+    name: Annotated[
+        str | None, typer.Argument(help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False)
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List what the standard library offers."""
+    from zlang.cli import teaching
+
+    raise typer.Exit(teaching.kinds(name, as_json=as_json))
+
+
+def doctor(
+    file: Annotated[str | None, typer.Argument(help="a program: check only what it needs", show_default=False)] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="write this machine as a `host` declaration"),
+    ] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List installed and missing tools, their versions, and how to install them."""
+    from zlang.cli import doctoring
+
+    raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
+
+
+COMMANDS = (
+    check,
+    explain,
+    fmt,
+    plan,
+    diff,
+    snapshot,
+    run,
+    resume,
+    clean,
+    status,
+    ingest,
+    sql,
+    expect,
+    table,
+    plot,
+    report,
+    compare,
+    effects,
+    findings,
+    init,
+    kinds,
+    doctor,
+)
+
+
+def application(arguments: list[str]) -> typer.Typer:
+    """The command line. Typer takes a millisecond for each command, so one that is named first is alone in it."""
+    app = typer.Typer(
+        name="zlang",
+        help=HELP,
+        epilog=EPILOG,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True)(top)
+    named = [command for command in COMMANDS if arguments[:1] == [command.__name__]]
+    for command in named or COMMANDS:
+        app.command()(command)
+    return app
+
+
+def carry_out(arguments: list[str]) -> object:
+    """Carry out a command; what comes back is the code that `typer.Exit` was raised with."""
+    try:
+        return application(arguments)(args=_typed(arguments), prog_name="zlang", standalone_mode=False)
+    except typer.TyperException as error:
+        error.show()  # type: ignore[attr-defined]  # all that Typer raises of it can
+        return error.exit_code
+    except typer.Abort:
+        print("nothing was done", file=sys.stderr)
+        return 130
+
+
+def _typed(arguments: list[str]) -> list[str]:
+    """The arguments, so that SQL which begins with a comment (`-- what is asked`) is not taken for an option."""
+    if arguments[:1] != ["sql"]:
+        return arguments
+    return [f"\n{word}" if _COMMENT.match(word) else word for word in arguments]
