@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from zlang.report.findings import load, values
+from zlang.report.findings import load, order, values
 from zlang.report.findings.rule import Doubt, ResultRule, Results
 
-RULES: tuple[ResultRule, ...] = tuple(sorted([*values.RULES, *load.RULES], key=lambda rule: rule.lint.id))
+RULES: tuple[ResultRule, ...] = tuple(sorted([*values.RULES, *order.RULES, *load.RULES], key=lambda rule: rule.lint.id))
 
 
 def find(results: Results) -> list[Doubt]:

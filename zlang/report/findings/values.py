@@ -1,21 +1,19 @@
-"""What is doubtful about values themselves: drift, outliers, two modes, first repetitions, confounding.
+"""What is doubtful about values themselves: outliers, two modes, too few of them.
 
-Rule: a finding is both unlikely by chance (p < 0.001 where it is tested) and large enough to matter.
+Rule: a finding is large enough to matter.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from zlang.report.design import Design, Row
 from zlang.report.findings.rule import ResultRules, Results
 
 RULES = ResultRules()
-_CHANCE = 0.001
 _MATTERS = 0.02
 """Part of a figure below which a change is of no account."""
 _ENOUGH = 8
@@ -26,79 +24,6 @@ _FAR = 8.0
 _TWO_HUMPS = 5.0
 """How many times their own spread two groups are apart; halves of a normal distribution: 2.6, of a uniform one: 3.5."""
 _SMALLER_HUMP = 0.2
-_APART = 0.9
-"""Of all pairs of trials of two levels, the part in which the same level came first."""
-
-
-@RULES.add("drift")
-def values_drift(results: Results) -> Iterator[str]:
-    """The values drift over the run.
-
-    Something changes while it is measured: a device that fills up or gets warm, a cache that gets fuller, another
-    tenant of the machine. What was measured late is then compared with what was measured early. The Mann-Kendall test
-    (Mann, Econometrica 13, 1945) compares each trial with the earlier ones of its own point, as Hirsch and Slack do it
-    by season (Water Resources Research 20, 1984): p < 0.001 and a change of over 2 %. The order of the trials is
-    random, so that a drift makes intervals wider and not differences wrong.
-
-    ```csv found
-    bs,read_iops
-    4KiB,2000 1950 1900 1850 1800 1750
-    8KiB,1000 975 950 925 900 875
-    ```
-
-    ```csv
-    bs,read_iops
-    4KiB,2000 1990 2010 1995 2005 2001
-    8KiB,1000 1005 990 1010 995 999
-    ```
-    """
-    for run, own in _by_run(results.design).items():
-        places = [row.position for rows in own for row in rows]
-        if len(set(places)) < _ENOUGH:
-            continue
-        change = math.expm1(_slope(own) * (max(places) - min(places)))
-        tau, p = kendall([[row.log for row in rows] for rows in own])
-        if abs(change) > _MATTERS and p < _CHANCE:
-            yield (
-                f"from the first trial to the last of {run} the values change by {100 * change:+.0f} % "
-                f"(Mann-Kendall: tau = {tau:.2f}, p = {p:.1g})"
-            )
-
-
-def kendall(points: Iterable[Sequence[float]]) -> tuple[float, float]:
-    """Kendall's tau of values of several points in the order of time, compared within each, and its p of two sides."""
-    concordant = pairs = 0
-    variance = 0.0
-    for values in points:
-        before: list[float] = []
-        for value in values:
-            concordant += bisect_left(before, value) - (len(before) - bisect_right(before, value))
-            insort(before, value)
-        n = len(values)
-        pairs += n * (n - 1) // 2
-        variance += n * (n - 1) * (2 * n + 5) / 18
-    if not pairs:
-        return 0.0, 1.0
-    return concordant / pairs, math.erfc(abs(concordant) / math.sqrt(2 * variance))
-
-
-def _by_run(design: Design) -> dict[str, list[list[Row]]]:
-    """The trials of each point that has several, in the order of time, by run."""
-    found: dict[str, list[list[Row]]] = defaultdict(list)
-    for (run, _), rows in _points(design).items():
-        if len(rows) > 1:
-            found[run].append(sorted(rows, key=lambda row: row.position))
-    return found
-
-
-def _slope(points: Iterable[Sequence[Row]]) -> float:
-    """Of the logarithms over the places, both less the mean of their point."""
-    products = squares = 0.0
-    for rows in points:
-        place, log = (statistics.fmean(values) for values in ([r.position for r in rows], [r.log for r in rows]))
-        products += math.fsum((row.position - place) * (row.log - log) for row in rows)
-        squares += math.fsum((row.position - place) ** 2 for row in rows)
-    return products / squares if squares else 0.0
 
 
 def _residuals(design: Design) -> list[float]:
@@ -204,49 +129,6 @@ def _cut(values: Sequence[float], least: int) -> tuple[int, float]:
     return cut, max(best, 0.0)
 
 
-@RULES.add("first-differs")
-def first_repetition_differs(results: Results) -> Iterator[str]:
-    """The first repetition differs from those after it.
-
-    Repetitions warm each other: the first one reads from the disk what the others find in a cache, or breaks in a
-    layout that the others find broken in. Then they are no repetitions of one thing. A t test over the points compares
-    each point's first trial with the mean of its later ones: p < 0.001 and over 2 %. `cache = cold` makes them alike.
-
-    ```csv found
-    bs,read_iops
-    4KiB,1000 2600 2620
-    8KiB,900 2310 2340
-    16KiB,700 1830 1810
-    32KiB,500 1290 1310
-    64KiB,300 790 780
-    ```
-
-    ```csv
-    bs,read_iops
-    4KiB,1000 990 1004
-    8KiB,900 905 897
-    16KiB,700 706 699
-    32KiB,500 497 502
-    64KiB,300 302 299
-    ```
-    """
-    steps = []
-    for rows in _points(results.design).values():
-        first, *later = sorted(rows, key=lambda row: row.position)
-        if later:
-            steps.append(math.fsum(row.log for row in later) / len(later) - first.log)
-    if len(steps) < _FEW + 1:
-        return
-    mean, error = statistics.fmean(steps), statistics.stdev(steps) / math.sqrt(len(steps))
-    if abs(mean) <= _MATTERS:
-        return
-    from scipy.special import stdtr
-
-    p = 2 * float(stdtr(len(steps) - 1, -abs(mean) / error)) if error else 0.0
-    if p < _CHANCE:
-        yield f"later repetitions differ from their point's first by {100 * math.expm1(mean):+.0f} % (p = {p:.1g})"
-
-
 @RULES.add("too-few-count")
 def too_few_count(results: Results) -> Iterator[str]:
     """Too few repetitions that count.
@@ -273,81 +155,3 @@ def too_few_count(results: Results) -> Iterator[str]:
     few = [n for n in counts.values() if n < _FEW]
     if few:
         yield f"{len(few)} of {len(counts)} points have fewer than {_FEW} trials that count: use repeat = {_FEW}"
-
-
-@RULES.add("goes-with-order")
-def factor_goes_with_order(results: Results) -> Iterator[str]:
-    """A factor goes with the order.
-
-    All trials of one level came before those of another. Whatever else changed meanwhile (the device fills up, gets
-    warm, the night begins) is then taken for the effect of the factor, and no number of repetitions tells them apart.
-    zlang shuffles; what is set up anew is set up once for all its trials, though, and of two setups one comes first.
-    `zlang run --order blocked --again` sets everything up anew for each replicate. It is found where in nine of ten
-    pairs of trials the same level came first. Where an experiment repeats `until` or has a `find`, which trials come
-    later goes with what was measured, so it is not looked for.
-
-    ```csv found
-    bs,place,read_iops
-    4KiB,1 2 3 4,2000 1990 2010 2003
-    8KiB,5 6 7 8,1000 1005 990 1002
-    ```
-
-    ```csv
-    bs,place,read_iops
-    4KiB,1 4 6 7,2000 1990 2010 2003
-    8KiB,2 3 5 8,1000 1005 990 1002
-    ```
-    """
-    design = results.design
-    for i, factor in enumerate(design.factors if not results.is_sequential else ()):
-        places: dict[object, dict[str, list[int]]] = {level: defaultdict(list) for level in design.levels[i]}
-        for row in design.rows:
-            if row.levels[i] is not None:
-                places[row.levels[i]][row.run].append(row.position)
-        first, *others = places.values()
-        if any(_goes_before_or_after(first, second) for second in others):
-            yield f"`{factor.name}` goes with the order of the trials: what else changed is taken for its effect"
-
-
-def _goes_before_or_after(one: dict[str, list[int]], other: dict[str, list[int]]) -> bool:
-    """Whether nearly all trials of one level came before, or after, those of another in the same run."""
-    before = pairs = 0
-    for run in one.keys() & other.keys():
-        own = sorted(one[run])
-        before += sum(bisect_left(own, place) for place in other[run])
-        pairs += len(own) * len(other[run])
-    enough = sum(map(len, one.values())) + sum(map(len, other.values())) >= _ENOUGH
-    return enough and pairs > 0 and max(before, pairs - before) >= _APART * pairs
-
-
-@RULES.add("goes-with-host")
-def factor_goes_with_host(results: Results) -> Iterator[str]:
-    """A factor goes with the host.
-
-    No machine measured all levels of a factor, so that the difference between its levels is also one between machines:
-    their disks, memory and kernels. Let each host have each level: where the host is a factor itself, cross it.
-
-    ```csv found
-    fs,host,read_iops
-    ext4,san1,2000 1990 2010
-    xfs,san2,1000 1005 990
-    ```
-
-    ```csv
-    fs,host,read_iops
-    ext4,san1,2000 1990 2010
-    xfs,san1,1800 1805 1790
-    ext4,san2,1100 1120 1110
-    xfs,san2,1000 1005 990
-    ```
-    """
-    design = results.design
-    if len({row.host for row in design.rows}) < 2:  # noqa: PLR2004 - one host confounds nothing
-        return
-    for i, factor in enumerate(design.factors):
-        hosts: dict[object, set[str]] = defaultdict(set)
-        for row in design.rows:
-            if row.levels[i] is not None:
-                hosts[row.levels[i]].add(row.host)
-        if len(set(map(frozenset, hosts.values()))) > 1 and not set.intersection(*hosts.values()):
-            yield f"the levels of `{factor.name}` were measured on different hosts"

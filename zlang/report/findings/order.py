@@ -1,0 +1,323 @@
+"""What is doubtful about the order of the trials: drift, a first repetition that differs, factors that go with it.
+
+Rule: trials of one block, and those that share a setup, are not independent. What blocks differ by is judged by the
+means of blocks; within a block only what is left of a trial without its block and its setup counts.
+`bench/findings.py` measures how often a rule finds something where there is nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from zlang.report.design import Design, Row, groups
+from zlang.report.findings.rule import ResultRules, Results
+from zlang.report.strata import components
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    _Floats = NDArray[np.float64]
+    _Numbers = NDArray[np.int64]
+
+RULES = ResultRules()
+_CHANCE = 0.02
+_MATTERS = 0.02
+"""Part of a figure below which a change is of no account."""
+_LEAST = 4
+"""Points below which nothing is said of their first trials, where there are no blocks."""
+_ENOUGH = 6
+"""Trials of two levels below which nothing is said of their order."""
+_APART = 0.9
+"""Of all pairs of trials of two levels, the part in which the same level came first."""
+_UNLIKELY = 0.05
+_FEWEST = 3
+"""Trials for each block or setup, on average, below which there is next to nothing to take out of them."""
+_SWEEPS = 200
+_SMALL = 1e-9
+
+
+@RULES.add("drift")
+def values_drift(results: Results) -> Iterator[str]:
+    """The values drift over the run.
+
+    Something changes while it is measured: a device that fills up or gets warm, a cache that gets fuller, another
+    tenant of the machine. What was measured late is then compared with what was measured early. zlang looks for a trend
+    over the run in two ways, with p < 0.02 for both together and a change of over 2 %: from block to block, by the
+    means of blocks, and within blocks, where each trial is compared with the others of its point, of its block and of
+    what it stood on. So a run whose blocks or setups differ by chance does not drift. The order of the trials is
+    random, so that a drift makes intervals wider and not differences wrong.
+
+    ```csv found
+    bs,read_iops
+    4KiB,2000 1950 1900 1850 1800 1750
+    8KiB,1000 975 950 925 900 875
+    ```
+
+    ```csv
+    bs,read_iops
+    4KiB,2000 1990 2010 1995 2005 2001
+    8KiB,1000 1005 990 1010 995 999
+    ```
+    """
+    for run, own in _by_run(results.design).items():
+        slope, p = trend(own)
+        places = [row.position for row in own]
+        change = math.expm1(slope * (max(places) - min(places)))
+        if abs(change) > _MATTERS and p < _CHANCE:
+            yield (
+                f"from the first trial to the last of {run} the values change by {100 * change:+.0f} % "
+                f"(trend over positions, p = {p:.1g})"
+            )
+
+
+def trend(rows: Sequence[Row]) -> tuple[float, float]:
+    """The change of logarithms from place to place over a run, and how likely chance gives as much."""
+    import numpy as np
+
+    points = _numbered(row.trial for row in rows)
+    places = _less(np.array([float(row.position) for row in rows]), [points])
+    logs = _less(np.array([row.log for row in rows]), [points])
+    squares = float(places @ places)
+    if squares < _SMALL:
+        return 0.0, 1.0
+    slope = float(places @ logs) / squares
+    own = groups(rows)
+    together = [_numbered(keys) for keys in zip(*own, strict=True) if len(set(keys)) * _FEWEST <= len(keys)]
+    within = _slope([points, *together], places, logs)
+    between = (0.0, 1.0)
+    if own[0][0] is not None:
+        blocks = _numbered([one[0] for one in own])
+        linked = components([(row.trial, one[0]) for row, one in zip(rows, own, strict=True)], (0, 1))
+        first = {int(block): unit for block, unit in zip(blocks, linked, strict=True)}
+        counts = np.bincount(blocks)
+        means = [np.bincount(blocks, told) / counts for told in (places, logs)]
+        between = _slope([_numbered([first[n] for n in range(len(counts))])], *means)
+    p = min(1.0, 2 * min((p for of, p in (within, between) if of * slope > 0), default=1.0))
+    return slope, p
+
+
+def _slope(keys: Sequence[_Numbers], places: _Floats, logs: _Floats) -> tuple[float, float]:
+    """The slope of what is left without the means of these groups, and its p by Student's t."""
+    from scipy.special import stdtr
+
+    places, logs = _less(places, keys), _less(logs, keys)
+    squares = float(places @ places)
+    df = len(logs) - _parameters(keys) - 1
+    if df < 1 or squares < _SMALL:
+        return 0.0, 1.0
+    slope = float(places @ logs) / squares
+    left = logs - slope * places
+    error = math.sqrt(float(left @ left) / df / squares)
+    return slope, 2 * float(stdtr(df, -abs(slope) / error)) if error else float(slope == 0)
+
+
+def _parameters(keys: Sequence[_Numbers]) -> int:
+    """How many means of groups are taken out at most, where groups of several kinds share trials."""
+    nodes = sum(int(one.max()) + 1 for one in keys)
+    linked = components(list(zip(*(one.tolist() for one in keys), strict=True)), range(len(keys)))
+    return nodes - (len(keys) - 1) * len(set(linked))
+
+
+def _less(values: _Floats, keys: Sequence[_Numbers]) -> _Floats:
+    """Values less the means of their groups, of every kind."""
+    import numpy as np
+
+    for _ in range(_SWEEPS):
+        before = values
+        for places in keys:
+            values = values - (np.bincount(places, values) / np.bincount(places))[places]
+        if len(keys) == 1 or np.allclose(before, values, rtol=0, atol=_SMALL):
+            break
+    return values
+
+
+def _numbered(keys: Iterable[Hashable]) -> _Numbers:
+    """For each key its number; equal keys have the same."""
+    import numpy as np
+
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys])
+
+
+def _by_run(design: Design) -> dict[str, list[Row]]:
+    """The trials of points that have several in a run, by run, in the order of time."""
+    counts = Counter((row.run, row.trial) for row in design.rows)
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(design.rows, key=lambda row: row.position):
+        if counts[row.run, row.trial] > 1:
+            found[row.run].append(row)
+    return found
+
+
+@RULES.add("first-differs")
+def first_repetition_differs(results: Results) -> Iterator[str]:
+    """The first repetition differs from those after it.
+
+    Repetitions warm each other: the first one reads from the disk what the others find in a cache, or breaks in a
+    layout that the others find broken in. Then they are no repetitions of one thing. The mean of the first block is
+    compared with the means of the later ones, by how much those differ from each other: p < 0.02 and over 2 %. Where
+    trials have no blocks, each point's first trial is compared with its later ones. `cache = cold` makes them alike.
+
+    ```csv found
+    bs,read_iops
+    4KiB,1000 2600 2620
+    8KiB,900 2310 2340
+    16KiB,700 1830 1810
+    32KiB,500 1290 1310
+    64KiB,300 790 780
+    ```
+
+    ```csv
+    bs,read_iops
+    4KiB,1000 990 1004
+    8KiB,900 905 897
+    16KiB,700 706 699
+    32KiB,500 497 502
+    64KiB,300 302 299
+    ```
+    """
+    series = [one for rows in _by_run(results.design).values() for one in _series(rows)]
+    steps = [statistics.fmean(later) - first for first, *later in series]
+    if not steps:
+        return
+    mean = statistics.fmean(steps)
+    df = sum(len(one) - 2 for one in series)
+    if _is_in_blocks(results.design) and df:
+        squares = math.fsum(statistics.pvariance(later) * len(later) for _, *later in series)
+        error = math.sqrt(squares / df * sum(1 + 1 / (len(one) - 1) for one in series)) / len(steps)
+    elif len(steps) >= _LEAST:
+        df, error = len(steps) - 1, statistics.stdev(steps) / math.sqrt(len(steps))
+    else:
+        return
+    from scipy.special import stdtr
+
+    p = 2 * float(stdtr(df, -abs(mean) / error)) if error else 0.0
+    if abs(mean) > _MATTERS and p < _CHANCE:
+        yield f"later repetitions differ from their point's first by {100 * math.expm1(mean):+.0f} % (p = {p:.1g})"
+
+
+def _is_in_blocks(design: Design) -> bool:
+    return all(one[0] is not None for one in groups(design.rows))
+
+
+def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
+    """The means of blocks that have the same points, else the values of each point; in the order of time."""
+    points: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:
+        points[row.trial].append(row)
+    own = groups(rows)
+    if any(one[0] is None for one in own):
+        yield from ([row.log for row in of_point] for of_point in points.values())
+        return
+    means = {trial: statistics.fmean(row.log for row in of_point) for trial, of_point in points.items()}
+    linked = components([(row.trial, one[0]) for row, one in zip(rows, own, strict=True)], (0, 1))
+    plots: dict[int, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row, unit, one in zip(rows, linked, own, strict=True):
+        plots[unit][one[0]].append(row.log - means[row.trial])
+    yield from ([statistics.fmean(block) for block in blocks.values()] for blocks in plots.values())
+
+
+@RULES.add("goes-with-order")
+def factor_goes_with_order(results: Results) -> Iterator[str]:
+    """A factor goes with the order.
+
+    All trials of one level came before those of another. Whatever else changed meanwhile (the device fills up, gets
+    warm, the night begins) is then taken for the effect of the factor, and no number of repetitions tells them apart.
+    zlang shuffles; what is set up anew is set up once for all its trials, though, and of two setups one comes first:
+    `zlang plan` says so before. `zlang run --order blocked --again` sets everything up anew for each replicate. It is
+    found where in nine of ten pairs of trials the same level came first, unless a random order does that in more than
+    5 % of cases. Where an experiment repeats `until` or has a `find`, which trials come later goes with what was
+    measured, so it is not looked for.
+
+    ```csv found
+    compression,place,read_iops
+    zstd,1 2 3,2000 1990 2010
+    off,4 5 6,1000 1005 990
+    ```
+
+    ```csv
+    compression,place,read_iops
+    zstd,1 4 6,2000 1990 2010
+    off,2 3 5,1000 1005 990
+    ```
+    """
+    design = results.design
+    for i, factor in enumerate(design.factors if not results.is_sequential else ()):
+        levels: dict[object, list[Row]] = {level: [] for level in design.levels[i]}
+        for row in design.rows:
+            if row.levels[i] is not None:
+                levels[row.levels[i]].append(row)
+        first, *others = levels.values()
+        if any(_goes_before_or_after(first, second) for second in others):
+            yield (
+                f"`{factor.name}` is confounded with run order, so drift would look like its effect: "
+                "`zlang run --order blocked --again` mixes its levels"
+            )
+
+
+def _goes_before_or_after(one: Sequence[Row], other: Sequence[Row]) -> bool:
+    """Whether nearly all trials of one level came before, or after, those of another in the same run."""
+    if len(one) + len(other) < _ENOUGH or min(len(one), len(other)) < 2:  # noqa: PLR2004 - one is always at an end
+        return False
+    sides: list[dict[str, list[int]]] = [defaultdict(list), defaultdict(list)]
+    for side, rows in zip(sides, (one, other), strict=True):
+        for row in rows:
+            side[row.run].append(row.position)
+    before = pairs = 0
+    for run in sides[0].keys() & sides[1].keys():
+        own = sorted(sides[0][run])
+        before += sum(bisect_left(own, place) for place in sides[1][run])
+        pairs += len(own) * len(sides[1][run])
+    if not pairs or max(before, pairs - before) < _APART * pairs:
+        return False
+    is_shuffled = not _are_replicates_in_turn([*one, *other])
+    return not is_shuffled or 2 / math.comb(len(one) + len(other), len(one)) <= _UNLIKELY
+
+
+def _are_replicates_in_turn(rows: Sequence[Row]) -> bool:
+    """Whether each point's replicates came one after the other, as in every order but a random one."""
+    last: dict[tuple[str, str], int] = {}
+    for row in sorted(rows, key=lambda row: row.position):
+        if row.replicate < last.get((row.run, row.trial), 0):
+            return False
+        last[row.run, row.trial] = row.replicate
+    return True
+
+
+@RULES.add("goes-with-host")
+def factor_goes_with_host(results: Results) -> Iterator[str]:
+    """A factor goes with the host.
+
+    No machine measured all levels of a factor, so that the difference between its levels is also one between machines:
+    their disks, memory and kernels. Let each host have each level: where the host is a factor itself, cross it.
+
+    ```csv found
+    fs,host,read_iops
+    ext4,san1,2000 1990 2010
+    xfs,san2,1000 1005 990
+    ```
+
+    ```csv
+    fs,host,read_iops
+    ext4,san1,2000 1990 2010
+    xfs,san1,1800 1805 1790
+    ext4,san2,1100 1120 1110
+    xfs,san2,1000 1005 990
+    ```
+    """
+    design = results.design
+    if len({row.host for row in design.rows}) < 2:  # noqa: PLR2004 - one host confounds nothing
+        return
+    for i, factor in enumerate(design.factors):
+        hosts: dict[object, set[str]] = defaultdict(set)
+        for row in design.rows:
+            if row.levels[i] is not None:
+                hosts[row.levels[i]].add(row.host)
+        if len(set(map(frozenset, hosts.values()))) > 1 and not set.intersection(*hosts.values()):
+            yield f"the levels of `{factor.name}` were measured on different hosts"
