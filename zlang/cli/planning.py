@@ -16,7 +16,7 @@ from zlang.cli import checking, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
-from zlang.pipeline import arming, costs, plans, programs, runs
+from zlang.pipeline import arming, costs, plans, programs, runs, verdicts
 from zlang.pipeline.plans import Planned
 from zlang.plan.estimate import Estimate
 from zlang.plan.order import Order
@@ -121,8 +121,13 @@ def _overview(
     if measured and not runs.remaining_trials(planned, measured):
         print("estimate: nothing left to do")
     else:
-        found = costs.estimates(checked, planned, db, measured or {})
+        once = verdicts.set_up_once(checked, planned)
+        is_mended = bool(once) and verdicts.is_mended_by_blocks(checked, planned)
+        others = ("blocked", *costs.OTHERS) if is_mended else costs.OTHERS
+        found = costs.estimates(checked, planned, db, measured or {}, others)
         _order(planned, found)
+        if once:
+            print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
         print()
         _estimate(header, found[header.order], "of the rest " if measured else "")
     print()

@@ -15,7 +15,7 @@ import typer
 
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
-from zlang.pipeline import arming, costs, plans, programs, results, runs
+from zlang.pipeline import arming, costs, plans, programs, results, runs, verdicts
 from zlang.run.arming import Armed
 from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
 from zlang.run.folder import Folder
@@ -88,6 +88,9 @@ def run(
     else:
         arming.arm(header, armed, f"zlang run {program}")
         arming.require_clear(header, armed)
+    if left and only is None and (once := verdicts.set_up_once(checked, planned)):
+        is_mended = verdicts.is_mended_by_blocks(checked, planned)
+        print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
     expected = costs.estimate(checked, planned, db, found)
     if not wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,16 @@ def ordered(given: str | None) -> None:
         from zlang.plan.order import Order
 
         one_of("--order", given, list(Order))
+
+
+def set_up_once(factors: Sequence[str], repeat: int, *, is_mended: bool) -> str:
+    """What a plan cannot judge, and what to type so that it can."""
+    named = " and ".join(f"`{visible(name)}`" for name in factors)
+    if not is_mended:
+        cure = "use `repeat = 3` and `--order blocked`" if repeat == 1 else "no order sets them up more than once"
+    else:
+        cure = f"`--order blocked` sets each up {repeat} times"
+    return f"{named}: a level is set up once, so differences between levels get no verdict: {cure}"
 
 
 def duration(seconds: float) -> str:

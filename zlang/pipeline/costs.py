@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from zlang.run.earlier import Measured
     from zlang.run.folder import Folder
 
+OTHERS = ("as-written", "random")
+"""The orders with which a plan's own is compared."""
+
 
 def estimate(checked: Checked, planned: Planned, db: Path, but: Container[str] = ()) -> Estimate:
     """How long the plan takes on this machine, what it writes and asks for, without trials at some places."""
@@ -29,7 +32,7 @@ def estimates(
     planned: Planned,
     db: Path,
     but: Container[str] = (),
-    others: Sequence[str] = ("as-written", "random"),
+    others: Sequence[str] = OTHERS,
 ) -> dict[str, Estimate]:
     """The estimate of the plan as it is ordered, and what other orders would come to, without trials at some places."""
     from zlang.plan import estimate as estimating

@@ -46,6 +46,11 @@ class Comparison:
         return self.ratio is not None and self.ratio.error is not None
 
     @property
+    def is_set_up_once(self) -> bool:
+        """Whether a level was set up only once, so that there is no verdict."""
+        return self.verdict == _SET_UP_ONCE
+
+    @property
     def is_significant(self) -> bool:
         """Whether the interval excludes that they are alike."""
         interval = self.ratio.interval(self.comparisons) if self.ratio else None

@@ -1,0 +1,105 @@
+"""What a plan cannot judge, known before it is run."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from zlang.check.check import Checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from zlang.pipeline.plans import Planned
+    from zlang.plan.schedule import Schedule, Slot
+    from zlang.report.design import Design, Row
+
+_MOST = 2000
+"""Trials of which the setups are worked out; of a longer plan the first of each whole plot and block are."""
+
+
+def set_up_once(checked: Checked, planned: Planned) -> tuple[str, ...]:
+    """The factors of which a level is set up once in the order of the plan, so that `compare` gives no verdict."""
+    return _set_up_once(checked, planned, planned.schedule)
+
+
+def is_mended_by_blocks(checked: Checked, planned: Planned) -> bool:
+    """Whether `--order blocked` sets up every level more than once."""
+    from zlang.plan.order import Order
+
+    return not _set_up_once(checked, planned, planned.schedule.ordered(Order.BLOCKED))
+
+
+def _set_up_once(checked: Checked, planned: Planned, schedule: Schedule) -> tuple[str, ...]:
+    from zlang.report import compare
+
+    design = _design(checked, planned, schedule)
+    if design is None:
+        return ()
+    known = {one.name for one in design.factors} & {*schedule.whole}
+    once = {one.factor for name in known for one in compare.factors(design, name, ()) if one.is_set_up_once}
+    return tuple(name for name in schedule.whole if name in once)
+
+
+def _design(checked: Checked, planned: Planned, schedule: Schedule) -> Design | None:
+    """The plan as it will be read from its results, with values that say nothing; None where it is too long."""
+    from zlang.report.design import Design
+    from zlang.report.summary import Column
+
+    is_short = schedule.trials <= _MOST
+    slots = schedule.slots() if is_short else _first_of_each(schedule.slots())
+    rows = []
+    for row in _rows(checked, planned, schedule, slots):
+        rows.append(row)
+        if len(rows) > _MOST:
+            return None
+    header = planned.plan.header
+    levels = [tuple(dict.fromkeys(row.levels[i] for row in rows)) for i in range(len(header.factors))]
+    there = [tuple(level for level in of if level is not None) for of in levels]
+    varied = [i for i, of in enumerate(there) if len(of) > 1]
+    return Design(
+        "elapsed",
+        "s",
+        tuple(Column(header.factors[i].name, "word", "") for i in varied),
+        tuple(there[i] for i in varied),
+        tuple(_with_levels(row, varied) for row in rows),
+    )
+
+
+def _with_levels(row: Row, places: Iterable[int]) -> Row:
+    from dataclasses import replace
+
+    return replace(row, levels=tuple(row.levels[i] for i in places))
+
+
+def _first_of_each(slots: Iterator[Slot]) -> Iterator[Slot]:
+    from dataclasses import replace
+
+    for _, together in groupby(slots, key=lambda slot: (slot.block, slot.whole_plot)):
+        first, *others = together
+        yield replace(first, ends_block=any(slot.ends_block for slot in (first, *others)))
+
+
+def _rows(checked: Checked, planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
+    """Each trial with the numbers of what will have been made for it."""
+    import random
+
+    from zlang.plan.build import Builder
+    from zlang.plan.state import Make, State, Unmake
+    from zlang.report.design import Row
+
+    builder, state = Builder(checked.program, planned.experiment, schedule), State()
+    draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - values that say nothing
+    for position, slot in enumerate(slots, 1):
+        trial, setups = builder.trial(slot)
+        for change in state.changes(setups):
+            state = state.after(change)
+            if isinstance(change, Make):
+                makings += 1
+                standing[change.setup.key] = makings
+            elif isinstance(change, Unmake):
+                standing.pop(change.setup.key, None)
+        made = tuple(standing[setup.key] for setup in setups if setup.creates and not setup.is_ambient)
+        levels = tuple(trial.factors.values())
+        yield Row(trial.identity, "", slot.replicate, position, slot.block, trial.host, levels, draw.gauss(0, 1), made)
+        state = state.invalidate(trial.spoils)
