@@ -1,0 +1,71 @@
+"""How often the rules about the order of trials find something where blocks, setups and trials differ by chance only.
+
+In: nothing. Out: a table, and exit code 1 where a rule finds something in more than 5 % of runs (by more than chance
+allows). The experiments are those of `verdicts.py`; the last rows are runs that do drift, and runs whose first
+repetition is slower. Usage: python bench/findings.py [SIMULATIONS] [--write]
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+from rates import percent, publish, simulations
+from verdicts import NOISES, POINTS, designs
+
+from zlang.plan.order import Order
+from zlang.report.design import Design, Row
+from zlang.report.findings.order import RULES
+from zlang.report.findings.rule import Results
+
+SHOWN = ("drift", "first-differs", "goes-with-order")
+TESTED = SHOWN[:2]
+CHANGES: dict[str, Callable[[Row, int], float]] = {
+    "a drift of 50 %": lambda row, repeat: 0.4 * row.position / (len(POINTS) * repeat),
+    "a first repetition half as fast": lambda row, _: -0.7 * (row.replicate == 1),
+}
+"""What is added to the logarithm of a trial."""
+
+
+def found(design: Design) -> list[str]:
+    """The names of the rules that find something."""
+    return [rule.lint.name for rule in RULES if list(rule(Results(design, ())))]
+
+
+def shares(
+    how: Order, repeat: int, setup: float, block: float, count: int, change: Callable[[Row], float]
+) -> list[float]:
+    """How often each rule finds something, in experiments of which every trial is changed."""
+    told: Counter[str] = Counter()
+    for design in designs(how, repeat, setup, block, count):
+        told.update(found(replace(design, rows=tuple(replace(row, log=row.log + change(row)) for row in design.rows))))
+    return [told[name] / count for name in SHOWN]
+
+
+def main() -> int:
+    count = simulations(400)
+    slack = 2.6 * math.sqrt(0.05 * 0.95 / count)
+    code = 0
+    rows = []
+    for how, repeat in product(Order, (3, 5, 10)):
+        every = [shares(how, repeat, setup, block, count, lambda _: 0.0) for setup, block in product(NOISES, NOISES)]
+        cells = []
+        for name, known in zip(SHOWN, zip(*every, strict=True), strict=True):
+            code |= name in TESTED and max(known) > 0.05 + slack
+            cells.append(f"{percent(sum(known) / len(known))} (at most {percent(max(known))})")
+        rows.append((f"nothing: `{how}`, n = {repeat}", *cells))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    for (what, change), repeat in product(CHANGES.items(), (3, 5, 10)):
+        told = shares(Order.BLOCKED, repeat, 0.5, 0.5, count, lambda row: change(row, repeat))  # noqa: B023
+        rows.append((f"{what}: `blocked`, n = {repeat}", *map(percent, told)))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    publish("findings.py", ("what there is, and what is found", *SHOWN), rows)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
