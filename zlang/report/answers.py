@@ -22,6 +22,7 @@ from zlang.errors import RunError
 from zlang.intervals import exp
 from zlang.metrics import ELAPSED, Metric, column, distribution
 from zlang.report import formulas, margins, series, wording
+from zlang.report.asked import asked, primary
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
 from zlang.report.margins import Margin, Sample
@@ -36,7 +37,6 @@ from zlang.report.summary import (
     median,
     reasons,
     single,
-    usual_metrics,
 )
 from zlang.source import Source
 from zlang.store.query import run_query
@@ -82,9 +82,7 @@ class Judged:
 
 def example(trials: Trials) -> tuple[str, str]:
     """A metric and a factor of a run, to show in a hint."""
-    known = [name for metric, (name, _) in trials.metrics.items() if metric in trials.measured]
-    metric = usual_metrics(trials.db, trials.rows, [*dict.fromkeys(known), ELAPSED.name])[0]
-    return metric, next((name for name, _ in trials.factors.values()), "FACTOR")
+    return primary(trials)[0], next((name for name, _ in trials.factors.values()), "FACTOR")
 
 
 def invalid(trials: Trials) -> int:
@@ -135,17 +133,6 @@ def _other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[
         if of == plan and part != own:
             latest.setdefault(part, other)
     return tuple(latest.values())
-
-
-def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
-    """The clauses of one kind that the run's experiment has, as they were written."""
-    rows = run_query(
-        trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
-    ).rows
-    from pydantic import TypeAdapter
-
-    adapter = TypeAdapter(kind)
-    return [adapter.validate_json(str(definition)) for (definition,) in rows]
 
 
 def judge(trials: Trials) -> list[Judged]:

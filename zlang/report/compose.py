@@ -15,13 +15,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from zlang import __version__
-from zlang.check.questions import FactorRef, Plot, Table, Term
+from zlang.check.questions import FactorRef, Plot, Table
 from zlang.check.values import quote as quote_word
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
-from zlang.report import answers, compare, design, document, drawing, effects, stopping, summary, wording
+from zlang.report import answers, asked, compare, design, document, drawing, effects, stopping, summary, wording
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
 from zlang.report.drawn import Drawn
 from zlang.report.findings import look
@@ -163,7 +163,7 @@ def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     judged = answers.judge(trials)
     if judged:
         yield _expectations(judged)
-    declared = answers.asked(trials, "table", Table)
+    declared = asked.asked(trials, "table", Table)
     if declared:
         for clause, table in zip(declared, answers.tables(trials), strict=True):
             by = [_columns(trials, one) for one in clause.by]
@@ -400,19 +400,12 @@ def _points(trials: Trials) -> list[_Point]:
 
 def _shown_metrics(trials: Trials) -> list[str]:
     """The columns of the metrics that the experiment speaks of, else the usual one."""
-    tables, plots = answers.asked(trials, "table", Table), answers.asked(trials, "plot", Plot)
+    tables, plots = asked.asked(trials, "table", Table), asked.asked(trials, "plot", Plot)
     measures = [measure for one in tables for measure in one.measures]
     terms = [one.term for one in (*measures, *(measure for one in plots for measure in one.measures))]
-    names = [name for term in terms for name in _metrics(term) if name in trials.metrics]
+    names = [name for term in terms for name in asked.metrics_of(term) if name in trials.metrics]
     usual = design.read(trials).metric
     return list(dict.fromkeys(trials.metrics[name][0] for name in [*names, usual]))
-
-
-def _metrics(term: Term) -> Iterator[str]:
-    if term.op == "metric":
-        yield term.name
-    for part in term.terms:
-        yield from _metrics(part)
 
 
 def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Iterator[Block]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zlang.errors import RunError
+from zlang.report.asked import primary
 from zlang.report.formulas import Trials
-from zlang.report.summary import Cell, Column, cells, usual_metrics
+from zlang.report.summary import Cell, Column, cells
 from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean_column
@@ -66,8 +67,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     """The design of a run. Raises RunError where there is no such metric, or nothing was measured by it."""
     measured = {*trials.measured, "elapsed"}
     units = {known: told for known, told in trials.metrics.items() if known in measured}
-    known = [column for column, _ in units.values()]
-    name, *others = [metric] if metric else usual_metrics(trials.db, trials.rows, known)
+    name, *others = [metric] if metric else primary(trials)
     if name not in units:
         hint = did_you_mean_column(name, sorted(units)) or "ask: zlang sql @columns"
         raise RunError(f"there is no metric `{name}`", hint)

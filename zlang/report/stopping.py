@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 
 from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
 from zlang.report import answers, margins, wording
-from zlang.report.answers import asked
+from zlang.report.asked import asked
 from zlang.report.formulas import UNITS, Trials, evaluate
 from zlang.report.summary import Cell, Column, Estimate, Summary, cells
 from zlang.run.sequential import Why

@@ -191,17 +191,35 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
 
 def usual_metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
     """The metrics of those known that a question may mean that names none: what the summary shows, else the time."""
-    return [metric for metric in _metrics(db, table, known) if metric != ELAPSED.name] or [ELAPSED.name]
+    found = [metric for metric in _metrics(db, table, known) if metric != ELAPSED.name]
+    return varying(db, table, found) or ([] if varying(db, table, [ELAPSED.name]) else found) or [ELAPSED.name]
+
+
+def varying(db: Path, table: str, known: Sequence[str]) -> list[str]:
+    """Those metrics that are not the same in every trial that counts."""
+    return _such(db, table, known, "max({0}) > min({0})")
+
+
+def _such(db: Path, table: str, known: Sequence[str], test: str) -> list[str]:
+    """Those metrics for which an aggregate of the trials that count is true."""
+    tests = ", ".join(f"coalesce({test.format(quoted(m))}, false)" for m in known)
+    seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0] if known else ()
+    return [m for m, yes in zip(known, seen, strict=True) if yes]
 
 
 def _metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
-    """The usual two where something was measured by them, else the first that the workload told, and the time."""
-    tests = ", ".join(f"coalesce(bool_or(abs({quoted(m)}) > 0), false)" for m in known)
-    seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0]
-    told = [m for m, yes in zip(known, seen, strict=True) if yes]
-    means = {str(name): means for name, means in run_query(db, 'SELECT name, means FROM "columns"').rows}
+    """The usual two where something was measured by them, else the first that the workload told, and the time.
+
+    Those that vary come first, and of these those of which it is known in which direction they are better.
+    """
+    told = _such(db, table, known, "bool_or(abs({0}) > 0)")
+    varied = {*varying(db, table, told)}
+    rows = run_query(db, 'SELECT name, better, means FROM "columns"').rows
+    means = {str(name): means for name, _, means in rows}
+    is_better = {str(name): bool(better) for name, better, _ in rows}
     usual = [m for meaning in _USUAL for m in told if means.get(m) == meaning]
     own = [m for m in told if m != ELAPSED.name and means.get(m) != _OF_THE_PROCESS]
+    own.sort(key=lambda m: (m not in varied, not is_better.get(m)))
     return usual or [*own[:1], *(m for m in told if m == ELAPSED.name)]
 
 

@@ -11,7 +11,7 @@ from zlang.check.questions import Search, Until
 from zlang.diagnostics import Lint, Severity
 from zlang.metrics import distribution
 from zlang.report import answers, design, findings, wording
-from zlang.report.answers import asked
+from zlang.report.asked import asked
 from zlang.report.design import Design
 from zlang.report.findings.rule import OF_TIME, Doubt, MeasuredTrial, Results
 from zlang.report.formulas import Trials

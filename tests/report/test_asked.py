@@ -1,0 +1,54 @@
+"""The metric that a question is about which names none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from run_folders import MakeRun, factor
+
+from zlang.check.questions import Clause, Expectation, FactorRef, Measure, Plot, Table, Term
+from zlang.pipeline import results
+
+pytestmark = pytest.mark.usefixtures("told")
+BS = FactorRef("bs", ("rand.bs",), "size")
+P99 = Term("percentile", name="p99(read_clat)", value=0.99, paths=("read", "clat"), type="duration")
+USED = Term("median", (Term("metric", name="used"),), "median(used)", type="size")
+SLOW = Expectation("it is short", "p99(read_clat) < 1s", Term("<", (P99, Term("value", value=1.0))), (BS,))
+
+
+@pytest.mark.parametrize(
+    ("clauses", "metrics", "expected"),
+    [
+        ((), {"made": 2001, "elapsed": 0}, "elapsed"),
+        ((), {"read_iops": 100, "used": 5}, "read_iops"),
+        ((SLOW,), {"read_iops": 100, "read_clat_p99": 7}, "read_clat_p99"),
+        ((Table("table used", (Measure("used", USED, "size"),), (BS,)),), {"read_iops": 100, "used": 5}, "used"),
+        ((Plot("plot used", (Measure("used", USED, "size"),), BS, (), None),), {"read_iops": 9, "used": 5}, "used"),
+        (
+            (Table("table made", (Measure("made", USED, "size"),), (BS,)),),
+            {"read_iops": 100, "made": 2001},
+            "read_iops",
+        ),
+    ],
+    ids=["time", "usual", "expected", "tabled", "plotted", "constant"],
+)
+def test_a_question_is_about_what_the_experiment_names_and_varies(
+    make_run: MakeRun,
+    runs: Path,
+    db: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clauses: tuple[Clause, ...],
+    metrics: dict[str, int],
+    expected: str,
+) -> None:
+    run = make_run("r", factors=(factor("bs", "size"),), clauses=clauses)
+    for n in range(6):
+        told = {name: value * (1 if name == "made" else 1 + n / 100) for name, value in metrics.items() if value}
+        tick = run.tick
+        monkeypatch.setattr(run, "tick", lambda tick=tick, n=n: tick() + n * (run.clock % 1))
+        run.measured(f"p{n % 2}", n // 2 + 1, {"bs": 4096 * (1 + n % 2)}, orjson.dumps({"metrics": told}))
+    run.done()
+    results.ingest(runs, db)
+    assert {one.metric for one in results.compare(db, (), None, "r", None)[0]} == {expected}

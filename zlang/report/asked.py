@@ -1,0 +1,60 @@
+"""What a run's experiment asks: its clauses as they were written, and the metric that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from zlang.check.questions import Expectation, Plot, Table, Term
+from zlang.metrics import ELAPSED, PERCENTILES, distribution
+from zlang.report.formulas import Trials
+from zlang.report.summary import usual_metrics, varying
+from zlang.store.query import run_query
+
+T = TypeVar("T")
+
+
+def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
+    """The clauses of one kind that the run's experiment has, as they were written."""
+    rows = run_query(
+        trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
+    ).rows
+    from pydantic import TypeAdapter
+
+    adapter = TypeAdapter(kind)
+    return [adapter.validate_json(str(definition)) for (definition,) in rows]
+
+
+def primary(trials: Trials) -> list[str]:
+    """The metric that a question is about which names none, and the others that may be meant, by their columns.
+
+    It is the first that an `expect`, a `table` or a `plot` names, else what the workload is usually judged by. One that
+    is the same in every trial is no answer.
+    """
+    known = {name: told for name, (told, _) in trials.metrics.items() if name in {*trials.measured, ELAPSED.name}}
+    columns = list(dict.fromkeys(known.values()))
+    usual = usual_metrics(trials.db, trials.rows, columns)
+    named = [known[name] for name in dict.fromkeys(_named(trials)) if name in known]
+    return list(dict.fromkeys([*varying(trials.db, trials.rows, named), *usual]))
+
+
+def _named(trials: Trials) -> Iterator[str]:
+    """The metrics of the clauses, in their order; of a percentile that of each trial."""
+    for expectation in asked(trials, "expect", Expectation):
+        yield from metrics_of(expectation.term)
+    tables, plots = asked(trials, "table", Table), asked(trials, "plot", Plot)
+    for measures in (*(one.measures for one in tables), *(one.measures for one in plots)):
+        for measure in measures:
+            yield from metrics_of(measure.term)
+
+
+def metrics_of(term: Term) -> Iterator[str]:
+    """The metrics in a formula, those of single trials that percentiles are like among them."""
+    if term.op == "metric":
+        yield term.name
+    if term.op == "percentile":
+        wanted = round(1000 * float(term.value or 0))
+        nearest = min(PERCENTILES, key=lambda known: abs(known[1] - wanted))[0]
+        yield f"{distribution(*term.paths)}_{nearest}"
+    for part in term.terms:
+        yield from metrics_of(part)
