@@ -57,9 +57,9 @@ def _parts() -> Iterator[str]:
 def _page(page: explaining.Page) -> Iterator[str]:
     yield f"### {page.code.id}\n\n**{page.title}.**\n\n{page.prose}\n"
     yield f"```zexp wrong\n{page.wrong}{explaining.repeated(page)}```\n"
-    yield f"`{page.command}` says:\n"
+    yield f"`{page.command}` prints:\n"
     yield f"```text\n{explaining.message(page, colour=False).rstrip()}\n```\n"
-    yield f"Mended:\n\n```zexp\n{page.right}```\n"
+    yield f"Corrected:\n\n```zexp\n{page.right}```\n"
 
 
 if __name__ == "__main__":

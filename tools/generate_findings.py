@@ -55,9 +55,9 @@ def _page(lint: Lint) -> Iterator[str]:
     yield f"## {lint.id}: {page.title}\n"
     yield f"`{lint.name}`, {'an' if lint.severity.value[0] == 'e' else 'a'} {lint.severity.value}.\n\n{page.prose}\n"
     yield f"```text\n{page.found}```\n"
-    yield "`zlang findings` says:\n"
+    yield "`zlang findings` prints:\n"
     yield f"```text\n{explaining.message_of_data(page, colour=False)}\n```\n"
-    yield f"Nothing is found in\n\n```text\n{page.clean}```\n"
+    yield f"No finding in these data:\n\n```text\n{page.clean}```\n"
 
 
 if __name__ == "__main__":

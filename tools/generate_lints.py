@@ -35,11 +35,11 @@ def pages() -> dict[str, str]:
 
 def _index(lints: list[Lint | Excluded]) -> Iterator[str]:
     yield GENERATED
-    yield "# Pitfalls that are found before anything runs\n"
-    yield "`zlang check` finds them, and `zlang explain NAME` prints what stands here. How to allow one where"
-    yield "it is meant: [language.md](../language.md#pitfalls). Those that are excluded no program can have: they are"
-    yield "errors of the language, something that every plan does, or how zlang answers. Three more are found in what"
-    yield "was measured: [findings.md](../findings.md).\n"
+    yield "# Pitfalls that `zlang check` finds\n"
+    yield "`zlang explain NAME` prints the page of a rule. [language.md](../language.md#pitfalls) describes how to"
+    yield "suppress a rule where you accept its finding. No program can have a pitfall that is *excluded*: zlang"
+    yield "prevents it by an error, in every plan, or in how it computes results. Other rules need results:"
+    yield "[findings.md](../findings.md).\n"
     yield "| | name | | |\n|---|---|---|---|"
     for lint in lints:
         yield f"| [{lint.id}]({lint.id}.md) | `{lint.name}` | {_weight(lint)} | {explaining.page(lint).title} |"
@@ -59,23 +59,23 @@ def _page(lint: Lint | Excluded) -> Iterator[str]:
     if page.planned:
         yield f"```zexp\n{page.right}```\n"
         if page.data:
-            yield f"With these results\n\n```csv\n{page.data}```\n"
-        yield f"`{page.command}` has, among other things:\n"
+            yield f"With these results:\n\n```csv\n{page.data}```\n"
+        yield f"The output of `{page.command}` contains:\n"
         yield f"```text\n{page.planned}```\n"
         yield from _proof(lint.name)
         return
     yield f"```zexp wrong\n{page.wrong}```\n"
-    yield f"`{page.command}` says:\n"
+    yield f"`{page.command}` prints:\n"
     yield f"```text\n{explaining.message(page, colour=False).rstrip()}\n```\n"
-    yield f"Mended:\n\n```zexp\n{page.right}```\n"
+    yield f"Corrected:\n\n```zexp\n{page.right}```\n"
     yield from _proof(lint.name)
 
 
 def _proof(name: str) -> Iterator[str]:
-    """Where it is measured how much it matters."""
+    """Links to measurements of the pitfall."""
     shown = [f"[{path.stem}](../pitfalls.md#{pitfalls.anchor(path)})" for path in pitfalls.of(name)]
     if shown:
-        yield f"Measured, wrong beside right: {', '.join(shown)}.\n"
+        yield f"Measured, wrong and right side by side: {', '.join(shown)}.\n"
 
 
 if __name__ == "__main__":
