@@ -49,9 +49,9 @@ def ids(text: str, **options: list[str]) -> list[str]:
 
 def test_a_finding_is_folded_over_the_trials_in_which_it_is_so() -> None:
     assert {id_: message for id_, _, message in lint(HEAD + SWEEP)} == {
-        "ZL039": "a depth of 4 without effect: the engine waits for each operation, in 60 of 180 trials, such as where "
+        "ZL039": "a depth of 4 has no effect: the engine waits for each operation, in 60 of 180 trials, such as where "
         "`ioengine` is psync and `iodepth` is 4",
-        "ZL049": "what is written ends in memory: nothing waits until it is on the device, in 90 of 180 trials, "
+        "ZL049": "writes end in memory: nothing waits until they are on the device, in 90 of 180 trials, "
         "where `rw` is randwrite",
     }
 
@@ -248,16 +248,16 @@ PART = ", in 3 of 6 trials, where"
     [
         (
             "loop disk on here { size = 256MiB | 300MiB }\nxfs volume on disk\n",
-            [f"`volume` cannot be made on `disk`: it needs 300MiB, and has 256MiB{PART} `size` is 256MiB"],
+            [f"`volume` needs at least 300MiB, and `disk` has 256MiB{PART} `size` is 256MiB"],
         ),
         (
             "loop disk on here { size = 64MiB }\nbtrfs volume on disk { metadata = single | dup }\n",
-            [f"`volume` cannot be made on `disk`: it needs 109MiB, and has 64MiB{PART} `metadata` is dup"],
+            [f"`volume` needs at least 109MiB, and `disk` has 64MiB{PART} `metadata` is dup"],
         ),
         ("loop disk on here { size = 2MiB }\next4 volume on disk\n", []),
         (
             "loop disk on here { size = 2MiB }\next4 volume on disk { blocksize = 4KiB }\n",
-            ["`volume` cannot be made on `disk`: it needs 8MiB, and has 2MiB"],
+            ["`volume` needs at least 8MiB, and `disk` has 2MiB"],
         ),
     ],
 )

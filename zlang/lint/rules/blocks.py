@@ -1,4 +1,4 @@
-"""Blocks of one size on blocks of another."""
+"""Rules about block sizes that do not fit each other."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def _sector(thing: Thing) -> Fraction | None:
 
 
 def _smaller(keeping: Thing, block: Fraction, rule: str) -> str:
-    """What to do about records that are larger than the blocks."""
+    """A hint about records that are larger than the blocks."""
     if keeping.factors("record"):
-        return f"where this is what you ask about, say why: `# allow {rule}: …`"
-    return f"say `{keeping.word('record')} = {size(block)}`, or make it a factor"
+        return f"if this is what you want to study, say so: `# allow {rule}: REASON`"
+    return f"write `{keeping.word('record')} = {size(block)}`, or make it a factor"
 
 
 @RULES.add("ZL021", "bs-below-recordsize", WARNING)
 def block_below_record(trial: TrialView) -> Found | None:
-    """Blocks that are smaller than the records they lie in.
+    """Blocks are smaller than the records that hold them.
 
-    A file system that keeps and verifies data in records reads a whole one to return a part of it, and reads,
-    changes and writes one for each smaller write. Measured: random writes of 16 MiB in 8 KiB sent 206 MiB to the
-    disk with records of 128 KiB, and 18 MiB with records of 8 KiB. A database went from 6,000 to 74,000 IOPS by
-    this alone (2012).
+    A file system that stores and verifies data in records reads a whole record to return a part of it. For each
+    smaller write it reads, changes and writes a whole record. Measured: random writes of 16 MiB in blocks of 8 KiB
+    sent 206 MiB to the disk with records of 128 KiB, and 18 MiB with records of 8 KiB. A database went from 6,000 to
+    74,000 IOPS through this change alone (2012).
 
     ```zexp wrong
     import fio
@@ -58,24 +58,26 @@ def block_below_record(trial: TrialView) -> Found | None:
     """
     run, keeping = trial.run, trial.having("record")
     if keeping is None or not (run.is_("random") or run.is_("modifies")) or keeping.is_not("keeps_data"):
-        return None  # the next rule speaks of what is not kept
+        return None  # records that are not cached are ZL022's
     block, record = run.number("block"), keeping.number("record")
     if block is None or record is None or block >= record:
         return None
     moved = "reads and writes" if run.is_("modifies") else "reads"
     message = (
-        f"{size(block)} in records of {size(record)}: {moved} up to {times(record / block)} times what it asks for"
+        f"blocks of {size(block)} in records of {size(record)}: the file system {moved} up to "
+        f"{times(record / block)} times the data"
     )
     return Found(run, ("block",), message, _smaller(keeping, block, "bs-below-recordsize"))
 
 
 @RULES.add("ZL022", "uncached-small-reads", WARNING)
 def uncached_small_reads(trial: TrialView) -> Found | None:
-    """Without a cache for data every small read fetches a whole record again.
+    """Without a data cache, each small read fetches a whole record again.
 
-    With `primarycache = metadata` or `none` a record is not kept after a part of it was returned, so even a
-    sequential pass fetches it again for the next part. Measured: 40 MiB in 8 KiB were 5,120 reads of records of 128
-    KiB, 16 times as much. This is why a study of 2017 had 492,187 IOPS with a cache and 7,496 without.
+    With `primarycache = metadata` or `none`, a record is dropped as soon as a part of it has been returned. Even a
+    sequential pass fetches the record again for its next part. Measured: reading 40 MiB in blocks of 8 KiB fetched
+    5,120 records of 128 KiB, 16 times the data. This is why a study of 2017 reported 492,187 IOPS with a cache and
+    7,496 without.
 
     ```zexp wrong
     import fio
@@ -108,18 +110,19 @@ def uncached_small_reads(trial: TrialView) -> Found | None:
     if block is None or record is None or block >= record:
         return None
     message = (
-        f"{size(block)} in records of {size(record)} that no cache keeps: each record is read {times(record / block)} "
-        "times"
+        f"blocks of {size(block)} in records of {size(record)} that are not cached: each record is read "
+        f"{times(record / block)} times"
     )
     return Found(run, ("block",), message, _smaller(keeping, block, "uncached-small-reads"))
 
 
 @RULES.add("ZL023", "sector-mismatch", WARNING)
 def misaligned(trial: TrialView) -> Found | None:
-    """What begins between two physical blocks touches both.
+    """The device is not aligned to physical blocks.
 
-    A partition or device that does not begin at a multiple of the physical block makes two operations of one. A
-    study of 2011 had 609 MB/s with partitions that begin at sector 2048, and 436 MB/s at sector 63.
+    If a partition or device does not start at a multiple of the physical block size, many operations touch two blocks
+    instead of one. A study of 2011 measured 609 MB/s with partitions that start at sector 2048, and 436 MB/s at
+    sector 63.
 
     ```zexp wrong
     import fio
@@ -148,18 +151,19 @@ def misaligned(trial: TrialView) -> Found | None:
     for thing in trial.beneath():
         begins = thing.number("begins")
         if begins is not None and begins % _PAGE:
-            message = f"`{thing.name}` begins at {size(begins)}, within a physical block of {size(_PAGE)}"
-            return Found(thing, ("begins",), message, "begin at a multiple of 1MiB, or allow it: it may be your factor")
+            message = f"`{thing.name}` starts at {size(begins)}, which is not a multiple of {size(_PAGE)}"
+            hint = "start at a multiple of 1MiB, or allow this rule if the offset is what you study"
+            return Found(thing, ("begins",), message, hint)
     return None
 
 
 @RULES.add("ZL024", "raidz-padding", NOTE)
 def stripe_is_not_filled(trial: TrialView) -> Found | None:
-    """A record that does not fill a stripe takes more than its share of parity.
+    """Records that do not fill a stripe use more space for parity.
 
-    On raidz a record is spread over the devices in sectors, each row with its own parity, and padded. A record of 4
-    KiB on four devices with 4 KiB sectors and two of parity takes 12 KiB; draid pads to whole stripes. Capacity
-    differs between record sizes for this reason alone, so measure it: a collector of capacity shows it.
+    raidz spreads a record over the devices in sectors, adds parity to each row, and pads the result. A record of 4
+    KiB takes 12 KiB on four devices with sectors of 4 KiB and two parity devices. draid pads to whole stripes.
+    Because of this, used capacity differs between record sizes. Measure it with a collector of capacity.
 
     ```zexp wrong
     import fio
@@ -196,18 +200,18 @@ def stripe_is_not_filled(trial: TrialView) -> Found | None:
     taken = record + rows * parity * sector
     taken += -(taken // sector) % (parity + 1) * sector
     message = (
-        f"a record of {size(record)} on {devices} devices and {parity} of parity takes {size(taken)}, "
-        f"{times(taken / record)} times as much"
+        f"a record of {size(record)} on {devices} data and {parity} parity devices takes {size(taken)}, "
+        f"{times(taken / record)} times its size"
     )
-    return Found(keeping, ("record",), message, "collect the capacity, and do not compare it with larger records alone")
+    return Found(keeping, ("record",), message, "collect the used capacity, and compare it between record sizes")
 
 
 @RULES.add("ZL025", "compression-below-sector-gain", NOTE)
 def compression_saves_no_sector(trial: TrialView) -> Found | None:
-    """Compression that cannot save a whole sector saves nothing.
+    """Compression that does not save a whole sector saves nothing.
 
-    A compressed record is kept only if it saves whole sectors, and an eighth at least. A record of 8 KiB with
-    sectors of 4 KiB has to shrink to a half; one of 4 KiB can never be compressed.
+    A compressed record is stored compressed only if that saves whole sectors, and at least an eighth. A record of 8
+    KiB on sectors of 4 KiB must shrink to half its size. A record of 4 KiB can never be compressed.
 
     ```zexp wrong
     import fio
@@ -239,17 +243,17 @@ def compression_saves_no_sector(trial: TrialView) -> Found | None:
     record, sector = keeping.number("record"), _sector(on)
     if record is None or sector is None or record // sector > 2:  # noqa: PLR2004 - then an eighth, or a third, is enough
         return None
-    needed = "can never be compressed" if record <= sector else "is compressed only if it shrinks to a half"
-    message = f"a record of {size(record)} {needed}: what is saved are whole sectors of {size(sector)}"
-    return Found(keeping, ("record",), message, "mind it where you compare levels of compression")
+    needed = "can never be compressed" if record <= sector else "is compressed only if it halves"
+    message = f"a record of {size(record)} {needed}: compression saves whole sectors of {size(sector)}"
+    return Found(keeping, ("record",), message, "use larger records to compare levels of compression")
 
 
 @RULES.add("ZL026", "bs-unaligned-to-recordsize-direct", NOTE, of_machine=True)
 def unaligned_past_the_cache(trial: TrialView) -> Found | None:
-    """Writes past the cache that go through it.
+    """Direct writes that go through the cache.
 
-    OpenZFS from 2.3 on writes past the ARC only what fills whole records; anything else goes through it without a word
-    (zfsprops(7), direct).
+    OpenZFS 2.3 and later bypasses the ARC only for writes that fill whole records. All other writes go through the
+    ARC without a message (zfsprops(7), direct).
 
     ```zexp wrong also=ZL021
     import fio
@@ -283,5 +287,5 @@ def unaligned_past_the_cache(trial: TrialView) -> Found | None:
     block, record = run.number("block"), keeping.number("record")
     if not run.is_("uncached") or not run.is_("modifies") or not block or not record or block % record == 0:
         return None
-    message = f"{size(block)} fill no record of {size(record)}, so that each write goes through the cache all the same"
+    message = f"writes of {size(block)} do not fill records of {size(record)}, so they go through the cache"
     return Found(run, ("uncached",), message, _smaller(keeping, block, "bs-unaligned-to-recordsize-direct"))

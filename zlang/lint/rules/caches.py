@@ -1,4 +1,4 @@
-"""What a cache answers instead of the device that was meant."""
+"""Rules about caches that answer instead of the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ RULES = Rules()
 
 
 def _is_cached(trial: TrialView) -> bool:
-    """Whether a memory of the machine keeps what the workload reads."""
+    """Whether the machine caches in memory what the workload reads."""
     kept = trial.having("own_cache")
     if kept is not None and kept.is_("own_cache"):
         return not any(thing.is_not("keeps_data") for thing in trial.beneath())
@@ -17,7 +17,7 @@ def _is_cached(trial: TrialView) -> bool:
 
 
 def _has_another(trial: TrialView) -> bool:
-    """Whether a cache keeps the data besides that of the pages of the machine from which they are read."""
+    """Whether a cache other than this machine's page cache keeps the data."""
     return any(
         thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath()
     )
@@ -25,13 +25,14 @@ def _has_another(trial: TrialView) -> bool:
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
 def working_set_in_cache(trial: TrialView) -> Found | None:
-    """The working set fits into the memory.
+    """The working set fits into memory.
 
-    What is read more than once comes from memory the second time, if it fits there. The first of five studies
-    published 2,458 MB/s for a file of which no block was read from a disk, and others measured files of 4 MB on
-    machines with 96 GB. Make the data two or three times as large as all caches together, or say that the cache is
-    what you measure: `cache = hot`. It is a warning and no error, because a cold pass that reads each block once is
-    sound whatever the size.
+    Data that are read more than once come from memory the second time if they fit there. The first of five studies
+    published 2,458 MB/s for a file of which no block was read from a disk. Others measured files of 4 MB on machines
+    with 96 GB. Make the data two or three times as large as all caches together. If the cache is what you want to
+    measure, say `cache = hot`.
+
+    This is a warning and not an error, because a cold pass that reads each block once is sound at any size.
 
     ```zexp wrong
     import fio
@@ -62,18 +63,20 @@ def working_set_in_cache(trial: TrialView) -> Found | None:
     held = holding.number("holds")
     if not held or held > ram:
         return None
-    message = f"the {size(held)} that are read fit into the {size(ram)} of memory: a second pass measures the cache"
-    return Found(holding, ("holds",), message, f"read more than {size(2 * ram)}, or say `cache = hot`")
+    message = f"the workload reads {size(held)}, which fits into the memory of {size(ram)}: it measures the cache"
+    return Found(holding, ("holds",), message, f"read more than {size(2 * ram)}, or write `cache = hot`")
 
 
 @RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
 def replicates_warm_the_cache(trial: TrialView) -> Found | None:
     """Replicates warm the cache for each other.
 
-    Where nothing empties the caches between replicates, each finds what those before it have left, and their mean
-    means nothing. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one measurement. A
-    workload that drops the pages of its file before it begins (fio's `invalidate`) is warned of only where another
-    cache than that of pages keeps them, such as the ARC.
+    If nothing empties the caches between replicates, each replicate reads what the earlier ones left in the cache,
+    and the mean is meaningless. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one
+    measurement.
+
+    Some workloads drop the page cache of their file before they start (fio's `invalidate`). For these zlang warns
+    only if another cache, such as the ARC, keeps the data.
 
     ```zexp wrong
     import fio
@@ -103,19 +106,19 @@ def replicates_warm_the_cache(trial: TrialView) -> Found | None:
     if repeat == 1 or trial.phases or not run.is_("reads") or run.is_("modifies") or run.instance.replays:
         return None
     if not _is_cached(trial) or (run.is_("invalidates") and (run.is_said("invalidates") or not _has_another(trial))):
-        return None  # of what is said the rule below speaks
-    message = f"{repeat} replicates, and nothing is done about the caches: each finds what those before it have left"
-    return Found(trial.said("repeat"), (), message, "say `cache = cold`, or `cache = hot`")
+        return None  # `invalidate` that the program sets is ZL005's
+    message = f"nothing empties the caches between {repeat} replicates: each reads what the earlier ones left there"
+    return Found(trial.said("repeat"), (), message, "write `cache = cold` or `cache = hot`")
 
 
 @RULES.add("ZL003", "randrepeat-replays-offsets", WARNING)
 def replays_offsets(trial: TrialView) -> Found | None:
-    """Replicates that replay their offsets find them in the cache.
+    """Replicates that repeat their offsets read from the cache.
 
-    fio draws the same offsets in every run unless it is told otherwise; zlang tells it, and `seed = replay` takes
-    that back. With the caches left as they are, each replicate then reads what the one before it has just read.
-    Measured on ZFS, a file six times as large as the ARC: hit ratios of 13, 60, 63, 66, 65 % with replayed offsets,
-    of 13, 11, 12, 14, 13 % with fresh ones.
+    fio draws the same offsets in every run by default. zlang changes that, and `seed = replay` restores it. If the
+    caches are not emptied, each replicate then reads what the previous one has just read. Measured on ZFS with a file
+    six times as large as the ARC: hit ratios of 13, 60, 63, 66 and 65 % with repeated offsets, and of 13, 11, 12, 14
+    and 13 % with new ones.
 
     ```zexp wrong
     import fio
@@ -139,16 +142,16 @@ def replays_offsets(trial: TrialView) -> Found | None:
     if repeat == 1 or trial.phases or not run.instance.replays or not run.is_("random"):
         return None
     message = f"{repeat} replicates read the same offsets, and nothing empties the caches between them"
-    return Found(run, (), message, "say `seed = fresh`, or `cache = cold`")
+    return Found(run, (), message, "write `seed = fresh` or `cache = cold`")
 
 
 @RULES.add("ZL004", "flush-does-not-reach-the-cache", WARNING)
 def flush_is_not_verified(trial: TrialView) -> Found | None:
-    """A flush that nobody looks after.
+    """Nothing verifies that the flush worked.
 
-    What empties one cache leaves another as it was: after `drop_caches` the ARC of zfs-fuse held all of 480 records
-    (measured), and that of OpenZFS up to 2.2 gives up 40 MB at most. zlang's `cold` asks each layer afterwards
-    whether it is empty. A protocol of your own should do so too.
+    A command that empties one cache may leave another one full. After `drop_caches`, the ARC of zfs-fuse still held
+    all of 480 records (measured). In OpenZFS up to 2.2, the ARC releases 40 MB at most. zlang's `cold` asks each
+    layer whether it is empty. A protocol of your own should do the same.
 
     ```zexp wrong
     import fio
@@ -178,17 +181,17 @@ def flush_is_not_verified(trial: TrialView) -> Found | None:
     """
     if "flush" not in trial.phases or any(phase.startswith("verify_") for phase in trial.phases):
         return None
-    message = "the caches are flushed, and nothing verifies that they are empty"
+    message = "the protocol flushes the caches, but nothing verifies that they are empty"
     return Found(trial.said("cache"), (), message, "add `verify_cold` to the phases of the protocol")
 
 
 @RULES.add("ZL006", "jobs-share-one-file", WARNING)
 def jobs_share_one_file(trial: TrialView) -> Found | None:
-    """Jobs that walk through one file in lock-step.
+    """Jobs read the same file in lock-step.
 
-    Several jobs that read one file from its beginning ask for the same blocks at the same time: the device reads
-    each once, and the others get it from memory. Measured: four jobs read 1,024 MiB, and the device 256. A study of
-    2017 had 2.7 GB/s from six disks in this way.
+    If several jobs read one file from its beginning, they ask for the same blocks at the same time. The device reads
+    each block once, and the other jobs get it from memory. Measured: four jobs read 1,024 MiB in total, and the
+    device read 256 MiB. A study of 2017 reported 2.7 GB/s from six disks in this way.
 
     ```zexp wrong
     import fio
@@ -215,18 +218,18 @@ def jobs_share_one_file(trial: TrialView) -> Found | None:
     if workers is None or workers == 1:
         return None
     reach = run.number("reach")
-    apart = f"give each a part of its own: `offset_increment = {size(reach / workers)}`" if reach else ""
-    message = f"{workers} jobs walk through the same offsets in lock-step: one fetches what the others then find"
+    apart = f"give each job its own part: `offset_increment = {size(reach / workers)}`" if reach else ""
+    message = f"{workers} jobs read the same offsets in lock-step: one reads from the device, the others from the cache"
     return Found(run, ("workers",), message, apart)
 
 
 @RULES.add("ZL009", "property-change-without-flush", WARNING)
 def change_without_flush(trial: TrialView) -> Found | None:
-    """A cache keeps what it had when its property changes.
+    """Changing a cache property does not empty the cache.
 
-    `zfs set primarycache=none` throws nothing away: the first pass after it had 320 hits of 320, the second none
-    (measured on zfs-fuse). Trials that differ in such a property and are not flushed measure the property of the
-    trial before.
+    `zfs set primarycache=none` does not drop what is already cached: the first pass after it had 320 hits of 320, the
+    second had none (measured on zfs-fuse). If trials differ in such a property and the cache is not emptied between
+    them, a trial measures the setting of the trial before it.
 
     ```zexp wrong also=ZL057
     import fio
@@ -257,17 +260,18 @@ def change_without_flush(trial: TrialView) -> Found | None:
     for thing in trial.beneath():
         for trait in ("keeps_data", "feeds_second"):
             if thing.factors(trait):
-                message = "trials differ in what the cache keeps, and it is not emptied between them"
-                return Found(thing, (trait,), message, "say `cache = cold`")
+                message = "this cache property differs between trials, and nothing empties the cache between them"
+                return Found(thing, (trait,), message, "write `cache = cold`")
     return None
 
 
 @RULES.add("ZL011", "loop-double-cache", WARNING)
 def loop_is_cached_beneath(trial: TrialView) -> Found | None:
-    """A cache beneath what goes past the cache.
+    """A page cache below a workload that bypasses the page cache.
 
-    A loop device without direct I/O has its file in the page cache, so a workload with `direct = on` above it reads
-    from memory all the same. Measured: 40 reads of the disk for a second pass of 64 MiB, 16,389 with direct I/O.
+    A loop device without direct I/O keeps its file in the page cache. A workload with `direct = on` on top of it
+    still reads from memory. Measured for a second pass over 64 MiB: 40 reads reached the disk without direct I/O, and
+    16,389 with it.
 
     ```zexp wrong
     import fio
@@ -297,18 +301,18 @@ def loop_is_cached_beneath(trial: TrialView) -> Found | None:
         return None
     for thing in trial.beneath():
         if thing.is_("cached_beneath"):
-            message = f"the workload goes past the page cache, and `{thing.name}` beneath it is in the page cache again"
-            return Found(thing, ("cached_beneath",), message, "say `direct_io = on`")
+            message = f"the workload bypasses the page cache, but `{thing.name}` below it uses the page cache"
+            return Found(thing, ("cached_beneath",), message, "write `direct_io = on`")
     return None
 
 
 @RULES.add("ZL005", "invalidate-is-not-a-flush", WARNING)
 def pages_alone_are_dropped(trial: TrialView) -> Found | None:
-    """To drop the pages of a file is not to flush.
+    """`invalidate` drops the page cache only.
 
-    What a workload drops before it begins are the pages that this machine has of its file. The cache of a file system
-    of its own, that of a server and that beneath a device stay as they are: a second pass with `invalidate = on` had
-    516 hits and no miss in the ARC (measured on zfs-fuse).
+    A workload with `invalidate` drops the pages that this machine has cached of its file. It does not empty the cache
+    of a file system that has its own, the cache of a server, or a cache below the device. A second pass with
+    `invalidate = on` had 516 hits and no miss in the ARC (measured on zfs-fuse).
 
     ```zexp wrong
     import fio
@@ -339,18 +343,18 @@ def pages_alone_are_dropped(trial: TrialView) -> Found | None:
         return None
     for thing in trial.beneath():
         if any(thing.is_(trait) for trait in ("own_cache", "remote", "cached_beneath")) and _is_cached(trial):
-            message = f"what is dropped are pages of this machine: what `{thing.name}` has in a cache of its own stays"
-            return Found(run, ("invalidates",), message, "say `cache = cold`")
+            message = f"`invalidate` drops this machine's page cache only, and `{thing.name}` has a cache of its own"
+            return Found(run, ("invalidates",), message, "write `cache = cold`")
     return None
 
 
 @RULES.add("ZL007", "two-ended-cache", ERROR)
 def one_end_is_flushed(trial: TrialView) -> Found | None:
-    """A cache at each end, of which one is flushed.
+    """Only one of two caches is flushed.
 
-    Over a network the client has a cache and the server has another; cold is what both have lost. zlang flushes both
-    where the server is the run's own, and cannot where it is another machine's, until it is said what empties that.
-    The run would end there, so it is an error.
+    Over a network, the client has a cache and the server has another. A cold measurement needs both to be empty.
+    zlang flushes both if the run made the server. If the server is another machine, zlang needs a command that
+    empties its cache. Without one the run would fail, so this is an error.
 
     ```zexp wrong
     import fio
@@ -381,17 +385,17 @@ def one_end_is_flushed(trial: TrialView) -> Found | None:
     behind = next((thing for thing in trial.beneath() if thing.is_("out_of_reach")), None)
     if behind is None or "flush" not in trial.phases:
         return None
-    message = f"of the two caches of `{behind.name}` only that of this machine can be emptied, not that of the server"
-    return Found(behind, (), message, 'say what empties it, `server_flush = "…"`, or `cache = as_is`')
+    message = f"zlang can empty the client's cache of `{behind.name}`, but not the server's"
+    return Found(behind, (), message, 'give a command that does: `server_flush = "…"`, or write `cache = as_is`')
 
 
 @RULES.add("ZL012", "hypervisor-cache", NOTE, of_machine=True)
 def disks_are_virtual(trial: TrialView) -> Found | None:
-    """A cache beneath the machine.
+    """The hypervisor may cache the disks.
 
-    The disks of a virtual machine may be files of another, which has them in its memory: on a virtual disk reads of 4
-    KiB took 0.1 ms (measured). Nothing in the machine can empty that cache or look whether it is empty. It is a note:
-    results of such a machine are compared with those of its like.
+    The disks of a virtual machine may be files that the host has in memory. On a virtual disk, reads of 4 KiB took
+    0.1 ms (measured). Nothing inside the machine can empty that cache or check whether it is empty. This is a note,
+    because results from one virtual machine can still be compared with each other.
 
     ```zexp wrong
     import fio
@@ -418,17 +422,18 @@ def disks_are_virtual(trial: TrialView) -> Found | None:
         return None
     if not (trial.is_cold or trial.run.is_("uncached")) or any(thing.is_("remote") for thing in trial.beneath()):
         return None
-    message = f"`{machine.name}` is a virtual machine: what is cold in it may be in the memory of the one beneath"
-    return Found(machine, ("virtual",), message, "say so with the results, or measure on a machine of its own")
+    message = f"`{machine.name}` is a virtual machine: its hypervisor may cache what is cold in the guest"
+    return Found(machine, ("virtual",), message, "mention it with the results, or measure on a physical machine")
 
 
 @RULES.add("ZL051", "no-warmup", WARNING)
 def nothing_warms(trial: TrialView) -> Found | None:
-    """Caches that ought to be warm, and nothing that warms them.
+    """Caches are expected to be warm, but nothing warms them.
 
-    A study of 2013 let sequential reads come before random ones, so that the caches were as warm as the order made
-    them. zlang's `hot` reads the data into the caches, and its `warm` rehearses until it is steady. A protocol of your
-    own that only looks whether they are warm finds them as the trial before has left them, and most trials invalid.
+    A study of 2013 ran sequential reads before random ones, so the order of the tests decided how warm the caches
+    were. zlang's `hot` reads the data into the caches, and its `warm` rehearses the workload until it is steady. A
+    protocol that only verifies that the caches are warm finds them as the previous trial left them, and most trials
+    become invalid.
 
     ```zexp wrong
     import fio
@@ -458,5 +463,5 @@ def nothing_warms(trial: TrialView) -> Found | None:
     """
     if "verify_hot" not in trial.phases or trial.phases[0] != "verify_hot":
         return None
-    message = "the caches have to be warm, and nothing before that warms them"
-    return Found(trial.said("cache"), (), message, "add `warm` to the phases of the protocol, or say `cache = hot`")
+    message = "the protocol expects warm caches, but nothing warms them"
+    return Found(trial.said("cache"), (), message, "add `warm` to the phases of the protocol, or write `cache = hot`")

@@ -1,4 +1,4 @@
-"""Data that are not what data are: never written, all the same, or easier to compress than they were meant."""
+"""Rules about unrealistic data: never written, all the same, or too easy to compress."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ RULES = Rules()
 
 @RULES.add("ZL013", "read-of-never-written", WARNING)
 def read_of_never_written(trial: TrialView) -> Found | None:
-    """What was never written is read without any device.
+    """Blocks that were never written are read without any device.
 
-    Holes and blocks that were only promised to a file are read as zeros from nowhere: 149,000 IOPS from a sparse
-    file and 118,000 from a preallocated one, and no block of a disk was touched (measured on xfs). A study of 2013
-    published 2,458 MB/s for such a file and 897 MB/s for the same file written. A `file` of zlang is always written
-    in full; a device that is given its blocks when they are first written is not.
+    Holes, and blocks that are only reserved for a file, are returned as zeros without a device read. Measured on xfs:
+    149,000 IOPS from a sparse file and 118,000 from a preallocated one, and no block of a disk was read. A study of
+    2013 published 2,458 MB/s for such a file, and 897 MB/s for the same file once it was written. zlang always writes
+    a `file` in full. It does not write a device that allocates its blocks at the first write.
 
     ```zexp wrong
     import fio
@@ -58,17 +58,17 @@ def read_of_never_written(trial: TrialView) -> Found | None:
     target = trial.target
     if target is None or trial.before is not None or not trial.run.is_("reads") or not target.is_("unwritten"):
         return None
-    message = f"what is read of `{target.name}` was never written: it is read as zeros, and no device is asked"
-    return Found(target, ("unwritten",), message, "say `allocation = full`, or write it first: `before = …`")
+    message = f"`{target.name}` was never written: reads return zeros and reach no device"
+    return Found(target, ("unwritten",), message, "write `allocation = full`, or fill it first with `before = …`")
 
 
 @RULES.add("ZL014", "constant-or-zero-data", WARNING)
 def constant_data(trial: TrialView) -> Found | None:
-    """Zeros vanish where data are compressed or kept once.
+    """Zeros take no space where data are compressed or deduplicated.
 
-    A file system that compresses keeps no block of a file of zeros, and one that finds equal blocks keeps one: 48
-    MiB of zeros took 1 KiB, and the ratio of deduplication was 384 (measured on zfs-fuse). Reads of them ask no
-    device, and writes send next to nothing to it. A study of 2009 measured deduplication with zeros.
+    A file system that compresses stores almost nothing of a file of zeros, and one that deduplicates stores one
+    block: 48 MiB of zeros took 1 KiB, and the deduplication ratio was 384 (measured on zfs-fuse). Reads of zeros
+    reach no device, and writes send almost nothing to it. A study of 2009 measured deduplication with zeros.
 
     ```zexp wrong
     import fio
@@ -94,29 +94,30 @@ def constant_data(trial: TrialView) -> Found | None:
     experiment something { on = data  run = reads  cache = cold }
     ```
     """
-    ways = (("compresses", "is compressed away"), ("dedups", "is kept once"))
+    ways = (("compresses", "compressed away"), ("dedups", "deduplicated"))
     lost = next((how for trait, how in ways if any(thing.is_(trait) for thing in trial.beneath())), None)
     if lost is None:
         return None
-    hint = "say `content = random`, or how much can be compressed: `content = compressible(50%)`"
+    hint = "write `content = random`, or a share that can be compressed: `content = compressible(50%)`"
     run = trial.run
     if run.is_("modifies") and run.is_("constant"):
-        return Found(run, ("constant",), f"what `{run.name}` writes is the same everywhere and {lost}")
+        return Found(run, ("constant",), f"`{run.name}` writes identical blocks, which are {lost}")
     holding = trial.having("constant")
     if holding is None or not holding.is_("constant") or not run.is_("reads"):
         return None
     held = holding.number("holds")
-    what = f"{size(held)} of one content" if held else "data of one content"
-    return Found(holding, ("constant",), f"`{holding.name}` has {what}, of which nearly all {lost}", hint)
+    what = f"{size(held)} of identical blocks" if held else "identical blocks"
+    return Found(holding, ("constant",), f"`{holding.name}` has {what}, and nearly all are {lost}", hint)
 
 
 @RULES.add("ZL015", "stale-buffers-compress", WARNING)
 def stale_buffers(trial: TrialView) -> Found | None:
     """Buffers that are written again and again compress well.
 
-    A workload that fills its buffer once writes the same block many times, and a record of several such blocks
-    compresses: 10.6 times with 4 KiB in records of 128 KiB, 6.2 times with 8 KiB, not at all with 128 KiB (measured
-    with gzip-1). zlang has fio refill its buffers; `refill_buffers = off` takes that back.
+    A workload that fills its buffer only once writes the same block many times. A record that holds several such
+    blocks compresses well. Measured with gzip-1: by a factor of 10.6 with blocks of 4 KiB in records of 128 KiB, by a
+    factor of 6.2 with 8 KiB, and not at all with 128 KiB. zlang makes fio refill its buffers; `refill_buffers = off`
+    turns that off.
 
     ```zexp wrong
     import fio
@@ -153,18 +154,19 @@ def stale_buffers(trial: TrialView) -> Found | None:
     if record is None or block is None or block >= record:
         return None
     message = (
-        f"one buffer of {size(block)} is written {times(record / block)} times into each record of {size(record)}, "
-        "which then compresses well"
+        f"the same buffer of {size(block)} fills each record of {size(record)} {times(record / block)} times, "
+        "so the records compress well"
     )
-    return Found(run, ("fresh",), message, "leave `refill_buffers` on")
+    return Found(run, ("fresh",), message, "remove `refill_buffers = off`")
 
 
 @RULES.add("ZL018", "prealloc-defeats-compression", WARNING)
 def preallocated_is_not_compressed(trial: TrialView) -> Found | None:
-    """What was promised to a file before it was written is never compressed.
+    """Preallocated blocks are never compressed.
 
-    btrfs does not compress what is written into preallocated blocks: with fio's own preallocation, zeros took all
-    of their space, and 3 % without it (measured, zstd:3). zlang never preallocates; a workload that does says so.
+    btrfs does not compress data that are written into preallocated blocks. With fio's own preallocation, a file of
+    zeros took all of its space; without it, 3 % (measured, zstd:3). zlang preallocates nothing unless `fallocate`
+    says so.
 
     ```zexp wrong
     import fio
@@ -194,18 +196,19 @@ def preallocated_is_not_compressed(trial: TrialView) -> Found | None:
     keeping = next((thing for thing in trial.beneath() if thing.is_("compresses")), None)
     if keeping is None or not run.is_("promises") or not keeping.is_("keeps_promises"):
         return None
-    message = f"`{keeping.name}` compresses nothing that is written into preallocated blocks"
-    return Found(run, ("promises",), message, "leave it away: nothing is promised then")
+    message = f"`{keeping.name}` does not compress data in preallocated blocks"
+    return Found(run, ("promises",), message, "remove `fallocate`: the default preallocates nothing")
 
 
 @RULES.add("ZL016", "compress-percentage-zero-trap", ERROR)
 def share_of_zero(trial: TrialView) -> Found | None:
-    """A share of zero that makes all blocks alike.
+    """A compression share of zero makes all blocks the same.
 
-    `buffer_compress_percentage = 0` said in so many words turns scrambling off, and turns refilling not on, whatever
-    the manual says: every block is the same, and a file system that finds equal blocks had a ratio of 384 (measured;
-    options.c, init.c). zlang has fio refill its buffers; with `refill_buffers = off` both come together. It is an
-    error because nobody can mean it: `zero_buffers` or a pattern says that blocks are alike.
+    If `buffer_compress_percentage = 0` is set explicitly, fio stops scrambling its buffers, and it does not start to
+    refill them, although the manual says so. All blocks are then the same: a file system that deduplicates reached a
+    ratio of 384 (measured; options.c, init.c). zlang makes fio refill its buffers, so this happens only together with
+    `refill_buffers = off`. It is an error because nobody wants it: `zero_buffers` or a pattern is the way to ask for
+    identical blocks.
 
     ```zexp wrong
     import fio
@@ -228,17 +231,18 @@ def share_of_zero(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("modifies") or not run.is_("alike"):
         return None
-    message = "every block that is written is the same: nothing scrambles or refills the buffer"
-    return Found(run, ("alike",), message, "leave `refill_buffers` on, or say what is meant: `zero_buffers = on`")
+    message = "all blocks that are written are the same: fio neither scrambles nor refills its buffer"
+    hint = "remove `refill_buffers = off`, or write `zero_buffers = on` if you want identical blocks"
+    return Found(run, ("alike",), message, hint)
 
 
 @RULES.add("ZL017", "ssd-compresses", WARNING)
 def device_compresses(trial: TrialView) -> Found | None:
-    """A device that compresses what it is given.
+    """The device compresses data.
 
-    The controllers of some flash drives write less than they are given where that compresses. A study of 2011 had
-    7,000 IOPS with the repeating data of its generator and 4,700 with random ones, on the same drive. No command says
-    that a drive does it: say `compressing = on`.
+    The controllers of some flash drives compress data and so write less than they are given. A study of 2011 measured
+    7,000 IOPS with the repetitive data of its load generator, and 4,700 with random data on the same drive. No
+    command shows that a drive compresses: declare it with `compressing = on`.
 
     ```zexp wrong
     import disks
@@ -274,22 +278,22 @@ def device_compresses(trial: TrialView) -> Found | None:
         return None
     part = thing.number("saves")
     if thing.is_("constant") or thing.is_not("fresh"):
-        what = f"what is {done} is the same everywhere"
+        what = f"all data that are {done} are the same"
     elif part:
-        what = f"{share(part)} of what is {done} can be compressed away"
+        what = f"{share(part)} of the data that are {done} can be compressed away"
     else:
         return None
-    message = f"{what}, and `{device.name}` compresses: it does less than it is asked for"
-    return Found(thing, ("constant", "saves", "fresh"), message, "take random data, or make what can be saved a factor")
+    message = f"{what}, and `{device.name}` compresses, so it moves fewer bytes than the workload asks for"
+    return Found(thing, ("constant", "saves", "fresh"), message, "use random data, or make the share a factor")
 
 
 @RULES.add("ZL033", "baseline-is-compressed", WARNING)
 def compression_is_not_said(trial: TrialView) -> Found | None:
-    """A default that differs between versions.
+    """The default of `compression` differs between versions.
 
-    Where nothing is said OpenZFS compresses since 2.2, and did not before; blocks of volumes are 16 KiB there and were
-    8 KiB. What is "the default" in two places is then not the same. It matters where the data can be compressed, so
-    it is said only there: a file of random bytes takes the same space either way.
+    OpenZFS compresses by default since 2.2, and did not before. Its volumes have blocks of 16 KiB by default since
+    then, and had 8 KiB before. The "default" of two machines may therefore differ. zlang warns only if the data can
+    be compressed: a file of random bytes takes the same space either way.
 
     ```zexp wrong
     import fio
@@ -323,17 +327,17 @@ def compression_is_not_said(trial: TrialView) -> Found | None:
     can = held or (holding and holding.is_("constant")) or run.number("saves") or run.is_("constant")
     if not can:
         return None
-    message = f"the data can be compressed, and `{unsaid.name}` does not say whether it does: versions differ in that"
-    return Found(unsaid, ("compresses",), message, f"say it: `{unsaid.word('compresses')} = off`, or on")
+    message = f"`{unsaid.name}` does not set whether it compresses, and the default differs between versions"
+    return Found(unsaid, ("compresses",), message, f"write `{unsaid.word('compresses')} = off` or `on`")
 
 
 @RULES.add("ZL060", "first-write-into-prealloc", WARNING)
 def first_write(trial: TrialView) -> Found | None:
-    """The first write to a block is another one than the second.
+    """The first write to a block is slower than later ones.
 
-    Blocks that were promised, or that a device gets when they are first written, have to be found and noted then: a
-    first pass of random writes over such blocks had 33,900 IOPS, and the second 106,400 (measured on ext4). A `file`
-    of zlang is written in full before it is measured; a device that is sparse, or thin, is not.
+    The first write to a reserved block, or to a block of a thin device, has to allocate it. A first pass of random
+    writes over such blocks had 33,900 IOPS, and the second 106,400 (measured on ext4). zlang writes a `file` in full
+    before it measures. It does not write sparse or thin devices.
 
     ```zexp wrong
     import filesystems
@@ -376,5 +380,6 @@ def first_write(trial: TrialView) -> Found | None:
     target = trial.target
     if target is None or trial.before is not None or not trial.run.is_("modifies") or not target.is_("unwritten"):
         return None
-    message = f"blocks of `{target.name}` are written for the first time, which takes longer than any later write"
-    return Found(target, ("unwritten",), message, "write it first: `before = precondition {}`, or make it full")
+    message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
+    hint = "fill it first: `before = precondition {}`, or `allocation = full` where the kind has it"
+    return Found(target, ("unwritten",), message, hint)

@@ -1,4 +1,4 @@
-"""A load that is not the one that was asked for."""
+"""Rules about a load that differs from the one that the program describes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from zlang.lint.trial import Thing, TrialView, formulas
 RULES = Rules()
 _SMALL = 65536
 _FULL = Fraction(8, 10)
+_MIB = Fraction(2**20)
 
 
 @RULES.add("ZL039", "iodepth-without-async", WARNING)
 def depth_without_queue(trial: TrialView) -> Found | None:
-    """An engine that waits for each operation has a queue depth of one.
+    """`iodepth` has no effect with a synchronous engine.
 
-    `sync`, `psync`, `mmap` and their like return when the operation is done, so there is never more than one in
-    flight, whatever `iodepth` says. Trials that differ in it measure the same thing several times.
+    `sync`, `psync`, `mmap` and similar engines return when the operation is complete. There is never more than one
+    operation in flight, whatever `iodepth` says. Trials that differ only in `iodepth` measure the same thing.
 
     ```zexp wrong
     import fio
@@ -42,18 +43,18 @@ def depth_without_queue(trial: TrialView) -> Found | None:
     depth = run.number("depth")
     if depth is None or depth == 1 or not run.is_("waits"):
         return None
-    message = f"a depth of {depth} without effect: the engine waits for each operation"
-    return Found(run, ("depth",), message, "take an engine that does not wait (`io_uring`), or `numjobs`")
+    message = f"a depth of {depth} has no effect: the engine waits for each operation"
+    return Found(run, ("depth",), message, "use an asynchronous engine (`ioengine = io_uring`), or `numjobs`")
 
 
 @RULES.add("ZL040", "buffered-async-is-sync", WARNING)
 def buffered_queue(trial: TrialView) -> Found | None:
-    """Libaio keeps nothing in flight but past the page cache.
+    """`libaio` is synchronous unless it bypasses the page cache.
 
-    Through the page cache, and on ZFS always, its call for submitting returns when the operation is done. fio
-    reports the depth that was asked for all the same, and a latency of that many operations: with a depth of 32 the
-    device had 0.51 operations in flight (measured). A study of 2017 shows it: IOPS that do not grow with depth, and
-    latencies that do.
+    Through the page cache, and always on ZFS, libaio's submission call returns when the operation is complete. fio
+    still reports the depth that was set, and a latency of that many operations. With a depth of 32, the device had
+    0.51 operations in flight (measured). A study of 2017 shows the effect: IOPS do not grow with the depth, and
+    latencies do.
 
     ```zexp wrong
     import fio
@@ -79,20 +80,20 @@ def buffered_queue(trial: TrialView) -> Found | None:
         return None
     own = trial.having("own_cache")
     if own is not None and own.is_("own_cache"):
-        message = f"a depth of {depth} is one on `{own.name}`, where the engine waits"
-        return Found(run, ("depth",), message, "take `io_uring`, or `numjobs`")
+        message = f"a depth of {depth} has no effect on `{own.name}`: the engine waits for each operation there"
+        return Found(run, ("depth",), message, "use `ioengine = io_uring`, or `numjobs`")
     if run.is_("uncached"):
         return None
-    message = f"a depth of {depth} is one through the page cache, where the engine waits"
-    return Found(run, ("depth",), message, "say `direct = on`, or take `io_uring` or `numjobs`")
+    message = f"a depth of {depth} has no effect through the page cache: the engine waits for each operation there"
+    return Found(run, ("depth",), message, "write `direct = on`, or use `ioengine = io_uring` or `numjobs`")
 
 
 @RULES.add("ZL047", "shared-link-or-nfs-size", NOTE)
 def small_transfers(trial: TrialView) -> Found | None:
     """Small requests over a network measure the network.
 
-    A mount with `rsize = 8192` asks the server 16 times for 128 KiB. A study of 2017 compared file systems behind
-    such a mount, which bounds what each of them can show.
+    A mount with `rsize = 8192` sends 16 requests to the server for 128 KiB. A study of 2017 compared file systems
+    behind such a mount. The mount limits what each file system can show.
 
     ```zexp wrong
     import fio
@@ -134,17 +135,17 @@ def small_transfers(trial: TrialView) -> Found | None:
     transfer = behind.number("transfer") if behind else None
     if behind is None or transfer is None or block is None or block <= transfer or transfer >= _SMALL:
         return None
-    message = f"{size(block)} over the network are {times(block / transfer)} requests of {size(transfer)}"
-    return Found(behind, ("transfer",), message, "take larger requests, or make their size a factor")
+    message = f"each operation of {size(block)} takes {times(block / transfer)} network requests of {size(transfer)}"
+    return Found(behind, ("transfer",), message, "use larger requests, or make their size a factor")
 
 
 @RULES.add("ZL042", "over-capacity", ERROR)
 def over_capacity(trial: TrialView) -> Found | None:
-    """Data for which there is no room.
+    """The data do not fit.
 
-    The layout would end in the middle, and so would the run. Of what a file system keeps for itself nothing is
-    known here, so a file that fits by a little may not fit either. What a file system itself has to have beneath it
-    is known: xfs cannot be made on less than 300 MiB.
+    The layout would fail half-way, and so would the run. zlang does not know how much space a file system uses for
+    itself, so a file that barely fits may not fit either. It does know how much space some file systems need at
+    least: xfs needs 300 MiB.
 
     ```zexp wrong
     import fio
@@ -173,23 +174,23 @@ def over_capacity(trial: TrialView) -> Found | None:
     for thing, beneath in pairwise(trial.beneath()):
         least, most = thing.number("least"), beneath.number("capacity")
         if least and most and most < least:
-            message = f"`{thing.name}` cannot be made on `{beneath.name}`: it needs {size(least)}, and has {size(most)}"
-            return Found(beneath, ("capacity",), message, f"give it {size(least)} or more")
+            message = f"`{thing.name}` needs at least {size(least)}, and `{beneath.name}` has {size(most)}"
+            return Found(beneath, ("capacity",), message, f"give `{beneath.name}` {size(least)} or more")
     fitting = _held_and_room(trial)
     if fitting is None or fitting[1] <= fitting[3]:
         return None
     holding, held, room, most = fitting
-    message = f"{size(held)} do not fit into `{room.name}`, which has room for {size(most)}"
-    return Found(holding, ("holds",), message, "scale one of the two")
+    message = f"`{holding.name}` holds {size(held)}, and `{room.name}` has room for {size(most)}"
+    return Found(holding, ("holds",), message, f"make `{holding.name}` smaller, or `{room.name}` larger")
 
 
 @RULES.add("ZL058", "pool-too-full", WARNING)
 def too_full(trial: TrialView) -> Found | None:
-    """What is nearly full works in another way.
+    """A file system that is nearly full behaves differently.
 
-    The last blocks are looked for longer, and lie apart: Oracle's own advice for ZFS was to stay below 80 %, and
-    OpenZFS looks for the best place instead of the first where less than 4 % are free. If levels differ in how full
-    they are, that is measured too: make it a factor.
+    The last free blocks take longer to find and are scattered. Oracle's advice for ZFS was to stay below 80 %.
+    OpenZFS searches for the best place instead of the first one when less than 4 % is free. If the levels of a factor
+    fill the file system to different degrees, that difference is measured too: make the fill level a factor.
 
     ```zexp wrong
     import fio
@@ -219,12 +220,14 @@ def too_full(trial: TrialView) -> Found | None:
     if fitting is None or not _FULL < fitting[1] / fitting[3] <= 1:
         return None
     holding, held, room, most = fitting
-    message = f"{size(held)} fill `{room.name}` to {share(round(held / most, 2))}: near its end it works in another way"
-    return Found(holding, ("holds",), message, f"hold {size(Fraction(_FULL * most // 1))} at most, or make it a factor")
+    part = share(round(held / most, 2))
+    message = f"{size(held)} fills {part} of `{room.name}`, and a nearly full one behaves differently"
+    hint = f"hold {size(_FULL * most // _MIB * _MIB)} at most, or make the fill level a factor"
+    return Found(holding, ("holds",), message, hint)
 
 
 def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
-    """What holds data, how much, and where how much room is; None where some of it vanishes or is not known."""
+    """What holds the data, their size, and what has room for how much; None if a size is unknown or data shrink."""
     holding, room = trial.having("holds"), trial.having("capacity")
     if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
         return None
@@ -236,17 +239,17 @@ def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] 
 
 @RULES.add("ZL041", "closed-loop-latency", NOTE)
 def closed_loop(trial: TrialView) -> Found | None:
-    """A load that waits for slow answers does not see how slow they are.
+    """A closed-loop load hides how slow slow answers are.
 
-    Each worker asks for the next operation when one is done. While the device stands still nothing is asked for,
-    and what would have had to wait is missing from the percentiles: this is called coordinated omission. Users who
-    do not wait are served worse than the percentiles say (Schroeder, Wierman and Harchol-Balter, Open versus closed,
-    NSDI 2006).
+    Each worker submits its next operation when the previous one is complete. While the device stalls, nothing is
+    submitted, and the operations that would have waited are missing from the percentiles. This is called coordinated
+    omission. Users who do not wait for each other see worse latencies than these percentiles (Schroeder, Wierman and
+    Harchol-Balter, Open versus closed, NSDI 2006).
 
-    The rate is what users ask for, where that is known. Where it is not, measure without a rate what the device does at
-    the most, and ask for shares of that, such as 25, 50, 75 and 90 %: below the knee latencies hardly change with the
-    rate. At 100 % and above, the queue grows as long as it is measured, and percentiles say how long that was. fio
-    takes the rate as that of each job, so with `numjobs = 4` it is a quarter.
+    If you know the rate that users need, use it. If you do not, measure the highest rate of the device without a rate
+    limit, and then use shares of it, such as 25, 50, 75 and 90 %. Below the knee, latencies hardly change with the
+    rate. At 100 % and above, the queue grows for as long as you measure, and the percentiles only show for how long
+    that was. fio applies the rate to each job: with `numjobs = 4`, set a quarter of it.
 
     ```zexp wrong
     import fio
@@ -286,22 +289,20 @@ def closed_loop(trial: TrialView) -> Found | None:
         or all(term.op != "percentile" for term in formulas(trial.experiment))
     ):
         return None
-    message = (
-        "each operation waits for the one before: what would have come while the device stood still is not counted"
-    )
-    return Found(
-        run, (), message, "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
-    )
+    message = "each operation waits for the one before, so stalls of the device are missing from the percentiles"
+    hint = "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
+    return Found(run, (), message, hint)
 
 
 @RULES.add("ZL043", "generator-on-the-server", NOTE)
 def generator_competes(trial: TrialView) -> Found | None:
-    """A load that takes the processors from what it measures.
+    """The load generator competes for the processors.
 
-    To compress and to check takes processors, to look for equal blocks does when they are written, and so does the
-    load. On one machine each takes them from the other: a gap of 25 % in a study of 2017 was gone when another machine
-    made the load. It is a note. There is none where one worker leaves the other processors alone, where a collector
-    shows what they were busy with, because then it can be told, or where there is no load.
+    Compression, checksums and the search for duplicate blocks need processor time, and so does the load generator. On
+    one machine they compete: in a study of 2017, a gap of 25 % disappeared when another machine generated the load.
+
+    zlang does not report this if one worker leaves the other processors free, if a collector shows what the
+    processors were busy with, or if there is no load.
 
     ```zexp wrong
     import fio
@@ -340,20 +341,20 @@ def generator_competes(trial: TrialView) -> Found | None:
     for thing in trial.beneath():
         for trait, what in _BUSY.items():
             if (trait != "dedups" or run.is_("modifies")) and thing.factors(trait):
-                message = f"trials differ in {what}, which takes processors, and so does the load on the same machine"
-                return Found(thing, (trait,), message, "make the load on another machine, or add a collector of CPU")
+                message = f"trials differ in {what}, which competes for processors with the load on the same machine"
+                return Found(thing, (trait,), message, "run the load on another machine, or add a collector of CPU")
     return None
 
 
-_BUSY = {"compresses": "how they compress", "dedups": "whether equal blocks are found", "checks_data": "checksums"}
+_BUSY = {"compresses": "compression", "dedups": "deduplication", "checks_data": "checksums"}
 
 
 @RULES.add("ZL048", "numa-and-affinity", NOTE, of_machine=True)
 def nodes_are_mixed(trial: TrialView) -> Found | None:
-    """Memory that is nearer to one processor than to another.
+    """The workload is not bound to a NUMA node.
 
-    On a machine of several nodes a worker may run on one and its buffers lie on another, and each run decides that
-    anew: values vary more than they need to. A study of 2017 measured on such a machine.
+    On a machine with several NUMA nodes, a worker may run on one node and have its buffers on another. This changes
+    from run to run and adds variation. A study of 2017 measured on such a machine.
 
     ```zexp wrong
     import fio
@@ -379,5 +380,5 @@ def nodes_are_mixed(trial: TrialView) -> Found | None:
     nodes = machine.number("nodes") if machine else None
     if machine is None or nodes is None or nodes == 1 or not run.is_not("bound"):
         return None
-    message = f"`{machine.name}` has {nodes} nodes, and the workload is bound to none: each run falls on others"
-    return Found(run, ("bound",), message, f"say `{run.word('bound')} = …`")
+    message = f"`{machine.name}` has {nodes} NUMA nodes, and the workload is bound to none: it may move from run to run"
+    return Found(run, ("bound",), message, f"bind it: `{run.word('bound')} = …`")

@@ -1,4 +1,4 @@
-"""Settings that do not do what they seem to."""
+"""Rules about settings that do not do what they seem to do."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from zlang.lint.trial import Thing, TrialView
 RULES = Rules()
 _ENTRY = 320
 _MANY = 3
-"""Of fewer files it is only known that they are several."""
+"""With fewer files, only their being several is known."""
 _UNLIKE = {
-    "checks_data": "has checksums of its data",
+    "checks_data": "verifies checksums of its data",
     "compresses": "compresses",
-    "ignores_sync": "says that writes are on the disk before they are",
+    "ignores_sync": "reports writes as stable before they are",
 }
 _OF_MEMORY = Fraction(1, 8)
-"""A quarter of the half that the cache takes."""
+"""The cache takes half of the memory, and metadata a quarter of that."""
 
 
 def _second(trial: TrialView) -> Thing | None:
@@ -26,10 +26,11 @@ def _second(trial: TrialView) -> Thing | None:
 
 @RULES.add("ZL032", "l2arc-starved", WARNING)
 def second_level_is_starved(trial: TrialView) -> Found | None:
-    """A second level of a cache gets only what leaves the first.
+    """The second cache level gets only what leaves the first.
 
-    Only what the ARC throws out reaches the L2ARC, so `primarycache = metadata` keeps data out of both, whatever
-    `secondarycache` says. Measured: 0.5 MB were written to the cache device, and 93.6 MB with `primarycache = all`.
+    Only data that the ARC evicts reach the L2ARC. `primarycache = metadata` therefore keeps data out of both,
+    whatever `secondarycache` says. Measured: 0.5 MB were written to the cache device, and 93.6 MB with `primarycache
+    = all`.
 
     ```zexp wrong
     import fio
@@ -61,18 +62,18 @@ def second_level_is_starved(trial: TrialView) -> Found | None:
         return None
     if not keeping.is_not("keeps_data") or not feeding.is_("feeds_second"):
         return None
-    message = f"no data reach the second cache of `{second.name}`: it gets what the first throws out, which keeps none"
-    return Found(keeping, ("keeps_data",), message, "say `primarycache = all`, or leave the cache devices out")
+    message = f"no data reach the second cache level of `{second.name}`, because the first level keeps no data"
+    return Found(keeping, ("keeps_data",), message, "write `primarycache = all`, or remove the cache devices")
 
 
 @RULES.add("ZL035", "direct-differs-by-fs", WARNING)
 def direct_means_two_things(trial: TrialView) -> Found | None:
-    """Past the page cache is not past the cache everywhere.
+    """`direct = on` does not bypass the cache on every file system.
 
-    `direct = on` goes past the page cache of ext4 and xfs, and so to the disk. ZFS has a cache of its own: up to
-    0.7 it refuses, up to 2.2 it takes no notice, and from 2.3 on it obeys where the blocks fit its records. A
-    comparison of the two with `direct = on` compares a disk with a cache, as a study of 2017 did. Empty the caches
-    instead, the same way for all.
+    On ext4 and xfs, `direct = on` bypasses the page cache and reaches the disk. ZFS has its own cache: up to 0.7 it
+    rejects direct I/O, up to 2.2 it ignores the flag, and from 2.3 on it honours the flag if the blocks fill whole
+    records. With `direct = on`, a comparison of the two compares a disk with a cache, as a study of 2017 did. Empty
+    the caches instead, in the same way for all.
 
     ```zexp wrong also=ZL057
     import fio
@@ -104,18 +105,18 @@ def direct_means_two_things(trial: TrialView) -> Found | None:
     if machine is not None and machine.is_("passes_own_cache") and keeping is not None:
         block, record = run.number("block"), keeping.number("record")
         if run.is_("modifies") or (block and record and block % record == 0):
-            return None  # it goes past the cache; of writes that do not fill a record another rule speaks
-    message = f"`{own.name}` has a cache of its own, which going past the page cache may not go past"
-    return Found(run, ("uncached",), message, "leave it away, and say `cache = cold`")
+            return None  # it bypasses the cache; writes that do not fill a record are ZL026's
+    message = f"`{own.name}` has a cache of its own, which direct I/O may not bypass"
+    return Found(run, ("uncached",), message, "remove it, and write `cache = cold`")
 
 
 @RULES.add("ZL034", "ddt-exceeds-ram", WARNING, of_machine=True)
 def dedup_table_exceeds_memory(trial: TrialView) -> Found | None:
-    """A table of deduplication that does not fit into memory.
+    """The deduplication table does not fit into memory.
 
-    Each block that is written is looked for in a table with an entry for every other, some 320 bytes each. Where it
-    does not fit into the part of the cache that metadata get, each write reads the table from the disks: a study of
-    2011 had 197 IOPS with deduplication and 4,851 without. Blocks of which it is known that they repeat count once.
+    For each block that is written, ZFS looks in a table that has an entry of about 320 bytes for every unique block.
+    If the table does not fit into the part of the cache for metadata, each write reads the table from disk. A study
+    of 2011 measured 197 IOPS with deduplication and 4,851 without. Blocks that are known to repeat count once.
 
     ```zexp wrong
     import fio
@@ -153,18 +154,18 @@ def dedup_table_exceeds_memory(trial: TrialView) -> Found | None:
     if entries * _ENTRY <= ram * _OF_MEMORY:
         return None
     message = (
-        f"{size(held)} in records of {size(record)} are {entries:,} entries of the table that finds equal blocks, some "
-        f"{float(entries * _ENTRY / 2**30):.1f} GiB, and there are {size(ram)} of memory"
+        f"{size(held)} in records of {size(record)} needs a deduplication table of {entries:,} entries, about "
+        f"{float(entries * _ENTRY / 2**30):.1f} GiB, and the machine has {size(ram)} of memory"
     )
-    return Found(finding, ("dedups",), message, "take larger records")
+    return Found(finding, ("dedups",), message, "use larger records")
 
 
 @RULES.add("ZL020", "dedup-direct-io", WARNING, of_machine=True)
 def past_the_table(trial: TrialView) -> Found | None:
-    """What is written past the cache is not looked for.
+    """Direct writes are not deduplicated.
 
-    OpenZFS from 2.3 on writes past the ARC where `direct = on`, and such blocks are not looked for in the table of
-    deduplication (zfsprops(7), direct): the ratio is 1 whatever the data are.
+    OpenZFS 2.3 and later bypasses the ARC for writes with `direct = on`, and does not look for duplicates of such
+    blocks (zfsprops(7), direct). The ratio is 1 whatever the data are.
 
     ```zexp wrong
     import fio
@@ -197,17 +198,17 @@ def past_the_table(trial: TrialView) -> Found | None:
         return None
     if not run.is_("uncached") or not run.is_("modifies"):
         return None
-    message = f"what goes past the cache is not looked for in the table of `{finding.name}`: nothing is kept once"
-    return Found(run, ("uncached",), message, "leave it away, and say `end_fsync = on`")
+    message = f"`{finding.name}` does not deduplicate direct writes"
+    return Found(run, ("uncached",), message, "remove it, and write `end_fsync = on`")
 
 
 @RULES.add("ZL036", "fallocate-on-zfs", WARNING)
 def promises_are_not_kept(trial: TrialView) -> Found | None:
-    """Blocks that cannot be promised.
+    """ZFS cannot preallocate blocks.
 
-    A file system that writes each block to a new place cannot keep one free for it: ZFS refused to up to 0.8, makes a
-    hole since 2.0 (`zpl_fallocate_common`), and zfs-fuse refuses (measured). What is measured is not what is measured
-    of a file system that keeps the promise.
+    A file system that writes each block to a new place cannot reserve blocks for a file. ZFS up to 0.8 rejects the
+    request, and so does zfs-fuse (measured). ZFS 2.0 and later makes a hole (`zpl_fallocate_common`). The result
+    cannot be compared with that of a file system that reserves blocks.
 
     ```zexp wrong
     import fio
@@ -237,17 +238,17 @@ def promises_are_not_kept(trial: TrialView) -> Found | None:
     keeping = next((thing for thing in trial.beneath() if thing.is_("refuses_promises")), None)
     if keeping is None or not run.is_("promises"):
         return None
-    message = f"`{keeping.name}` cannot keep blocks free for a file: it refuses, or makes a hole"
-    return Found(run, ("promises",), message, "leave it away: nothing is promised then")
+    message = f"`{keeping.name}` cannot reserve blocks for a file: it reports an error or makes a hole"
+    return Found(run, ("promises",), message, "remove `fallocate`: the default reserves nothing")
 
 
 @RULES.add("ZL037", "atime-writes", NOTE)
 def reading_writes(trial: TrialView) -> Found | None:
-    """Reading that writes.
+    """Reads that write.
 
-    Where the time of access of a file is kept, to read a file is to write to it, once for each: over many files that
-    is a load of its own, which a study of 2012 to 2014 turned off. Of a single file next to nothing is written, so
-    nothing is said.
+    If the file system stores access times, each file that is read is also written to. Over many files that is a load
+    of its own; a series of studies of 2012 to 2014 turned access times off. For a single file the effect is
+    negligible, so zlang reports nothing.
 
     ```zexp wrong
     import filesystems
@@ -275,19 +276,19 @@ def reading_writes(trial: TrialView) -> Found | None:
     many = holding.number("files") if holding else None
     if dating is None or not dating.is_("dates_reads") or not many or many == 1 or not trial.run.is_not("modifies"):
         return None
-    what = "each file that is read" if many < _MANY else f"each of {int(many):,} files that are read"
-    message = f"{what} is written to as well, to keep the time of it"
-    return Found(dating, ("dates_reads",), message, "turn it off, or make it a factor")
+    what = "each file" if many < _MANY else f"each of {int(many):,} files"
+    message = f"to read {what} also writes to it, because `{dating.name}` stores access times"
+    return Found(dating, ("dates_reads",), message, "turn access times off, or make them a factor")
 
 
 @RULES.add("ZL038", "unequal-fs-options", NOTE)
 def unlike_besides(trial: TrialView) -> Found | None:
-    """File systems that are unlike in more than their name.
+    """The file systems differ in more than their name.
 
-    One checks its data and another does not, one compresses, one says that data are on the disk before they are: what
-    is compared is that, too. It is a note, because not every file system can do without, or with; what is said for one
-    of them (`checksum = off`, or `checksum = on`) is meant, and nothing is said of it, nor where only capacity is
-    looked at.
+    One file system may verify its data and another not; one may compress; one may report writes as stable before they
+    are. The comparison then includes that difference. This is a note, because not every file system can turn such a
+    feature off or on. zlang reports nothing about a setting that the program makes for one of them (`checksum = off`
+    or `checksum = on`), or if the workload neither reads nor writes data.
 
     ```zexp wrong
     import filesystems
@@ -328,18 +329,19 @@ def unlike_besides(trial: TrialView) -> Found | None:
         if here.trait(trait) == other.trait(trait) or here.is_said(trait) or other.is_said(trait):
             continue
         one, another = (here, other) if here.is_(trait) else (other, here)
-        message = f"`{one.name}` {does}, and `{another.name}` does not: that is compared, too"
-        return Found(here, (trait,), message, f"say it where it can be said: `{one.word(trait)} = …`")
+        message = f"`{one.name}` {does} and `{another.name}` does not, so the comparison includes that difference"
+        return Found(here, (trait,), message, f"set it if the kind allows: `{one.word(trait)} = …`")
     return None
 
 
 @RULES.add("ZL046", "sync-writes-and-slog", WARNING)
 def stability_is_only_said(trial: TrialView) -> Found | None:
-    """Writes that have to be on the disk, and what that costs.
+    """Synchronous writes, and what they cost.
 
-    Each such write waits for the log of the file system: a study of 2011 had 1,086 IOPS over NFS, and 2,309 with a
-    server that said so before it was true. Where it is only said, other semantics are measured, and a loss of power
-    loses what was confirmed. Where the log lies on the same devices as the data, that is what is measured.
+    Each synchronous write waits for the log of the file system. A study of 2011 measured 1,086 IOPS over NFS, and
+    2,309 with a server that reported writes as stable before they were. With such a setting the semantics are
+    different, and a power failure loses data that were confirmed. If the log is on the same devices as the data, the
+    two compete, and the result shows that.
 
     ```zexp wrong
     import fio
@@ -370,10 +372,10 @@ def stability_is_only_said(trial: TrialView) -> Found | None:
         return None
     untrue = next((thing for thing in trial.beneath() if thing.is_("ignores_sync")), None)
     if untrue is not None:
-        message = f"`{untrue.name}` says that a write is on the disk before it is: this is not comparable with others"
-        return Found(untrue, ("ignores_sync",), message, "never rank it with what waits, or let it wait")
+        message = f"`{untrue.name}` reports writes as stable before they are, so do not compare it with one that waits"
+        return Found(untrue, ("ignores_sync",), message, "make it wait, or compare it only with its like")
     log = trial.having("log_device")
     if log is None or not log.is_not("log_device") or not run.is_("stable"):
         return None
-    message = f"each write waits for the log of `{log.name}`, which lies on the same devices as the data"
-    return Found(log, ("log_device",), message, "give the log devices of its own, or make that a factor")
+    message = f"each write waits for the log of `{log.name}`, which is on the same devices as the data"
+    return Found(log, ("log_device",), message, "give the log its own devices, or make that a factor")

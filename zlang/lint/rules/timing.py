@@ -1,4 +1,4 @@
-"""When a measurement begins and ends, how often it is made, and what else goes on."""
+"""Rules about when a measurement starts and ends, how often it is repeated, and what runs beside it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FEW = 3
 def write_is_not_synced(trial: TrialView) -> Found | None:
     """Writes that end in memory.
 
-    What goes through the page cache is done when it is in memory; the device gets it later, and what goes wrong
-    there nobody is told. A study of 2017 published 56,024 write IOPS of six disks in this way.
+    A write through the page cache is complete when the data are in memory. The device gets them later, and an error
+    at that time is reported to nobody. A study of 2017 published 56,024 write IOPS of six disks in this way.
 
     ```zexp wrong
     import fio
@@ -39,17 +39,17 @@ def write_is_not_synced(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("modifies") or not run.is_not("uncached") or not run.is_not("synced"):
         return None
-    message = "what is written ends in memory: nothing waits until it is on the device"
-    return Found(run, ("modifies",), message, "say `end_fsync = on`, or `fsync = 1`, or `direct = on`")
+    message = "writes end in memory: nothing waits until they are on the device"
+    return Found(run, ("modifies",), message, "write `end_fsync = on`, `fsync = 1` or `direct = on`")
 
 
 @RULES.add("ZL050", "runtime-too-short", NOTE)
 def runtime_is_short(trial: TrialView) -> Found | None:
-    """A time in which nothing has settled.
+    """The runtime is too short for a steady state.
 
-    Buffers of writes run full and devices slow down over minutes, and a second level of a cache fills at 8 MiB in a
-    second. What is measured of them in a few seconds is the beginning. It is a note, because the beginning can be
-    meant.
+    Write buffers fill and devices slow down over minutes, and a second cache level fills at 8 MiB/s. A measurement of
+    a few seconds covers only the start-up phase. This is a note, because the start-up phase may be what you want to
+    measure.
 
     ```zexp wrong
     import fio
@@ -75,20 +75,21 @@ def runtime_is_short(trial: TrialView) -> Found | None:
         return None
     window = run.number("rounds")
     if window and runtime < _WINDOWS * window:
-        message = f"{time(runtime)} are {float(runtime / window):.3g} rounds of {time(window)}: too few to see a course"
+        message = f"{time(runtime)} covers {float(runtime / window):.3g} rounds of {time(window)}, too few for a trend"
         return Found(run, ("runtime",), message, f"run for {time(_WINDOWS * window)} or longer")
     fills = run.is_("modifies") or any(thing.is_("second_cache") for thing in trial.beneath())
     if runtime >= _SHORT or not fills:
         return None
     message = f"{time(runtime)} covers only the start-up phase: buffers fill and devices slow down over minutes"
-    return Found(run, ("runtime",), message, "run for a minute or longer; `profile` can keep a short one for trying")
+    return Found(run, ("runtime",), message, "run for a minute or longer; use a `profile` for short trial runs")
 
 
 @RULES.add("ZL052", "time_based-needs-runtime", ERROR)
 def time_without_end(trial: TrialView) -> Found | None:
-    """A time that ends it, which is not said.
+    """`time_based` needs a runtime.
 
-    fio only remarks that there is no time and ends with the amount, with exit code 0 (measured).
+    With `time_based` and no `runtime`, fio prints a remark, stops after the given amount of data, and exits with code
+    0 (measured).
 
     ```zexp wrong
     import fio
@@ -111,15 +112,15 @@ def time_without_end(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("timed") or run.number("runtime"):
         return None
-    return Found(run, ("timed",), "time ends it, and no time is given", "say `runtime = 60s`")
+    return Found(run, ("timed",), "`time_based` is on, and no runtime is given", "write `runtime = 60s`")
 
 
 @RULES.add("ZL053", "runtime-without-time_based", WARNING)
 def end_comes_before_time(trial: TrialView) -> Found | None:
-    """A time that may never be reached.
+    """`runtime` has little effect without `time_based`.
 
-    Without `time_based` the workload ends when the data have been gone through once, and `runtime` only cuts it
-    short. Fast targets then are measured for a shorter time than slow ones.
+    Without `time_based`, the workload ends when it has gone through the data once. `runtime` can only end it earlier.
+    Fast targets are then measured for a shorter time than slow ones.
 
     ```zexp wrong
     import fio
@@ -143,17 +144,17 @@ def end_comes_before_time(trial: TrialView) -> Found | None:
     runtime = run.number("runtime")
     if not runtime or not run.is_not("timed") or run.is_("bounded"):
         return None
-    message = f"it ends when the data have been gone through once, which may be before {time(runtime)}"
-    return Found(run, ("runtime",), message, "say `time_based = on`, or how much is moved: `io_size = …`")
+    message = f"the workload ends after one pass over the data, which may be before {time(runtime)}"
+    return Found(run, ("runtime",), message, "write `time_based = on`, or the amount to move: `io_size = …`")
 
 
 @RULES.add("ZL057", "too-few-replicates", NOTE)
 def few_replicates(trial: TrialView) -> Found | None:
-    """Too few replicates to know what is chance.
+    """Too few replicates to tell a difference from chance.
 
-    The same measurement varies by 5 to 35 % from one time to the next in published studies, and many made it once.
-    Of one value nothing can be told, of two next to nothing; zlang gives an interval from three on, which is why
-    five are not asked for here.
+    In published studies the same measurement varies by 5 to 35 % from one time to the next, and many studies measured
+    only once. One value says nothing about this variation, and two say very little. zlang computes an interval from
+    three replicates on, so this rule asks for three, although five are better.
 
     ```zexp wrong
     import fio
@@ -177,17 +178,17 @@ def few_replicates(trial: TrialView) -> Found | None:
     if repeat >= _FEW or not trial.experiment.axes:
         return None
     often = "once" if repeat == 1 else "twice"
-    message = f"each point is measured {often}: a difference between points cannot be told from chance"
-    return Found(trial.said("repeat"), (), message, "say `repeat = 5`")
+    message = f"each point is measured only {often}, too few to tell a difference from chance"
+    return Found(trial.said("repeat"), (), message, "write `repeat = 5`")
 
 
 @RULES.add("ZL059", "background-work", WARNING)
 def still_writing_its_tables(trial: TrialView) -> Found | None:
-    """Work that goes on by itself while it is measured.
+    """Background work goes on during the measurement.
 
-    A new file system may write tables of its own for minutes after it was made, a pool frees what was destroyed, a
-    device discards. zlang makes ext4 with its tables written; a kind that leaves them for later says that it is
-    unready.
+    A new file system may initialise its tables for minutes, a pool frees the space of destroyed data, and a device
+    may discard blocks. zlang creates ext4 with its tables initialised. A kind that initialises them later declares
+    the trait `unready`.
 
     ```zexp wrong
     import fio
@@ -226,18 +227,19 @@ def still_writing_its_tables(trial: TrialView) -> Found | None:
     unready = next((thing for thing in trial.beneath() if thing.is_("unready")), None)
     if unready is None:
         return None
-    message = f"`{unready.name}` still writes tables of its own while it is measured"
-    return Found(unready, ("unready",), message, "have them written when it is made")
+    message = f"`{unready.name}` is still initialising its tables during the measurement"
+    return Found(unready, ("unready",), message, "initialise them when it is created")
 
 
 @RULES.add("ZL054", "ssd-not-preconditioned", WARNING)
 def flash_is_fresh(trial: TrialView) -> Found | None:
-    """Flash that is still fresh.
+    """The flash drive is not preconditioned.
 
-    A drive that has been erased writes to free blocks; one that is full has to make them first. A study of 2011 had
-    6,000 IOPS, and 910 after eight hours. What stays is measured after all of it was written twice and then until it is
-    steady (SNIA PTS). It is a warning and no error, because the beginning can be meant. Whether a disk is flash is said
-    of it, and compared with what the kernel says.
+    A drive that was just erased writes to free blocks; a full drive has to free blocks first. A study of 2011
+    measured 6,000 IOPS at first, and 910 after eight hours. To measure the lasting performance, write the whole drive
+    twice and then until it is steady (SNIA PTS). This is a warning and not an error, because the fresh state may be
+    what you want to measure. The program declares that a disk is flash, and zlang compares that with what the kernel
+    says.
 
     ```zexp wrong
     import disks
@@ -271,17 +273,17 @@ def flash_is_fresh(trial: TrialView) -> Found | None:
     flash = next((thing for thing in trial.beneath() if thing.is_("flash")), None)
     if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("steadies")):
         return None
-    message = f"`{flash.name}` is flash, and what it writes while it is fresh is faster than what it writes later"
-    return Found(trial.run, ("modifies",), message, "say `before = precondition {}` (import treatments)")
+    message = f"`{flash.name}` is flash, which writes faster while it is fresh than later"
+    return Found(trial.run, ("modifies",), message, "write `before = precondition {}` (and `import treatments`)")
 
 
 @RULES.add("ZL055", "thermal-and-governor", NOTE, of_machine=True)
 def processors_are_paced(trial: TrialView) -> Found | None:
-    """Processors that are clocked as somebody else decides.
+    """The CPU governor may slow the processors down.
 
-    A governor other than `performance` lets a processor sleep between two operations and wake up for the next, so that
-    the latency of a fast device is that of waking up. Heat does the same to processors, drives and controllers: one in
-    a study of 2011 stood still at 79 °C. A collector of temperatures (`smart`) shows it.
+    A governor other than `performance` lets a processor slow down between two operations. The latency of a fast
+    device then includes the time to wake up. Heat has the same effect on processors, drives and controllers: one in a
+    study of 2011 stopped at 79 °C. A collector of temperatures (`smart`) shows this.
 
     ```zexp wrong
     import fio
@@ -306,5 +308,5 @@ def processors_are_paced(trial: TrialView) -> Found | None:
     machine = trial.machine
     if machine is None or not machine.is_("paced_down"):
         return None
-    message = f"the processors of `{machine.name}` may be clocked down between operations"
-    return Found(machine, ("paced_down",), message, "set the governor to performance")
+    message = f"the processors of `{machine.name}` may slow down between operations"
+    return Found(machine, ("paced_down",), message, "set the CPU governor to `performance`")

@@ -1,4 +1,4 @@
-"""What a load generator does that its options do not say."""
+"""Rules about what a load generator does beyond its options."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def _is_latency(metric: Metric) -> bool:
 
 @RULES.add("ZL069", "metric-disabled", ERROR)
 def latency_is_not_measured(trial: TrialView) -> Found | None:
-    """A number is asked for that the workload does not measure.
+    """The workload does not measure a metric that the program asks for.
 
-    `gtod_reduce` and the `disable_…` options save calls for the time, and with them latencies are 0 in the output.
+    `gtod_reduce` and the `disable_…` options save system calls by not taking the time. Latencies are then 0 in the
+    output.
 
     ```zexp wrong
     import fio
@@ -57,7 +58,7 @@ def latency_is_not_measured(trial: TrialView) -> Found | None:
         return None
     if not any(map(_is_latency, metrics_of(trial.experiment, formulas(trial.experiment)).values())):
         return None
-    message = "latencies are asked for, and the workload does not measure them"
+    message = "the program asks for latencies, but this option turns their measurement off"
     return Found(run, ("unclocked",), message, "remove it")
 
 
@@ -65,8 +66,9 @@ def latency_is_not_measured(trial: TrialView) -> Found | None:
 def averages_of_percentiles(trial: TrialView) -> Found | None:
     """Percentiles cannot be averaged.
 
-    The 99th percentile of several measurements together is not the mean of theirs: one slow measurement among ten
-    decides it, and the mean hides it. zlang adds up the histograms: `p99(read_clat)`.
+    The 99th percentile of several measurements together is not the mean of their 99th percentiles. One slow
+    measurement among ten determines it, and the mean hides that measurement. `p99(read_clat)` merges the histograms
+    instead.
 
     ```zexp wrong
     import fio
@@ -111,17 +113,17 @@ def averages_of_percentiles(trial: TrialView) -> Found | None:
         return None
     clause, name = averaged[0]
     metric, percentile = percentiles[name]
-    message = f"a mean of `{name}` is not a percentile of all operations: one slow replicate is hidden in it"
-    hint = f"write `{percentile}({metric})`, which adds up the histograms"
+    message = f"a mean of `{name}` is not a percentile of all operations: it hides a slow replicate"
+    hint = f"write `{percentile}({metric})`, which merges the histograms"
     return Found(trial.said(clause.text), (), message, hint)
 
 
 @RULES.add("ZL072", "no-random-map", NOTE)
 def blocks_may_be_missed(trial: TrialView) -> Found | None:
-    """Offsets that are drawn without looking at what was drawn before.
+    """Random offsets may repeat.
 
-    With `norandommap` some blocks are read twice and others never: of as many draws as there are blocks, 37 % are
-    missed. What is said of a whole file is then true of two thirds of it.
+    With `norandommap`, fio reads some blocks twice and others never. If it draws as many offsets as there are blocks,
+    it misses 37 % of them. A statement about the whole file is then true of only two thirds of it.
 
     ```zexp wrong
     import fio
@@ -144,16 +146,16 @@ def blocks_may_be_missed(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("random") or not run.is_("repeats_blocks") or run.is_("timed"):
         return None
-    message = "some blocks are drawn twice and others never: of as many draws as there are blocks, 37% are missed"
-    return Found(run, ("repeats_blocks",), message, "leave `norandommap` away")
+    message = "random offsets may repeat: with as many draws as blocks, 37% of the blocks are never accessed"
+    return Found(run, ("repeats_blocks",), message, "remove `norandommap`")
 
 
 @RULES.add("ZL073", "rwmix-as-mode", NOTE)
 def mix_of_one(trial: TrialView) -> Found | None:
-    """A mix of reads and writes that has only one of them.
+    """A mix that has only reads or only writes.
 
-    `rw = randrw` with `rwmixread = 0%` is opened for both, and its results have a direction in which nothing was
-    done. A study of 2017 wrote "100 % write" so.
+    With `rw = randrw` and `rwmixread = 0%`, fio opens the file for both reading and writing, and reports a direction
+    in which nothing was done. A study of 2017 wrote "100 % write" in this way.
 
     ```zexp wrong
     import fio
@@ -177,16 +179,16 @@ def mix_of_one(trial: TrialView) -> Found | None:
     part = run.number("read_share")
     if part is None or 0 < part < 1:
         return None
-    message = f"a mix of which {share(part)} are reads is no mix"
-    return Found(run, ("read_share",), message, "say `rw = randwrite` or `rw = randread`")
+    message = f"a mix with {share(part)} reads is not a mix"
+    return Found(run, ("read_share",), message, "write `rw = randwrite` or `rw = randread`")
 
 
 @RULES.add("ZL067", "mixed-direction-latency", NOTE)
 def one_direction_is_hidden(trial: TrialView) -> Found | None:
-    """A latency of a mix that is of one direction.
+    """The latency of a mix in one direction only.
 
-    Reads and writes of a mix have latencies of their own, and one of them alone, or a mean of both, hides the other: of
-    16 latencies that a study of 2017 published for 70 % reads, 13 cannot be true together with their IOPS.
+    Reads and writes of a mixed workload have different latencies. One of them alone, or a mean of both, hides the
+    other. A study of 2017 published 16 latencies for 70 % reads; 13 of them contradict its own IOPS.
 
     ```zexp wrong
     import fio
@@ -228,7 +230,7 @@ def one_direction_is_hidden(trial: TrialView) -> Found | None:
     meaning = f"{_OTHER[direction]}{one.means.removeprefix(direction)}"
     declared = trial.experiment.metrics
     other = next((metric for metric in (*declared, *in_trials(declared)) if metric.means == meaning), None)
-    message = f"of a mix only the latency of {direction}s is asked for: that of {_OTHER[direction]}s is another"
+    message = f"the workload mixes reads and writes, but the program asks only for the latency of {direction}s"
     return Found(run, ("read_share",), message, f"ask for both: `{one.name}` and `{other.name}`" if other else "")
 
 
@@ -238,12 +240,12 @@ _OTHER = {"read": "write", "write": "read"}
 
 @RULES.add("ZL078", "sync-left-out", WARNING)
 def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
-    """The latency of writes without that of their syncs.
+    """The latency of writes without the latency of their syncs.
 
-    fio measures an fsync or fdatasync as an operation of its own. `write_clat` and `write_lat` end when the write does:
-    through the page cache that is a copy in memory, and the device is not in it. An application that must not lose its
-    data waits for the sync as well, and that is where most of the time goes. Ask for `sync_lat` too, or instead. With
-    `sync = dsync` there is no sync of its own: each write waits for the device, and `write_clat` has that in it.
+    fio measures an fsync or fdatasync as an operation of its own. `write_clat` and `write_lat` end when the write
+    does. Through the page cache, that is a copy in memory, and the time of the device is not included. An application
+    that must not lose data also waits for the sync, which takes most of the time. Ask for `sync_lat` too, or instead.
+    With `sync = dsync` there is no separate sync: each write waits for the device, and `write_clat` includes that.
 
     ```zexp wrong
     import fio
@@ -280,7 +282,7 @@ def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
     if written is None or any(_is_one_of(meaning, (_SYNC,)) for meaning in asked.values()):
         return None
     other = next((metric for metric in declared if _is_one_of(metric.means, (_SYNC,))), None)
-    message = f"`{written}` ends when the write does: the time of the sync that follows is not in it"
+    message = f"`{written}` ends when the write does and does not include the sync that follows"
     hint = f"ask for `{other.name}` too" if other else "measure the syncs too"
     if other and other.is_distribution:
         hint += f", such as `p99({other.name})`"
