@@ -235,7 +235,7 @@ def test_effects_are_those_of_the_analysis_of_variance() -> None:
     assert sum(one.share for one in told.values()) == pytest.approx(1)
     groups = list(logs.values())
     anova = stats.f_oneway(*groups)
-    errors = [told["blocks"], told["repetitions"]]
+    errors = [told["blocks"], told["replicates"]]
     between = sum(one.share for one in told.values() if one not in errors)
     error = sum(one.share for one in errors) / sum(one.df for one in errors)
     assert between / 3 / error == pytest.approx(anova.statistic)

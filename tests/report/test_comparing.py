@@ -79,7 +79,7 @@ def test_effects(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[0]["effect"] == "rw"
     assert rows[0]["share %"] > 95
     assert sum(row["share %"] for row in rows) == pytest.approx(100)
-    assert "repetitions" in told(capsys, built, "effects")
+    assert "replicates" in told(capsys, built, "effects")
 
 
 def test_a_metric_of_ones_own_and_a_run_of_which_nothing_counts(

@@ -83,7 +83,7 @@ def test_every_table_is_a_csv_file(tmp_path: Path) -> None:
 def test_without_its_folder_the_trials_are_told_all_the_same(tmp_path: Path) -> None:
     db, _ = plain(tmp_path)
     text = page.markdown(reports.report(db, None, tmp_path / "elsewhere", tmp_path))
-    assert "The run's folder is not here" in text.replace("\\", "")
+    assert "The run folder is missing" in text.replace("\\", "")
     assert "4KiB" in text
 
 

@@ -1,4 +1,4 @@
-"""`zlang compare` and `zlang effects`: what differs, by how much, and what makes that doubtful."""
+"""`zlang compare` and `zlang effects`: ratios, shares of variance, findings about the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zlang.pipeline import results
 
 if TYPE_CHECKING:
     from zlang.report.compare import Comparison
-    from zlang.report.findings.rule import Doubt
+    from zlang.report.findings.rule import ResultFinding
 
 FORMATS = ("table", "csv", "json", "markdown")
 _TINY = 0.001
@@ -27,9 +27,9 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         raise typer.BadParameter("give two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
         raise typer.BadParameter("two runs are given already", param_hint="--run")
-    found, doubtful, others = results.compare(db, tuple(pair), by, run, metric)
+    found, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
     if form != "table":
-        _formatted(found, doubtful, form)
+        _formatted(found, result_findings, form)
         return 0
     print(f"{render.visible(found[0].metric)}, with 95 % intervals")
     _say_others(others)
@@ -39,7 +39,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         print(f"simultaneous intervals of {found[0].comparisons} comparisons (Bonferroni)")
     for note in dict.fromkeys(f"{one.factor}: {one.note}" for one in found if one.note):
         print(render.visible(note))
-    show(doubtful)
+    show(result_findings)
     return 0
 
 
@@ -51,27 +51,29 @@ def _numbers(one: Comparison) -> list[str]:
     return [f"{told.value:.3f}{interval}", str(told.n)]
 
 
-def _formatted(found: Sequence[Comparison], doubtful: Sequence[Doubt], form: str) -> None:
+def _formatted(found: Sequence[Comparison], result_findings: Sequence[ResultFinding], form: str) -> None:
     from zlang.report.formats import FORMATS as WRITERS
 
     rows = []
     for one in found:
         told = one.ratio.estimate(one.comparisons) if one.ratio else None
         numbers = (told.value, told.low, told.high, told.n) if told else (None, None, None, 0)
-        rows.append((one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note, _codes(doubtful)))
+        rows.append(
+            (one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note, _codes(result_findings))
+        )
     columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
     sys.stdout.write(WRITERS[form](columns, rows))
 
 
-def _codes(found: Sequence[Doubt]) -> str:
-    """The codes of what makes the figures doubtful, each once."""
+def _codes(found: Sequence[ResultFinding]) -> str:
+    """The codes of findings, each once."""
     return " ".join(dict.fromkeys(one.lint.id for one in found))
 
 
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.one_of("--format", form, FORMATS)
-    found, doubtful, others = results.effects(db, run, metric)
+    found, result_findings, others = results.effects(db, run, metric)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     told = [
         (
@@ -80,20 +82,20 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
             100 * e.share,
             e.df,
             e.p,
-            "setups" if e.is_of_setups else "repetitions" if e.p is not None else "",
+            "setups" if e.is_of_setups else "replicates" if e.p is not None else "",
         )
         for e in found
     ]
     if form != "table":
         from zlang.report.formats import FORMATS as WRITERS
 
-        sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(doubtful)) for row in told]))
+        sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in told]))
         return 0
     print(f"the variance of {render.visible(found[0].metric)}")
     _say_others(others)
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in told]
     asking.draw(columns[1:], rows, [False, True, True, True, False])
-    show(doubtful)
+    show(result_findings)
     return 0
 
 
@@ -107,7 +109,7 @@ def _chance(p: float | None) -> str:
 
 
 def findings(run: str | None, db: Path, *, as_json: bool) -> int:
-    """Print what makes the figures of a run doubtful; 1 where the project file denies any of it."""
+    """Print the findings about a run; 1 if the project file denies one of their rules."""
     import json
 
     found = results.findings(db, run)
@@ -121,8 +123,8 @@ def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     return int(any(one.is_denied for one in found))
 
 
-def show(found: Sequence[Doubt]) -> None:
-    """Print what makes figures doubtful."""
+def show(found: Sequence[ResultFinding]) -> None:
+    """Print findings."""
     for one in found:
         print(render.heading(one.lint, one.message, colour=render.is_coloured(sys.stdout)))
     if found:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from zlang.report.compare import Comparison
     from zlang.report.drawn import Drawn
     from zlang.report.effects import Effect
-    from zlang.report.findings.rule import Doubt
+    from zlang.report.findings.rule import ResultFinding
     from zlang.report.formulas import Trials
     from zlang.report.summary import Summary
     from zlang.run.folder import Folder
@@ -32,7 +32,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
 
 
 def _build(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
-    from zlang.report.findings.look import FindingSearch
+    from zlang.report.findings.search import FindingSearch
     from zlang.store.ingest import ingest as build_database
 
     return build_database(runs, db, progress, FindingSearch())
@@ -52,7 +52,7 @@ class Closing:
     sentences: list[str]
     plots: list[Drawn]
     judged: list[Judged]
-    findings: list[Doubt]
+    findings: list[ResultFinding]
     invalid: int
 
 
@@ -179,14 +179,14 @@ def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bo
 
 def compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
-) -> tuple[list[Comparison], list[Doubt], tuple[str, ...]]:
-    """Two runs, or levels of one factor or of all, what makes that doubtful, and the metrics not asked about.
+) -> tuple[list[Comparison], list[ResultFinding], tuple[str, ...]]:
+    """A comparison of two runs or of levels, the findings about it, and the metrics to choose from.
 
-    Those are what else might have been meant where no metric is named. Raises RunError.
+    The last are empty if `metric` names one. Raises RunError.
     """
     from zlang.report import answers, design
     from zlang.report import compare as comparing
-    from zlang.report.findings.look import found
+    from zlang.report.findings.search import find_in_run
 
     trials = answers.trials_of(db, run)
     if pair and by is None and not answers.has_runs(db, pair):
@@ -196,31 +196,31 @@ def compare(
         one = design.read(both[0], metric)
         other = design.read(both[1], one.metric)
         compared = comparing.compare_runs((both[0].run, both[1].run), one, other)
-        return [compared], [*found(both[0], one), *found(both[1], other)], one.others
+        return [compared], [*find_in_run(both[0], one), *find_in_run(both[1], other)], one.others
     read = design.read(trials, metric)
-    return comparing.factors(read, by, pair), found(trials, read), read.others
+    return comparing.factors(read, by, pair), find_in_run(trials, read), read.others
 
 
-def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[Doubt], tuple[str, ...]]:
-    """What the variance of a metric comes from, what makes that doubtful, and the metrics not asked about.
+def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[ResultFinding], tuple[str, ...]]:
+    """The sources of the variance of a metric, findings about the run, and the metrics to choose from.
 
     Raises RunError.
     """
     from zlang.report import answers, design
     from zlang.report import effects as sources
-    from zlang.report.findings.look import found
+    from zlang.report.findings.search import find_in_run
 
     trials = answers.trials_of(db, run)
     read = design.read(trials, metric)
-    return sources.effects(read), found(trials, read), read.others
+    return sources.effects(read), find_in_run(trials, read), read.others
 
 
-def findings(db: Path, run: str | None) -> list[Doubt]:
-    """What makes the figures of a run doubtful, as the database has it. Raises RunError."""
+def findings(db: Path, run: str | None) -> list[ResultFinding]:
+    """The findings about a run that the database has. Raises RunError."""
     from zlang.report import answers
-    from zlang.report.findings.look import kept
+    from zlang.report.findings.search import load_findings
 
-    return kept(answers.trials_of(db, run))
+    return load_findings(answers.trials_of(db, run))
 
 
 def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:

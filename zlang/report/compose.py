@@ -1,8 +1,8 @@
-"""A run as a report: what was asked, what came out, what to mind, how it was measured, every trial.
+"""The report of a run: question, results, comparisons, caveats, timeline, method, trials, reproduction.
 
-In: a run's trials in a database, what else is known of the run, and what was found in its program. Out: a `Document`.
-Rules: a figure has its n, its interval where there is one, and a link to the trials that it is of; a trial has a link
-to its raw files. What cannot be told is said to be so.
+In: the trials of a run in a database, its plan, and the findings about its program. Out: a `Document`.
+Rules: a figure has its n, its interval if there is one, and a link to its trials; a trial has links to its raw files.
+An inconclusive comparison is labelled as such.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from zlang.plan.plan import Plan, Trial
 from zlang.report import answers, asked, compare, design, document, drawing, effects, stopping, summary, wording
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
 from zlang.report.drawn import Drawn
-from zlang.report.findings import look
+from zlang.report.findings import search
 from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Column, Summary, cells
 from zlang.store.query import run_query
@@ -32,25 +32,25 @@ from zlang.store.store import literal, quoted
 from zlang.text import visible
 
 _MOST_ROWS = 2000
-"""Rows that a table shows: a browser needs a second for more. Its CSV file has all of them."""
+"""Rows in a table: a browser takes a second for more. The CSV file has all rows."""
 _MOST_LINKS = 12
-"""Points that a row links to."""
+"""Points to which a row links."""
 _MOST_DOTS = 2500
-"""Estimates in the pictures of a plot."""
+"""Most estimates in the pictures of a plot."""
 _MOST_PICTURES = 24
-"""Pictures of a plot."""
+"""Most pictures of a plot."""
 _SHOWN = 20
-"""Combinations in which an expectation does not hold, and reasons."""
+"""Most combinations in which an expectation fails, and most reasons."""
 _LONG = 200
-"""A fact of more characters is a listing."""
+"""A longer fact is a listing."""
 _SMALL = 1000
 _MOST_SERIES = 6
-"""Of what collectors sampled, what varies most."""
+"""Most sampled metrics; those that vary most are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a run beside its trials: its plan, and the path from the report to the run folders."""
+    """The plan of a run, and the path from the report to the run folders."""
 
     run: str
     plan: Plan
@@ -61,7 +61,7 @@ class Known:
 class _Point:
     """The trials of one identity, and the levels of all factors by the name of their column.
 
-    `is_listed` tells whether the report lists its trials, so that `name` is an anchor.
+    If `is_listed`, the report lists its trials, and `name` is an anchor.
     """
 
     name: str
@@ -71,17 +71,17 @@ class _Point:
 
 
 def document_of(trials: Trials, known: Known | None) -> Document:
-    """The report of a run; `known` is None where its folder is not there. Raises RunError."""
+    """The report of a run; `known` is None if the run folder is missing. Raises RunError."""
     points = _points(trials)
     sections = (
-        Section("asked", "What was asked", tuple(_asked(known))),
-        Section("found", "What came out", tuple(_found(trials, points))),
-        Section("differs", "What differs", tuple(_differs(trials, points))),
-        Section("mind", "What to mind", tuple(_mind(trials, known))),
-        Section("went", "How the run went", tuple(_went(trials, points))),
-        Section("measured", "How it was measured", tuple(_measured(trials, known))),
-        Section("trials", "Every trial", tuple(_every(trials, points, known))),
-        Section("again", "How to measure it again", tuple(_again(known))),
+        Section("question", "Question", tuple(_question(known))),
+        Section("results", "Results", tuple(_results(trials, points))),
+        Section("comparisons", "Comparisons", tuple(_comparisons(trials, points))),
+        Section("caveats", "Caveats", tuple(_caveats(trials, known))),
+        Section("timeline", "Timeline", tuple(_timeline(trials, points))),
+        Section("method", "Method", tuple(_method(trials, known))),
+        Section("trials", "Trials", tuple(_every_trial(trials, points, known))),
+        Section("reproduce", "How to reproduce this", tuple(_reproduction(known))),
     )
     kept = tuple(
         replace(section, blocks=tuple(map(_bounded, section.blocks))) for section in sections if section.blocks
@@ -100,7 +100,7 @@ def _about(trials: Trials) -> str:
 
 
 def _bounded(block: Block) -> Block:
-    """The same with a table that a browser can show: what it leaves out is said, and is in its `data`."""
+    """The same block with a table that a browser can show; a note says what it omits, and `data` has all rows."""
     match block:
         case document.DocumentTable() if len(block.rows) > _MOST_ROWS:
             note = f"The first {_MOST_ROWS:,} of {len(block.rows):,} rows; `zlang report --format csv` writes them all."
@@ -116,7 +116,7 @@ def _bounded(block: Block) -> Block:
 def _table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numeric: frozenset[int] = frozenset()
 ) -> document.DocumentTable:
-    """A table that shows its data as they are."""
+    """A table that shows its data unchanged."""
     shown = tuple(tuple(Cell(_plain(value)) for value in row) for row in rows)
     return document.DocumentTable(title, tuple(heads), shown, tuple(heads), tuple(map(tuple, rows)), numeric)
 
@@ -135,12 +135,12 @@ def _plain(value: object) -> str:
             return visible(str(value), keep="\n")
 
 
-# -- what was asked
+# -- question
 
 
-def _asked(known: Known | None) -> Iterator[Block]:
+def _question(known: Known | None) -> Iterator[Block]:
     if known is None:
-        yield Words("The run's folder is not here, so its program and its plan are not in this report.")
+        yield Words("The run folder is missing, so this report has neither the program nor the plan.")
         return
     for n, (name, text) in enumerate(known.plan.header.sources.items()):
         if n == 0:
@@ -156,10 +156,10 @@ def _head(text: str) -> list[str]:
     return [visible(" ".join(one.split())) for one in kept.split("\n\n") if one.strip()]
 
 
-# -- what came out
+# -- results
 
 
-def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+def _results(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     judged = answers.judge(trials)
     if judged:
         yield _expectations(judged)
@@ -179,11 +179,11 @@ def _found(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
 
 
 def _stopped(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
-    """The course of a search, and what came of that and of repeating until a figure is known."""
+    """The steps of each search, and the outcomes of `find` and of `repeat … until`."""
     course = stopping.course(trials)
     if course is not None:
         factors = [[column.name] for column in course.columns[: len(trials.factors)]]
-        yield _summary("The course of each search", course, factors, points)
+        yield _summary("Steps of each search", course, factors, points)
     for sentence in stopping.sentences(trials):
         yield Words(f"{sentence.strip()}.")
 
@@ -196,7 +196,7 @@ def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
         more = [f"… and in {len(odd) - _SHOWN:,} more"] if len(odd) > _SHOWN else []
         where = f"{alike:,} of {len(one.findings):,}"
         rows.append((one.verdict, one.expectation.title, where, "\n".join([*odd[:_SHOWN], *more])))
-    return _table("What was expected", ("verdict", "expectation", "combinations", "where not"), rows)
+    return _table("Expectations", ("verdict", "expectation", "combinations", "exceptions"), rows)
 
 
 def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
@@ -207,14 +207,14 @@ def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
     table = _summary(title, told, [_columns(trials, one) for one in drawn.columns], points)
     shown = drawing.pictures(drawn)
     if len(shown) > _MOST_PICTURES or sum(len(line) for one in shown for line in one.lines.values()) > _MOST_DOTS:
-        note = f"This plot is too large for a page; draw it with: zlang plot '{title}' -o plot.svg. "
+        note = f"This plot is too large for a page. To draw it: zlang plot '{title}' -o plot.svg. "
         return Figure(title, (), replace(table, note=note + table.note))
     note = f" ({drawn.note})" if drawn.note else ""
     return Figure(title, tuple((one.named(one.measure) + note, drawing.alone(drawn, one)) for one in shown), table)
 
 
-def _asked_by_itself(trials: Trials, text: str, points: Sequence[_Point]) -> Iterator[Figure]:
-    """What a plot shows for which nobody asked, where there is anything to show."""
+def _automatic_figure(trials: Trials, text: str, points: Sequence[_Point]) -> Iterator[Figure]:
+    """A plot that the program does not ask for; nothing if it would be empty."""
     try:
         found = answers.asked_now(trials, text)
     except (ProgramError, RunError):  # a name that the language has for something else, or nothing to show
@@ -229,13 +229,13 @@ def _columns(trials: Trials, asked: FactorRef) -> list[str]:
 def _summary(
     title: str, told: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]
 ) -> document.DocumentTable:
-    """A table whose figures lead to the points that they are of; `by` has the database's columns of each factor."""
+    """A table whose figures link to their points; `by` has the database columns of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
         places.setdefault(tuple(_first(point.levels, names) for names in by if names), []).append(point)
     rows = []
     for row in told.rows:
-        # What is no factor, as a latency is, does not tell points apart.
+        # Columns that are not factors, such as a latency, do not identify points.
         own = places.get(tuple(level for level, names in zip(row, by, strict=False) if names), [])
         linked = [point for point in own[:_MOST_LINKS] if point.is_listed]
         href = f"#{linked[0].name}" if linked else ""
@@ -259,10 +259,10 @@ def _first(levels: dict[str, object], names: Sequence[str]) -> object:
     return next((levels[name] for name in names if levels.get(name) is not None), None)
 
 
-# -- what differs
+# -- comparisons
 
 
-def _differs(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     read = design.read(trials)
     try:
         compared = compare.factors(read, None, ())
@@ -278,62 +278,60 @@ def _differs(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         ratios.append((one.factor, one.second, one.first, *figures, one.verdict, one.note))
     title = f"Levels of each factor against its first: {read.metric}"
     yield _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
-    together = (
-        f"The intervals hold together, of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
-    )
-    yield Words(f"{together}The 95 % interval of a ratio is from low to high.")
-    columns = ("source", "share of the variance, %", "degrees of freedom", "p")
+    together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
+    yield Words(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
+    columns = ("source", "share of variance, %", "degrees of freedom", "p")
     shares = [(one.name, 100 * one.share, one.df, one.p) for one in sources]
-    yield _table(f"What the variance of {read.metric} comes from", columns, shares, frozenset({1, 2, 3}))
-    yield Words("The main effects, each the geometric mean over all combinations of the other factors:")
-    yield from _asked_by_itself(trials, f"{read.metric} over factors", points)
+    yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
+    yield Words("Main effects: geometric means over all combinations of the other factors.")
+    yield from _automatic_figure(trials, f"{read.metric} over factors", points)
 
 
-# -- what to mind
+# -- caveats
 
 
-def _mind(trials: Trials, known: Known | None) -> Iterator[Block]:
-    doubts = look.kept(trials)
-    if doubts:
-        signs = [(f"{one.lint.id} {one.lint.name}", one.lint.severity.value, one.message) for one in doubts]
-        yield _table("Signs that figures are doubtful", ("rule", "severity", "sign"), signs)
+def _caveats(trials: Trials, known: Known | None) -> Iterator[Block]:
+    result_findings = search.load_findings(trials)
+    if result_findings:
+        rows = [(f"{one.lint.id} {one.lint.name}", one.lint.severity.value, one.message) for one in result_findings]
+        yield _table("Findings about the results", ("rule", "severity", "finding"), rows)
     else:
-        yield Words("No sign was found that the figures are doubtful.")
+        yield Words("The rules about results found nothing.")
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")
     if problems:
-        yield _table("What did not count, and why", ("problem", "times"), problems, frozenset({1}))
+        yield _table("Why trials do not count", ("problem", "times"), problems, frozenset({1}))
     if known and known.plan.header.findings:
-        heads = ("rule", "severity", "place", "finding", "allowed, because")
+        heads = ("rule", "severity", "place", "finding", "allowed because")
         found = known.plan.header.findings
         said = [(f"{f.code} {f.name}".strip(), f.severity, f.place, f.message, f.allowed) for f in found]
-        yield _table("Found in the program before it ran", heads, said)
+        yield _table("Findings about the program", heads, said)
     elif known:
-        yield Words("The rules about measurements found nothing in the program.")
+        yield Words("The rules about programs found nothing.")
 
 
-# -- how the run went
+# -- timeline
 
 
-def _went(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+def _timeline(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     read = design.read(trials)
     strongest = _strongest(read)
     by = f" by {strongest}" if strongest else ""
-    yield from _asked_by_itself(trials, f"{read.metric} over position{by}", points)
+    yield from _automatic_figure(trials, f"{read.metric} over position{by}", points)
     kinds = _asked_of(trials, "DISTINCT direction || '_' || kind FROM histograms WHERE kind = 'clat' AND", "ORDER BY 1")
     for (kind,) in kinds:
-        yield from _asked_by_itself(trials, f"{kind} over latency{by}", points)
-        yield from _asked_by_itself(trials, f"{kind} over position", points)
+        yield from _automatic_figure(trials, f"{kind} over latency{by}", points)
+        yield from _automatic_figure(trials, f"{kind} over position", points)
     varied = _asked_of(
         trials,
         "metric FROM samples WHERE second >= 0 AND",
         f"GROUP BY metric HAVING stddev(value) > 0 ORDER BY stddev(value) / avg(abs(value)) DESC LIMIT {_MOST_SERIES}",
     )
     for (metric,) in sorted(varied, key=str):
-        yield from _asked_by_itself(trials, f"{metric} over second", points)
+        yield from _automatic_figure(trials, f"{metric} over second", points)
 
 
 def _strongest(read: design.Design) -> str | None:
-    """The factor that most of the variance comes from, of those for whose levels a plot has colours."""
+    """The factor with the largest share of the variance among those with few enough levels for a plot's colours."""
     names = [
         one.name for one, levels in zip(read.factors, read.levels, strict=True) if len(levels) <= len(drawing.COLOURS)
     ]
@@ -343,33 +341,33 @@ def _strongest(read: design.Design) -> str | None:
         return next(iter(names), None)
 
 
-# -- how it was measured
+# -- method
 
 
-def _measured(trials: Trials, known: Known | None) -> Iterator[Block]:
+def _method(trials: Trials, known: Known | None) -> Iterator[Block]:
     if known:
         header = known.plan.header
         hosts = f" on {', '.join(header.hosts)}" if any(header.hosts) else ""
-        yield Words(f"{header.counts}{hosts}, in an order drawn with the seed {header.seed}. Plan {header.plan}.")
+        yield Words(f"{header.counts}{hosts}, in random order with seed {header.seed}. Plan {header.plan}.")
     facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
     short = [fact for fact in facts if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:
-        yield _table("Machine and versions", ("run", "fact", "value"), short)
+        yield _table("Machine and software versions", ("run", "fact", "value"), short)
     for run, name, value in facts:
         if (run, name, value) not in short:
             yield Listing(f"{name} of {run}" if trials.others else str(name), visible(str(value), keep="\n\t"))
     spent = _asked_of(trials, "action, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
     if spent:
-        heads = ("what for", "commands", "seconds")
-        yield _table("Where the time went", heads, spent, frozenset({1, 2}))
+        heads = ("purpose", "commands", "seconds")
+        yield _table("Time by purpose", heads, spent, frozenset({1, 2}))
     first = next((item for item in known.plan.items() if isinstance(item, Trial)), None) if known else None
     if first:
         steps = [(step.name, str(step.action), step.why, step.command) for step in first.steps]
-        yield _table("The commands of the first trial", ("step", "what for", "why", "command"), steps)
+        yield _table("Commands of the first trial", ("step", "purpose", "why", "command"), steps)
 
 
 def _asked_of(trials: Trials, question: str, end: str) -> list[tuple[object, ...]]:
-    """A question about the runs that the trials are of; it ends in WHERE."""
+    """The rows that answer a query about the runs of the trials; `question` ends in WHERE."""
     runs = ", ".join(map(literal, (trials.run, *trials.others)))
     return list(run_query(trials.db, f"SELECT {question} run IN ({runs}) {end}").rows)
 
@@ -380,7 +378,7 @@ _OF_TRIALS = ("run", "trial", "replicate", "number", "position", "host", "starte
 
 
 def _points(trials: Trials) -> list[_Point]:
-    """All that was tried, by point, in the order of the plan."""
+    """All trials by point, in plan order."""
     factors = [name for name, _ in trials.factors.values()]
     metrics = _shown_metrics(trials)
     chosen = ", ".join(map(quoted, [*_OF_TRIALS, *factors, *metrics]))
@@ -399,7 +397,7 @@ def _points(trials: Trials) -> list[_Point]:
 
 
 def _shown_metrics(trials: Trials) -> list[str]:
-    """The columns of the metrics that the experiment speaks of, else the usual one."""
+    """The columns of the metrics that the clauses name, and of the default one."""
     tables, plots = asked.asked(trials, "table", Table), asked.asked(trials, "plot", Plot)
     measures = [measure for one in tables for measure in one.measures]
     terms = [one.term for one in (*measures, *(measure for one in plots for measure in one.measures))]
@@ -408,7 +406,7 @@ def _shown_metrics(trials: Trials) -> list[str]:
     return list(dict.fromkeys(trials.metrics[name][0] for name in [*names, usual]))
 
 
-def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Iterator[Block]:
+def _every_trial(trials: Trials, points: Sequence[_Point], known: Known | None) -> Iterator[Block]:
     sorts = {
         str(name): (str(sort), str(unit))
         for name, sort, unit in run_query(
@@ -422,7 +420,7 @@ def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Ite
     rows, data = [], []
     for point in points:
         for row in point.rows:
-            state = "counts" if row["valid"] else f"does not: {row['why_not']}"
+            state = "counts" if row["valid"] else f"does not count: {row['why_not']}"
             own = raw.get((row["run"], row["trial"], row["replicate"]), ())
             fixed = (point.name, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
             levels = [wording.level(row[name], sorts[name][0]) for name in factors]
@@ -442,7 +440,7 @@ def _every(trials: Trials, points: Sequence[_Point], known: Known | None) -> Ite
     }
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
     anchors = tuple(point.name if i == 0 else "" for point in points for i in range(len(point.rows)))
-    title = "Trials by point; their order is the place at which each was carried out"
+    title = "Trials by point; `order` is the place of a trial in the run"
     yield document.DocumentTable(title, heads, tuple(rows), heads, tuple(data), numeric, anchors)
 
 
@@ -451,7 +449,7 @@ def _measured_as(value: object, unit: str) -> str:
 
 
 def _raw_files(trials: Trials, known: Known | None) -> dict[tuple[object, ...], tuple[Link, ...]]:
-    """Where the raw output of each trial is, by run, trial and replicate; only of runs whose folder is there."""
+    """Links to the raw output of each trial, by run, trial and replicate, for runs whose folder exists."""
     if known is None:
         return {}
     artefacts: dict[tuple[object, object], list[str]] = {
@@ -473,10 +471,10 @@ def _raw_files(trials: Trials, known: Known | None) -> dict[tuple[object, ...], 
     }
 
 
-# -- again
+# -- reproduction
 
 
-def _again(known: Known | None) -> Iterator[Block]:
+def _reproduction(known: Known | None) -> Iterator[Block]:
     if known is None:
         return
     header = known.plan.header
@@ -488,15 +486,15 @@ def _again(known: Known | None) -> Iterator[Block]:
     said += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
     said += [f"--order {quote_word(header.order)}"] if header.order != Order.PLANNED else []
     yield Words(
-        "With the program above, and the files that it imports, in a directory of its own these commands give the "
-        f"same plan; this report is by zlang {__version__}. The script does the same where there is no zlang."
+        "Save the program above and the files that it imports in one directory. These commands then carry out the "
+        f"same plan with zlang {__version__}. Without zlang, the script `plan.sh` does the same."
     )
     yield Listing("Commands", visible(f"zlang run {' '.join(said)}\nzlang report", keep="\n"), is_open=True)
     folder = f"{known.folders}/{known.run}"
     files = (
         ("plan.sh", "the plan as a shell script"),
         ("plan.jsonl", "the plan"),
-        ("journal.jsonl", "what was done, and when"),
+        ("journal.jsonl", "what the run did, and when"),
     )
     rows = tuple((Cell("", "", (Link(name, quote(f"{folder}/{name}")),)), Cell(what)) for name, what in files)
-    yield document.DocumentTable("Files of the run", ("file", "holds"), rows, ("file", "holds"), files)
+    yield document.DocumentTable("Files of the run", ("file", "contents"), rows, ("file", "contents"), files)

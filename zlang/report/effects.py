@@ -79,7 +79,7 @@ def effects(design: Design) -> list[Effect]:
         found.append(Effect(design.metric, "confounded factors", shared, 0, None))
     if cells_df > within_df:
         found.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
-    found.append(Effect(design.metric, "repetitions", within / total, within_df, None))
+    found.append(Effect(design.metric, "replicates", within / total, within_df, None))
     return found
 
 

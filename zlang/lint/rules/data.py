@@ -197,7 +197,7 @@ def preallocated_is_not_compressed(trial: TrialView) -> Found | None:
     if keeping is None or not run.is_("promises") or not keeping.is_("keeps_promises"):
         return None
     message = f"`{keeping.name}` does not compress data in preallocated blocks"
-    return Found(run, ("promises",), message, "remove `fallocate`: the default preallocates nothing")
+    return Found(run, ("promises",), message, "remove it: the default preallocates nothing")
 
 
 @RULES.add("ZL016", "compress-percentage-zero-trap", ERROR)
@@ -231,7 +231,7 @@ def share_of_zero(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("modifies") or not run.is_("alike"):
         return None
-    message = "all blocks that are written are the same: fio neither scrambles nor refills its buffer"
+    message = "all blocks that are written are the same: the load neither scrambles nor refills its buffer"
     hint = "remove `refill_buffers = off`, or write `zero_buffers = on` if you want identical blocks"
     return Found(run, ("alike",), message, hint)
 

@@ -239,7 +239,7 @@ def promises_are_not_kept(trial: TrialView) -> Found | None:
     if keeping is None or not run.is_("promises"):
         return None
     message = f"`{keeping.name}` cannot reserve blocks for a file: it reports an error or makes a hole"
-    return Found(run, ("promises",), message, "remove `fallocate`: the default reserves nothing")
+    return Found(run, ("promises",), message, "remove it: the default reserves nothing")
 
 
 @RULES.add("ZL037", "atime-writes", NOTE)

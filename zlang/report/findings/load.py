@@ -1,7 +1,7 @@
-"""What is doubtful about the load: figures that do not belong together, a generator or a limit that is in the way.
+"""Rules about the load: inconsistent rates and latencies, a generator or a limit in the way.
 
-Rule: what was asked for is known from the traits of the workload (`zlang/check/traits.py`), whatever kind it is of and
-whether or not it is a factor; a trial of which something is not known is not spoken of.
+Rule: traits of the workload (`zlang/check/traits.py`) say what it was to do, whatever its kind and whether or not they
+are factors. A trial with an unknown trait is not reported.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _TOO_SHALLOW = 0.5
 _BUSY = 90.0
 """Percent of a processor."""
 _PRESSED = 50.0
-"""Percent of the time in which something waits for a processor."""
+"""Percent of the time in which a task waits for a processor."""
 _HIDDEN = 10.0
-"""How many times longer the tail is for who asks at a rate."""
+"""How many times longer the tail is for a load at a fixed rate."""
 _ROOM = 1.05
-"""A limit is told in round numbers."""
+"""Limits are declared in round numbers."""
 _FROM_DEVICES = 0.5
 _ENOUGH_BYTES = 64 * 1024**2
 """Below this the metadata that devices move count for as much as the data."""
@@ -31,13 +31,13 @@ _ENOUGH_BYTES = 64 * 1024**2
 
 @RULES.add("littles-law")
 def more_in_flight_than_asked(results: Results) -> Iterator[str]:
-    """IOPS times latency is more than was asked for.
+    """IOPS times latency exceeds the queue depth.
 
-    IOPS times the mean latency is how many operations are in flight (Little, Operations Research 9, 1961), and that
-    cannot be more than the workers times the depth of each. Where it is, rates and latencies are not of the same
-    operations: of another time, another direction, added up twice, or one of them is wrong. All eight rows of a table
-    that was published give 127 to 136 for 128 writers, so the law holds where a table is right. The list of
-    pitfalls allows 15 %.
+    IOPS times the mean latency is the number of operations in flight (Little, Operations Research 9, 1961). It cannot
+    exceed the number of workers times the depth of each. If it does, the rates and latencies are not of the same
+    operations: they are of another time or direction, they were added twice, or one of them is wrong. All eight rows
+    of a published table give 127 to 136 for 128 writers, so the law holds where a table is right. This rule tolerates
+    15 %.
 
     ```csv found
     workers,depth,read_iops,read_lat_mean
@@ -54,18 +54,20 @@ def more_in_flight_than_asked(results: Results) -> Iterator[str]:
     if found:
         worst, flight, wanted = max(found, key=lambda one: one[1] / one[2])
         told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in asked])
-        yield f"IOPS × latency says that {flight:.3g} were in flight, where {wanted:.0f} were asked for, {told}"
+        yield f"IOPS × latency gives {flight:.3g} operations in flight, but the queue depth is {wanted:.0f}, {told}"
 
 
 @RULES.add("depth-not-reached")
 def depth_was_not_reached(results: Results) -> Iterator[str]:
     """The queue depth was not reached.
 
-    IOPS times the mean latency is how many operations are in flight (Little, Operations Research 9, 1961). Less than
-    half of what was asked for means that the load could not keep its queues full: an engine that waits for each
-    operation, a generator that is short of CPU. Then the depth in the table is not what was measured. A load that is
-    paced asks for no depth, and one of depth 1 has none to reach. (fio's libaio through the page cache is not found so:
-    it counts the time in which it waits to submit, and says 32 of 32, measured. `buffered-async-is-sync` finds that.)
+    IOPS times the mean latency is the number of operations in flight (Little, Operations Research 9, 1961). If it is
+    less than half of the queue depth, the load could not keep its queues full: the engine waits for each operation,
+    or the generator lacks CPU time. The results are then not of the depth that the table shows. Paced loads and loads
+    of depth 1 are not checked.
+
+    This rule does not find fio's libaio through the page cache: fio counts the time in which it waits to submit, and
+    reports 32 of 32 (measured). `buffered-async-is-sync` finds that.
 
     ```csv found
     ioengine,depth,workers,read_iops,read_lat_mean
@@ -84,11 +86,11 @@ def depth_was_not_reached(results: Results) -> Iterator[str]:
     if found:
         worst, flight, wanted = min(found, key=lambda one: one[1] / one[2])
         told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in asked])
-        yield f"IOPS × latency says that {flight:.3g} were in flight of {wanted:.0f} that were asked for, {told}"
+        yield f"IOPS × latency gives only {flight:.3g} operations in flight of a queue depth of {wanted:.0f}, {told}"
 
 
 def _depths(trial: MeasuredTrial) -> tuple[float, float] | None:
-    """How many operations were in flight, and how many were asked for at a time."""
+    """How many operations were in flight, and the queue depth of all workers."""
     depth, workers = trial.traits.get("depth"), trial.traits.get("workers")
     each = [rate * took / _NS for rate, took in trial.pairs("operations", "latency.mean")]
     if depth is None or workers is None or not math.fsum(each) > 0:
@@ -102,13 +104,16 @@ def _is_paced(trial: MeasuredTrial) -> bool:
 
 @RULES.add("coordinated-omission")
 def slow_operations_hide_others(results: Results) -> Iterator[str]:
-    """Slow operations keep those from being asked that would have been slow as well.
+    """Slow operations delay others that would have been slow too.
 
-    A load that waits for its answers asks for nothing while one is slow, so that a second in which nothing works is one
-    operation of a second among thousands of fast ones, and no percentile shows it. Who asks at a rate would have met it
-    in every operation of that second ("coordinated omission", Tene, How NOT to measure latency, 2013). The histogram
-    tells how often: its time, not its operations, is counted, and what 99 % of the time is below is what 99 % of
-    requests at a rate find at least. It is found where that is ten times p99. A load that is paced does not have it.
+    A load that waits for its answers submits nothing while an operation is slow. A stall of one second is then a
+    single slow operation among thousands of fast ones, and no percentile shows it. A load at a fixed rate would have
+    met the stall with every operation of that second ("coordinated omission", Tene, How NOT to measure latency,
+    2013).
+
+    The histogram shows how large the effect is. Of the total time, weighted by duration, 1 % was spent in operations
+    slower than a certain latency: a load at a fixed rate would see at least that latency as its p99. zlang reports it
+    if it is more than ten times the measured p99. Paced loads are not affected.
 
     ```csv found
     paced,read_iops,read_clat_p99,read_clat_p99_of_time
@@ -139,12 +144,12 @@ def _tails(trial: MeasuredTrial) -> tuple[float, float] | None:
 
 @RULES.add("generator-limited")
 def generator_is_the_limit(results: Results) -> Iterator[str]:
-    """What makes the load has no processor left, so it is what was measured.
+    """The load generator was the bottleneck.
 
-    A worker that computes for nine tenths of its time has nothing left with which to ask for more, and a machine on
-    which half of the time something waits for a processor has nothing left for anybody. What comes out is how fast the
-    generator is, and a better device would not show. A published study took for the speed of a file system what
-    reading unwritten blocks cost the CPU. More workers, or more machines, tell whether the target can do more.
+    A worker that computes for nine tenths of its time cannot submit more operations. A machine on which something
+    waits for a processor half of the time has no processor time left. The result is then the speed of the generator,
+    and a faster device would not change it. A published study mistook the CPU cost of reading unwritten blocks for
+    the speed of a file system. Use more workers or more machines to see whether the target can do more.
 
     ```csv found
     workers,read_iops,usr_cpu,sys_cpu
@@ -161,14 +166,14 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     if found:
         worst, share = max(found, key=lambda one: one[1])
         told = in_trials([trial for trial, _ in found], worst, [trial for trial, _ in busy])
-        yield f"the load took {share:.0f} % of a processor for each of its workers, {told}: it is the limit"
+        yield f"each worker of the load used {share:.0f} % of a processor, {told}: the generator is the bottleneck"
         return
     pressed = [(trial, trial.metrics["pressure"]) for trial in _with(results, "pressure")]
     waited = [one for one in pressed if one[1] > _PRESSED]
     if waited:
         worst, share = max(waited, key=lambda one: one[1])
         told = in_trials([trial for trial, _ in waited], worst, [trial for trial, _ in pressed])
-        yield f"for {share:.0f} % of the time something waited for a processor, {told}"
+        yield f"tasks waited for a processor for {share:.0f} % of the time, {told}"
 
 
 def _with(results: Results, *metrics: str) -> list[MeasuredTrial]:
@@ -177,14 +182,16 @@ def _with(results: Results, *metrics: str) -> list[MeasuredTrial]:
 
 @RULES.add("roofline")
 def more_than_there_can_be(results: Results) -> Iterator[str]:
-    """More than the link or the disks can do, so it came out of a cache.
+    """The result exceeds what the link or the disks can do, so it came from a cache.
 
-    802 MB/s over two links of 4 Gbit/s, 51,680 random reads a second from six disks, 3 Gbit/s on a link of 1: all were
-    published, and all are impossible. zlang finds it in two ways. A `host` can say what it cannot exceed (`link`, what
-    the way to its data carries, and `seeks`, how many random operations its disks do in a second). And where a
-    collector saw the devices (`diskstats`) it is known how much of what was read they gave; where it is less than
-    half, and the cache is not hot on purpose, the rest was not read from them. It is a warning and no error, because
-    compression can do the same.
+    802 MB/s over two links of 4 Gbit/s, 51,680 random reads per second from six disks, and 3 Gbit/s on a link of 1
+    Gbit/s have all been published, and all are impossible.
+
+    zlang finds this in two ways. A `host` can declare its limits: `link` is the bandwidth of the way to its data, and
+    `seeks` is how many random operations per second its disks can do. And a collector of device statistics
+    (`diskstats`) shows how much of the data came from the devices. If that is less than half, and the cache is not
+    hot on purpose, the rest came from a cache. This is a warning and not an error, because compression has the same
+    effect.
 
     ```csv found
     link,read_iops,read_bw
@@ -199,7 +206,7 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
     ```
     """
     yield from _beyond(results, "link", "throughput", "bytes/s", "the link carries")
-    yield from _beyond(results, "seeks", "operations", "1/s", "the disks can do")
+    yield from _beyond(results, "seeks", "operations", "1/s", "the disks do")
     seen = [
         (trial, trial.metrics["read.device"], trial.metrics["read.bytes"])
         for trial in _with(results, "read.device", "read.bytes")
@@ -212,8 +219,8 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
         worst, gave, read = min(found, key=lambda one: one[1] / one[2])
         told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in seen])
         yield (
-            f"of {wording.measured(read, 'bytes')} that were read the devices gave {wording.measured(gave, 'bytes')}, "
-            f"{told}: the rest came out of a cache, or was compressed away"
+            f"the workload read {wording.measured(read, 'bytes')}, but the devices only "
+            f"{wording.measured(gave, 'bytes')}, {told}: the rest came from a cache, or was compressed"
         )
 
 
@@ -227,5 +234,6 @@ def _beyond(results: Results, trait: str, means: str, unit: str, words: str) -> 
     if found:
         worst, did, limit = max(found, key=lambda one: one[1] / one[2])
         told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in known])
-        shown = [wording.measured(value, unit) + (" a second" if unit == "1/s" else "") for value in (did, limit)]
-        yield f"{shown[0]} where {words} {shown[1]}, {told}: it came out of a cache"
+        of = " operations per second" if unit == "1/s" else ""
+        shown = [wording.measured(value, unit) + of for value in (did, limit)]
+        yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {told}: data came from a cache"

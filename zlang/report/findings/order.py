@@ -1,8 +1,8 @@
-"""What is doubtful about the order of the trials: drift, a first repetition that differs, factors that go with it.
+"""Rules about the order of trials: drift, a first replicate that differs, factors confounded with order or host.
 
-Rule: trials of one block, and those that share a setup, are not independent. What blocks differ by is judged by the
-means of blocks; within a block only what is left of a trial without its block and its setup counts.
-`bench/findings.py` measures how often a rule finds something where there is nothing.
+Rule: trials that share a block or a setup are not independent. Blocks are compared by their means; within a block,
+each trial is taken less the means of its block and setup. `bench/findings.py` measures how often a rule reports
+something without a cause.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 RULES = ResultRules()
 _CHANCE = 0.02
 _MATTERS = 0.02
-"""Part of a figure below which a change is of no account."""
+"""The smallest relative change that matters."""
 _LEAST = 4
-"""Points below which nothing is said of their first trials, where there are no blocks."""
+"""The fewest points whose first trials are compared if there are no blocks."""
 _ENOUGH = 6
-"""Trials of two levels below which nothing is said of their order."""
+"""The fewest trials of two levels whose order is checked."""
 _APART = 0.9
-"""Of all pairs of trials of two levels, the part in which the same level came first."""
+"""The share of all pairs of trials of two levels in which the same level came first."""
 _UNLIKELY = 0.05
 _FEWEST = 3
-"""Trials for each block or setup, on average, below which there is next to nothing to take out of them."""
+"""The fewest trials per block or setup, on average, from which a mean is removed."""
 _SWEEPS = 200
 _SMALL = 1e-9
 
@@ -46,12 +46,11 @@ _SMALL = 1e-9
 def values_drift(results: Results) -> Iterator[str]:
     """The values drift over the run.
 
-    Something changes while it is measured: a device that fills up or gets warm, a cache that gets fuller, another
-    tenant of the machine. What was measured late is then compared with what was measured early. zlang looks for a trend
-    over the run in two ways, with p < 0.02 for both together and a change of over 2 %: from block to block, by the
-    means of blocks, and within blocks, where each trial is compared with the others of its point, of its block and of
-    what it stood on. So a run whose blocks or setups differ by chance does not drift. The order of the trials is
-    random, so that a drift makes intervals wider and not differences wrong.
+    Something changes during the run: a device fills up or gets warm, a cache fills, or another user loads the
+    machine. Late trials are then compared with early ones. zlang looks for a trend in two ways: between blocks, by
+    the means of blocks, and within blocks, where it compares each trial with others of its point, block and setup. So
+    blocks or setups that differ by chance are not a drift. zlang reports a drift if p < 0.02 for both together and
+    the change exceeds 2 %. The order of trials is random, so a drift widens intervals, but does not bias differences.
 
     ```csv found
     bs,read_iops
@@ -71,13 +70,13 @@ def values_drift(results: Results) -> Iterator[str]:
         change = math.expm1(slope * (max(places) - min(places)))
         if abs(change) > _MATTERS and p < _CHANCE:
             yield (
-                f"from the first trial to the last of {run} the values change by {100 * change:+.0f} % "
+                f"the values change by {100 * change:+.0f} % from the first trial of {run} to the last "
                 f"(trend over positions, p = {p:.1g})"
             )
 
 
 def trend(rows: Sequence[Row]) -> tuple[float, float]:
-    """The change of logarithms from place to place over a run, and how likely chance gives as much."""
+    """The slope of the logarithms over positions, and its p."""
     import numpy as np
 
     points = _numbered(row.trial for row in rows)
@@ -103,7 +102,7 @@ def trend(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _slope(keys: Sequence[_Numbers], places: _Floats, logs: _Floats) -> tuple[float, float]:
-    """The slope of what is left without the means of these groups, and its p by Student's t."""
+    """The slope of the residuals without the means of these groups, and its p by Student's t."""
     from scipy.special import stdtr
 
     places, logs = _less(places, keys), _less(logs, keys)
@@ -118,7 +117,7 @@ def _slope(keys: Sequence[_Numbers], places: _Floats, logs: _Floats) -> tuple[fl
 
 
 def _parameters(keys: Sequence[_Numbers]) -> int:
-    """How many means of groups are taken out at most, where groups of several kinds share trials."""
+    """An upper bound of the number of group means that are removed, where groups of several kinds share trials."""
     nodes = sum(int(one.max()) + 1 for one in keys)
     linked = components(list(zip(*(one.tolist() for one in keys), strict=True)), range(len(keys)))
     return nodes - (len(keys) - 1) * len(set(linked))
@@ -138,7 +137,7 @@ def _less(values: _Floats, keys: Sequence[_Numbers]) -> _Floats:
 
 
 def _numbered(keys: Iterable[Hashable]) -> _Numbers:
-    """For each key its number; equal keys have the same."""
+    """The number of each key; equal keys have equal numbers."""
     import numpy as np
 
     known: dict[Hashable, int] = {}
@@ -146,7 +145,7 @@ def _numbered(keys: Iterable[Hashable]) -> _Numbers:
 
 
 def _by_run(design: Design) -> dict[str, list[Row]]:
-    """The trials of points that have several in a run, by run, in the order of time."""
+    """The trials of points with several trials in a run, by run, in order of time."""
     counts = Counter((row.run, row.trial) for row in design.rows)
     found: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(design.rows, key=lambda row: row.position):
@@ -157,12 +156,13 @@ def _by_run(design: Design) -> dict[str, list[Row]]:
 
 @RULES.add("first-differs")
 def first_repetition_differs(results: Results) -> Iterator[str]:
-    """The first repetition differs from those after it.
+    """The first replicate differs from later ones.
 
-    Repetitions warm each other: the first one reads from the disk what the others find in a cache, or breaks in a
-    layout that the others find broken in. Then they are no repetitions of one thing. The mean of the first block is
-    compared with the means of the later ones, by how much those differ from each other: p < 0.02 and over 2 %. Where
-    trials have no blocks, each point's first trial is compared with its later ones. `cache = cold` makes them alike.
+    Replicates warm each other: the first one reads from the disk what the others find in a cache, or uses a fresh
+    layout that is worn for the others. They are then not replicates of one thing. zlang compares the mean of the
+    first block with the means of later blocks, relative to the differences among the later ones. If trials have no
+    blocks, it compares the first trial of each point with the later ones. zlang reports a difference if p < 0.02 and
+    it exceeds 2 %. `cache = cold` removes the effect of caches.
 
     ```csv found
     bs,read_iops
@@ -199,7 +199,7 @@ def first_repetition_differs(results: Results) -> Iterator[str]:
 
     p = 2 * float(stdtr(df, -abs(mean) / error)) if error else 0.0
     if abs(mean) > _MATTERS and p < _CHANCE:
-        yield f"later repetitions differ from their point's first by {100 * math.expm1(mean):+.0f} % (p = {p:.1g})"
+        yield f"later replicates differ from the first of their point by {100 * math.expm1(mean):+.0f} % (p = {p:.1g})"
 
 
 def _is_in_blocks(design: Design) -> bool:
@@ -207,7 +207,7 @@ def _is_in_blocks(design: Design) -> bool:
 
 
 def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
-    """The means of blocks that have the same points, else the values of each point; in the order of time."""
+    """The means of blocks that have the same points, or else the values of each point, in order of time."""
     points: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:
         points[row.trial].append(row)
@@ -225,15 +225,17 @@ def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
 
 @RULES.add("goes-with-order")
 def factor_goes_with_order(results: Results) -> Iterator[str]:
-    """A factor goes with the order.
+    """A factor is confounded with run order.
 
-    All trials of one level came before those of another. Whatever else changed meanwhile (the device fills up, gets
-    warm, the night begins) is then taken for the effect of the factor, and no number of repetitions tells them apart.
-    zlang shuffles; what is set up anew is set up once for all its trials, though, and of two setups one comes first:
-    `zlang plan` says so before. `zlang run --order blocked --again` sets everything up anew for each replicate. It is
-    found where in nine of ten pairs of trials the same level came first, unless a random order does that in more than
-    5 % of cases. Where an experiment repeats `until` or has a `find`, which trials come later goes with what was
-    measured, so it is not looked for.
+    All trials of one level ran before those of another. Anything else that changed in the meantime (a device that
+    fills up or gets warm, the night that begins) looks like an effect of the factor, and replicates cannot separate
+    the two. zlang randomises the order. However, it sets a resource up only once for all trials that use it, so one
+    of two setups always comes first; `zlang plan` warns of this. `zlang run --order blocked --again` sets everything
+    up again for each replicate.
+
+    zlang reports this if the same level came first in nine of ten pairs of trials, unless a random order has that in
+    more than 5 % of cases. It does not check experiments with `repeat … until` or `find`, because there the results
+    decide which trials come later.
 
     ```csv found
     compression,place,read_iops
@@ -256,7 +258,7 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
         first, *others = levels.values()
         if any(_goes_before_or_after(first, second) for second in others):
             yield (
-                f"`{factor.name}` is confounded with run order, so drift would look like its effect: "
+                f"`{factor.name}` is confounded with run order; drift would look like its effect: "
                 "`zlang run --order blocked --again` mixes its levels"
             )
 
@@ -281,7 +283,7 @@ def _goes_before_or_after(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _are_replicates_in_turn(rows: Sequence[Row]) -> bool:
-    """Whether each point's replicates came one after the other, as in every order but a random one."""
+    """Whether the replicates of each point came in turn, as in every order but a random one."""
     last: dict[tuple[str, str], int] = {}
     for row in sorted(rows, key=lambda row: row.position):
         if row.replicate < last.get((row.run, row.trial), 0):
@@ -292,10 +294,11 @@ def _are_replicates_in_turn(rows: Sequence[Row]) -> bool:
 
 @RULES.add("goes-with-host")
 def factor_goes_with_host(results: Results) -> Iterator[str]:
-    """A factor goes with the host.
+    """A factor is confounded with the host.
 
-    No machine measured all levels of a factor, so that the difference between its levels is also one between machines:
-    their disks, memory and kernels. Let each host have each level: where the host is a factor itself, cross it.
+    No machine measured all levels of a factor. A difference between its levels is then also a difference between
+    machines: their disks, memory and kernels. Measure every level on every host: if the host is a factor itself,
+    cross the two.
 
     ```csv found
     fs,host,read_iops

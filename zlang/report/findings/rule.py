@@ -1,7 +1,7 @@
-"""A rule about results: what it finds in a run, and its page.
+"""Rules about results.
 
-A rule is a function from what was measured to sentences. Its docstring is its page: a title, the story with its source,
-data in which it is found, and data in which it is not (their form: `zlang/report/findings/examples.py`).
+A rule is a function from `Results` to sentences. Its docstring is its page: a title, an explanation with its source,
+data with a finding, and data without one (`zlang/report/findings/examples.py` describes their form).
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from zlang.lint.after import AFTER
 from zlang.report.design import Design
 
 _FEW_LEVELS = 3
-"""More levels than these are not listed."""
+"""The most levels that a sentence lists."""
 
 
 OF_TIME = "_of_time"
-"""A percentile of time, not of operations, is known as that of operations with this behind it."""
+"""The suffix that turns the meaning of a percentile of operations into one of time."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTrial:
-    """A trial that counts: its levels as people write them, what is known of it, and its metrics.
+    """A trial that counts, with its levels as people write them.
 
-    `traits` are those of its workload and its machine, in base units; `metrics` are in the units of the database, and
-    called by what they mean (`read.operations`), not by their names.
+    `traits` are those of its workload and machine, in base units. `metrics` are in the units of the database, by their
+    meaning (`read.operations`), not by name.
     """
 
     run: str
@@ -38,11 +38,11 @@ class MeasuredTrial:
     metrics: Mapping[str, float]
 
     def each(self, meaning: str) -> Iterator[float]:
-        """The metrics of a meaning, of reads, of writes and of whatever else there is."""
+        """The metrics of a meaning for all directions: reads, writes and others."""
         return (value for name, value in self.metrics.items() if name.partition(".")[2] == meaning)
 
     def pairs(self, one: str, other: str) -> list[tuple[float, float]]:
-        """The metrics of two meanings, of the same operations."""
+        """The metrics of two meanings, paired by direction."""
         ways = [name.partition(".") for name in self.metrics]
         both = [(f"{way}.{one}", f"{way}.{other}") for way, _, meaning in ways if meaning == one]
         return [(self.metrics[a], self.metrics[b]) for a, b in both if b in self.metrics]
@@ -50,9 +50,9 @@ class MeasuredTrial:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What was measured in a run: its trials by one metric, and each of them by all that rules look at.
+    """The results of a run: its trials by one metric (`design`) and by all metrics and traits (`trials`).
 
-    Where it `is_sequential` what was measured decided which trials came after it.
+    If it `is_sequential`, results decided which trials were carried out.
     """
 
     design: Design
@@ -61,15 +61,15 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """Something that makes figures doubtful, in one sentence."""
+class ResultFinding:
+    """A finding about results, in one sentence."""
 
     lint: Lint
     message: str
 
     @property
     def is_denied(self) -> bool:
-        """Whether the project takes it as an error."""
+        """Whether the project denies the rule, so that the finding is an error."""
         return self.lint.severity is Severity.ERROR
 
 
@@ -78,14 +78,14 @@ Find = Callable[[Results], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResultRule:
-    """A rule with its id and its name."""
+    """A rule about results."""
 
     lint: Lint
     find: Find
 
-    def __call__(self, results: Results) -> Iterator[Doubt]:
-        """What it finds in a run."""
-        return (Doubt(self.lint, sentence) for sentence in self.find(results))
+    def __call__(self, results: Results) -> Iterator[ResultFinding]:
+        """The findings of the rule in a run."""
+        return (ResultFinding(self.lint, sentence) for sentence in self.find(results))
 
 
 class ResultRules(list[ResultRule]):
@@ -102,12 +102,12 @@ class ResultRules(list[ResultRule]):
 
 
 def in_trials(found: Sequence[MeasuredTrial], worst: MeasuredTrial, looked_at: Sequence[MeasuredTrial]) -> str:
-    """`in 6 of 12 trials, where `bs` is 4KiB`, of those looked at: by a factor that decides it, else by the worst."""
-    told = f"in {len(found):,} of {len(looked_at):,} trials"
+    """`in 6 of 12 trials, where `bs` is 4KiB`: by a factor that explains the finding, or else by the worst trial."""
+    how_many = f"in {len(found):,} of {len(looked_at):,} trials"
     for name in worst.levels if len(found) < len(looked_at) else ():
         levels = list(dict.fromkeys(trial.levels.get(name) for trial in found))
         with_them = sum(trial.levels.get(name) in levels for trial in looked_at)
         if with_them == len(found) and None not in levels and len(levels) <= _FEW_LEVELS:
-            return f"{told}, where `{name}` is {' or '.join(map(str, levels))}"
+            return f"{how_many}, where `{name}` is {' or '.join(map(str, levels))}"
     such = " and ".join(starmap("`{}` is {}".format, worst.levels.items()))
-    return f"{told}, such as where {such}" if such and len(found) < len(looked_at) else told
+    return f"{how_many}, such as where {such}" if such and len(found) < len(looked_at) else how_many

@@ -1,4 +1,4 @@
-"""What is doubtful about values themselves: outliers, two modes, too few of them.
+"""Rules about the values themselves: outliers, two modes, too few replicates.
 
 Rule: a finding is large enough to matter.
 """
@@ -15,9 +15,9 @@ from zlang.report.findings.rule import ResultRules, Results
 
 RULES = ResultRules()
 _MATTERS = 0.02
-"""Part of a figure below which a change is of no account."""
+"""The smallest relative change that matters."""
 _ENOUGH = 8
-"""Residuals below which nothing is said of their shape."""
+"""The fewest residuals that have a shape."""
 _FEW = 3
 _FAR = 8.0
 """Standard deviations (by the median of deviations) beyond which a value is an outlier."""
@@ -45,12 +45,13 @@ def _points(design: Design) -> dict[tuple[str, str], list[Row]]:
 
 @RULES.add("outlier")
 def value_is_far(results: Results) -> Iterator[str]:
-    """A value is far from the others of its kind.
+    """A value is far from the others of its point.
 
-    Something happened in one trial only: the machine did something else, a device corrected an error. Medians hardly
-    mind, means and intervals do. Far is over eight standard deviations from the median of its point, where the standard
-    deviation is that of all points by the median of deviations, which an outlier does not change (Hampel, Journal of
-    the American Statistical Association 69, 1974). The trial is kept: `zlang sql` shows its collectors' samples.
+    Something affected only one trial: the machine did other work, or a device corrected an error. This changes means
+    and intervals, but hardly a median. A value is an outlier if it is more than eight standard deviations away from
+    the median of its point. The standard deviation is estimated over all points from the median of deviations, which
+    an outlier does not change (Hampel, Journal of the American Statistical Association 69, 1974). The trial still
+    counts: `zlang sql` shows the samples of its collectors.
 
     ```csv found
     bs,read_iops
@@ -79,18 +80,18 @@ def value_is_far(results: Results) -> Iterator[str]:
         row, value = max(far, key=lambda one: abs(one[1]))
         yield (
             f"{len(far)} of {len(results.design.rows)} trials {'is' if len(far) == 1 else 'are'} far from the median "
-            f"of the point; the farthest is place {row.position} of {row.run} ({100 * math.expm1(value):+.0f} %)"
+            f"of the point; the farthest is trial {row.position} of {row.run} ({100 * math.expm1(value):+.0f} %)"
         )
 
 
 @RULES.add("two-modes")
 def values_are_in_two_groups(results: Results) -> Iterator[str]:
-    """Repetitions fall into two groups.
+    """Replicates fall into two groups.
 
-    The same trial has two outcomes: on a fast and a slow part of a disk, with a good and a bad layout of the file, in a
-    cache or not. Neither their median nor their mean is any of them, and an interval of both says little. Two groups
-    are those that are over five times their own spread apart, the smaller a fifth of all or more; halves of a normal
-    distribution are 2.6 times apart.
+    The same trial has two outcomes: on a fast and a slow part of a disk, with a good and a bad layout of the file, or
+    with and without a cache. Neither their median nor their mean is typical, and an interval over both says little.
+    zlang reports two groups if they are more than five times their own spread apart and the smaller one has at least
+    a fifth of the values. The two halves of a normal distribution are 2.6 times their spread apart.
 
     ```csv found
     bs,read_iops
@@ -113,7 +114,7 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
     apart = statistics.fmean(high) - statistics.fmean(low)
     spread = math.sqrt(within / (len(values) - 2))
     if apart > _TWO_HUMPS * spread and apart > _MATTERS:
-        yield f"{len(low)} trials and {len(high)} are in two groups, {100 * math.expm1(apart):.0f} % apart"
+        yield f"the trials form two groups, of {len(low)} and {len(high)}, {100 * math.expm1(apart):.0f} % apart"
 
 
 def _cut(values: Sequence[float], least: int) -> tuple[int, float]:
@@ -131,11 +132,11 @@ def _cut(values: Sequence[float], least: int) -> tuple[int, float]:
 
 @RULES.add("too-few-count")
 def too_few_count(results: Results) -> Iterator[str]:
-    """Too few repetitions that count.
+    """Too few replicates count.
 
-    Of one value nothing can be told, and of two next to nothing: the 95 % interval of Student's t is then 9 standard
-    deviations to each side, of three values 2.5. So fewer than three trials of a point that count are named, whether
-    they were not planned or did not count (`zlang status RUN` says why).
+    One value says nothing about variation, and two say very little: the 95 % interval of Student's t extends 9
+    standard deviations to each side with two values, and 2.5 with three. zlang reports points with fewer than three
+    trials that count, whether fewer were planned or some did not count (`zlang status RUN` says why).
 
     ```csv found
     bs,read_iops

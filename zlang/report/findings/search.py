@@ -1,4 +1,4 @@
-"""A results database in, what is found in its runs out."""
+"""A results database in, findings about its runs out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zlang.metrics import distribution
 from zlang.report import answers, design, findings, wording
 from zlang.report.asked import asked
 from zlang.report.design import Design
-from zlang.report.findings.rule import OF_TIME, Doubt, MeasuredTrial, Results
+from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultFinding, Results
 from zlang.report.formulas import Trials
 from zlang.report.summary import cells
 from zlang.store.query import held, run_query
@@ -28,43 +28,44 @@ _Key = tuple[object, object, object]
 
 
 class FindingSearch:
-    """What `ingest` keeps in the table `findings`."""
+    """Computes the rows that `ingest` stores in the table `findings`."""
 
     code: tuple[str, ...] = ("zlang.report", "zlang.report.findings")
 
     def __call__(self, db: Path, runs: Sequence[str]) -> Iterable[Row]:
-        """Rows of the table about these runs, by the usual metric of each."""
+        """Rows about these runs, each by its default metric."""
         with held(db):
             for run in runs:
                 trials = answers.trials_of(db, run)
                 read = design.read(trials)
-                for position, one in enumerate(found(trials, read), 1):
+                for position, one in enumerate(find_in_run(trials, read), 1):
                     row = {"run": run, "experiment": trials.experiment, "position": position, "metric": read.metric}
-                    told = {"code": one.lint.id, "name": one.lint.name, "severity": one.lint.severity.value}
-                    yield {**row, **told, "message": one.message}
+                    rule = {"code": one.lint.id, "name": one.lint.name, "severity": one.lint.severity.value}
+                    yield {**row, **rule, "message": one.message}
 
 
-def kept(trials: Trials) -> list[Doubt]:
-    """What the database says was found in a run."""
+def load_findings(trials: Trials) -> list[ResultFinding]:
+    """The findings about a run that the database has."""
     rows = run_query(
         trials.db,
         "SELECT code, name, severity, message FROM findings WHERE run = ? AND stage = ? ORDER BY position",
         [trials.run, AFTER],
     ).rows
     return [
-        Doubt(Lint(str(code), str(name), Severity(severity)), str(message)) for code, name, severity, message in rows
+        ResultFinding(Lint(str(code), str(name), Severity(severity)), str(message))
+        for code, name, severity, message in rows
     ]
 
 
-def found(trials: Trials, read: Design) -> list[Doubt]:
-    """All that is found in a run, of which this is the design, and is not allowed, as it was weighed before."""
-    told = findings.find(Results(read, tuple(_measured(trials, read)), _is_sequential(trials)))
-    weights, allowed = _said_before(trials)
-    return [_weighed(one, weights) for one in told if one.lint.name not in allowed]
+def find_in_run(trials: Trials, read: Design) -> list[ResultFinding]:
+    """All findings about a run that are not allowed, with the severities of its project; `read` is its design."""
+    all_findings = findings.find(Results(read, tuple(_measured(trials, read)), _is_sequential(trials)))
+    severities, allowed = _levels_of_project(trials)
+    return [_with_severity(one, severities) for one in all_findings if one.lint.name not in allowed]
 
 
-def _said_before(trials: Trials) -> tuple[Mapping[str, Severity], AbstractSet[str]]:
-    """How much rules that look at results matter, where the project file says it, and those that are allowed."""
+def _levels_of_project(trials: Trials) -> tuple[Mapping[str, Severity], AbstractSet[str]]:
+    """The severities that the project file gives to rules about results, and the rules that are allowed."""
     rows = run_query(
         trials.db,
         "SELECT name, severity, allowed IS NOT NULL FROM findings WHERE run = ? AND stage = ?",
@@ -74,13 +75,13 @@ def _said_before(trials: Trials) -> tuple[Mapping[str, Severity], AbstractSet[st
     return {str(name): Severity(severity) for name, severity, is_allowed in rows if not is_allowed}, allowed
 
 
-def _weighed(found: Doubt, weights: Mapping[str, Severity]) -> Doubt:
-    lint = found.lint
-    return Doubt(Lint(lint.id, lint.name, weights.get(lint.name, lint.severity)), found.message)
+def _with_severity(finding: ResultFinding, severities: Mapping[str, Severity]) -> ResultFinding:
+    lint = finding.lint
+    return ResultFinding(Lint(lint.id, lint.name, severities.get(lint.name, lint.severity)), finding.message)
 
 
 def _is_sequential(trials: Trials) -> bool:
-    """Whether it was decided while it was measured which trials are needed."""
+    """Whether results decided which trials were carried out."""
     return bool(asked(trials, "until", Until) or asked(trials, "find", Search))
 
 
@@ -95,22 +96,22 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
         f"FROM {trials.rows} WHERE valid ORDER BY run, position",
     ).rows
     for run, trial, replicate, position, cache, *values in rows:
-        told: dict[str, float] = {}
+        measured: dict[str, float] = {}
         for (_, means), value in zip(metrics, values, strict=False):
             if value is not None:
-                told[means] = told.get(means, 0.0) + float(str(value))
+                measured[means] = measured.get(means, 0.0) + float(str(value))
         levels = {
             factor.name: wording.level(level, factor.type)
             for factor, level in zip(read.factors, cells(values[len(metrics) :]), strict=True)
             if level is not None
         }
-        told.update(tails[run, trial, replicate])
+        measured.update(tails[run, trial, replicate])
         place = position if isinstance(position, int) else 0
-        yield MeasuredTrial(str(run), place, str(cache or ""), levels, traits[run, trial], told)
+        yield MeasuredTrial(str(run), place, str(cache or ""), levels, traits[run, trial], measured)
 
 
 def _meanings(trials: Trials) -> list[tuple[str, str]]:
-    """The metrics that rules know, and what they know them as; of one meaning all are added up."""
+    """The metrics with a declared meaning, and the meaning; metrics of the same meaning are summed."""
     rows = run_query(
         trials.db, "SELECT name, means FROM \"columns\" WHERE experiment = ? AND means <> ''", [trials.experiment]
     ).rows
@@ -126,7 +127,7 @@ def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float
 
 
 def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
-    """Of each trial, the time to completion in ns above which operations took a hundredth of all the time."""
+    """For each trial, the completion time in ns above which operations took 1 % of all time."""
     means = {name.removesuffix(_TAIL): means for name, means in _meanings(trials) if means.endswith(_COMPLETION)}
     if not means:
         return defaultdict(dict)
