@@ -198,7 +198,7 @@ def past_the_table(trial: TrialView) -> Found | None:
         return None
     if not run.is_("uncached") or not run.is_("modifies"):
         return None
-    message = f"`{finding.name}` does not deduplicate direct writes"
+    message = f"direct writes to `{finding.name}` are not deduplicated"
     return Found(run, ("uncached",), message, "remove it, and write `end_fsync = on`")
 
 
