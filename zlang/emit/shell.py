@@ -180,7 +180,8 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
 
 def _function(name: str, steps: Sequence[Step], by_hand: str = "ask") -> Iterator[str]:
     yield f"{name}() {{"
-    yield from _chain([(by_hand if step.action is Action.ASK else "step", step) for step in steps])
+    calls = {**_CALLS, Action.ASK: by_hand}
+    yield from _chain([(calls.get(step.action, "step"), step) for step in steps])
     yield "}"
 
 

@@ -61,7 +61,7 @@ class Step:
     An `ASK` step is never carried out: `why` is what a person has to do before the run goes on (where something is
     removed it is said, and not waited for), `command` what they can type for it, on the machine that `why` names. One
     with `expect` is a claim for which the person stands.
-    A `COLLECT` step runs in the background from just before until just after the measurement.
+    A `COLLECT` step runs in the background until the measurement is over; in a setup until its last step is.
     """
 
     name: str

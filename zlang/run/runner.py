@@ -11,7 +11,7 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -316,16 +316,7 @@ class _Run:
 
     def _protocol(self, trial: Trial, out: str) -> Generator[Event, None, _Failure | None]:
         """Carry out a trial's steps."""
-        failure: _Failure | None = None
-        steps = [step for step in trial.steps if step.action is not Action.TIDY]
-        for step in steps:
-            if step.action is Action.COLLECT:
-                yield from self._collect(step, out)
-                continue
-            failure = yield from self._attempted(step, out)
-            if failure:
-                break
-        yield from self._stop_background()
+        failure = yield from self._carried_out([step for step in trial.steps if step.action is not Action.TIDY], out)
         for step in trial.steps:
             if step.action is Action.TIDY:
                 failure = (yield from self._attempted(step, out)) or failure
@@ -361,11 +352,10 @@ class _Run:
         made = self._state.after(Make(setup))
         self._state = made.invalidate((setup.key,))  # half made: whatever happens now, it has to be unmade
         out = self._place(setup)
-        for step in setup.make:
-            failure = yield from self._attempted(step, out)
-            if failure:
-                yield from self._unmake(setup)
-                return failure
+        failure = yield from self._carried_out(setup.make, out)
+        if failure:
+            yield from self._unmake(setup)
+            return failure
         yield self._record(Made(self._now(), setup.key, setup.signature))
         self._hold(setup, out)
         self._state = made
@@ -428,6 +418,19 @@ class _Run:
         return self._attempt(f"setups/{setup.signature}", self._so_far.setup_attempts.get(setup.signature, 0))
 
     # Commands
+
+    def _carried_out(self, steps: Iterable[Step], out: str) -> Generator[Event, None, _Failure | None]:
+        """Carry out steps for as long as none fails; those in the background end with them."""
+        failure: _Failure | None = None
+        for step in steps:
+            if step.action is Action.COLLECT:
+                yield from self._collect(step, out)
+                continue
+            failure = yield from self._attempted(step, out)
+            if failure:
+                break
+        yield from self._stop_background()
+        return failure
 
     def _attempted(self, step: Step, out: str, *, is_told: bool = False) -> Generator[Event, None, _Failure | None]:
         rc = yield from self._command(step, out, is_told=is_told)
