@@ -106,8 +106,8 @@ class Joined(Record):
 
 PLATFORMS = ("linux", "freebsd", "illumos", "ontap")
 """What a host can be; the first is meant where nothing is said."""
-STATES = ("cold", "hot", "property")
-"""What can be verified."""
+STATES = ("cold", "hot", "property", "held")
+"""What can be verified; what is `held` is looked at after the measurement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -53,6 +53,9 @@ TRAITS = {
     "stable": KnownTrait(BOOL, "whether each write has to be on the device before the next"),
     "syncs": KnownTrait(BOOL, "whether it syncs what it wrote, again and again"),
     "bound": KnownTrait(BOOL, "whether it keeps to processors that it was given"),
+    "claims": KnownTrait(
+        BOOL, "whether its tools open a device exclusively, so that nothing else can hold it while they work"
+    ),
     # of treatments and collectors
     "steadies": KnownTrait(BOOL, "whether it brings a device into the state in which it stays"),
     "counts_cpu": KnownTrait(BOOL, "whether it says what processors are busy with"),

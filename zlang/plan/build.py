@@ -34,7 +34,7 @@ from zlang.plan.difference import TrialKey
 from zlang.plan.order import Order
 from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.schedule import KEPT, Schedule, Slot, resources_of, treated
-from zlang.plan.setups import Setups, drawn_frame, guards, leaves_changed, may_write, rehearsal_frame, steps_of
+from zlang.plan.setups import Setups, drawn_frame, guards, hold, leaves_changed, may_write, rehearsal_frame, steps_of
 from zlang.space import faults, points
 
 _AS_IS = "as_is"
@@ -50,10 +50,10 @@ _PLOTS_LOOKED_AT = 64
 _NOTHING: tuple[tuple[Setup, ...], tuple[Step, ...]] = (), ()
 
 
-_GUARDS = ("guard", "guard-again")
+_GUARDS = ("guard", "guard-again", "hold")
 
 
-_OWN_STEPS = ("flush", "warm", "verify", "property")
+_OWN_STEPS = ("flush", "warm", "verify", "property", "property-held", "hold")
 """The verbs of what a resource does in a trial by itself."""
 
 
@@ -486,15 +486,16 @@ class Builder:
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frame: Frame) -> tuple[Step, ...]:
         """What a trial does, around the steps of its cache protocol."""
         exposed = self._exposed(config, frame)
+        held = hold(exposed, (config.workload, config.protocol, *config.collectors), self.here)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
-        again = guards(exposed, self.here, "guard-again") if protocol else []
+        again = guards(exposed, self.here, "guard-again") if protocol and not held else []
         # What looks at the target may read of it, so that the caches are treated after that.
         before = (replace(step, reader=None) for step in self._looks(config, "before", Action.PREPARE))
         after = self._looks(config, "after", Action.TIDY)
         action = hosts.action_of(config.workload, "prepare", at=frame.target)
         prepare = self._steps(action, Action.PREPARE, "prepare", frame) if action else []
-        guarded = (*guards(exposed, self.here), *prepare, *before, *protocol, *again)
-        return (*guarded, *self._watch(config), *self._measure(frame), *after)
+        guarded = (*(held.before if held else guards(exposed, self.here)), *prepare, *before, *protocol, *again)
+        return (*guarded, *self._watch(config), *self._measure(frame), *(held.after if held else ()), *after)
 
     def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:
         """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""

@@ -20,6 +20,7 @@ from zlang.check.rendering import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan import footprint
 from zlang.plan.plan import LOCAL, Action, Reader, Setting, Setup, Step
+from zlang.record import Record
 from zlang.units import Quantity
 
 _DEFAULT_TIMEOUT = 3600
@@ -123,8 +124,9 @@ class Setups:
             )
         ]
         said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
-        devices = exposed(on) if may_write(treatment, frame) else ()
-        said = (*guards((*devices, *named), self._here), *said)
+        devices = (*(exposed(on) if may_write(treatment, frame) else ()), *named)
+        held = hold(devices, (treatment,), self._here)
+        said = (*held.before, *said) if held else (*guards(devices, self._here), *said)
         base = digests.digest(core, *sorted(asked))[:12]
         setup = replace(setup, load=footprint.both(setup.load, footprint.of_treatment(treatment, on, frame)))
         if setup.base is None:
@@ -144,6 +146,38 @@ def guards(devices: Iterable[Instance], here: str | None, name: str = "guard") -
         action = hosts.action_of(one, "guard")
         steps += steps_of(action, Action.GUARD, f"{name}-{one.key}", Frame(one), here) if action else []
     return steps
+
+
+class Held(Record):
+    """Devices that are held from their guard on: the steps that check and hold them, and those that look afterwards."""
+
+    before: tuple[Step, ...]
+    after: tuple[Step, ...]
+
+
+def hold(devices: Iterable[Instance], users: Iterable[Instance], here: str | None) -> Held | None:
+    """Check devices and hold them for what uses them, if each can be held and nothing of that claims them itself."""
+    held = list({one.key: one for one in devices}.values())
+    if any(_claims(user) for user in users):
+        return None
+    before: list[Step] = []
+    after: list[Step] = []
+    for one in held:
+        guard, waits = hosts.action_of(one, "guard"), hosts.action_of(one, "hold")
+        if guard is None or waits is None:
+            return None
+        before += steps_of(guard, Action.COLLECT, f"hold-{one.key}", Frame(one), here)
+        before += steps_of(waits, Action.GUARD, f"guard-{one.key}", Frame(one), here)
+        looks = hosts.action_of(one, "verify", "held")
+        after += steps_of(looks, Action.VERIFY, f"property-held-{one.key}", Frame(one), here) if looks else []
+    if any(step.action is Action.ASK for step in before):
+        return None
+    return Held(tuple(before), tuple(after))
+
+
+def _claims(user: Instance) -> bool:
+    trait = user.kind.traits.get("claims")
+    return trait is not None and trait.value(Frame(user)) is True
 
 
 def may_write(thing: Instance, frame: Frame) -> bool:
