@@ -849,7 +849,10 @@ z_make() {
   z_spoil "$z_key" # half made: whatever happens now, it has to be unmade
   z_setup_attempt "$1"
   eval "z_place_$1=\$z_out"
-  if ! "make_$1"; then
+  "make_$1"
+  z_made_rc=$?
+  settle
+  if [ "$z_made_rc" -ne 0 ]; then
     z_kept_step=$z_bad_step z_kept_out=$z_bad_out z_kept_rc=$z_bad_rc
     z_unmake "$1"
     z_bad_step=$z_kept_step z_bad_out=$z_kept_out z_bad_rc=$z_kept_rc
