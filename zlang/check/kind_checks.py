@@ -15,7 +15,7 @@ from zlang.syntax import tree
 
 _ACTIONS = {
     "machine": (),
-    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard", "hold"),
+    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard", "hold", "look"),
     "workload": ("prepare", "run", "round"),
     "collector": ("watch", "look"),
     "treatment": ("apply",),

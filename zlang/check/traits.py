@@ -31,6 +31,9 @@ TRAITS = {
     "uncached": KnownTrait(BOOL, "whether it goes past the page cache"),
     "apart": KnownTrait(BOOL, "whether each worker has offsets of its own"),
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
+    "distinct": KnownTrait(
+        SIZE, "how many bytes each worker can read before it may read any of them again; 0 where nobody knows"
+    ),
     "timed": KnownTrait(BOOL, "whether it goes on until its time is over"),
     "runtime": KnownTrait(DURATION, "after what time it ends"),
     "ramp": KnownTrait(DURATION, "how long it runs before anything counts"),

@@ -32,13 +32,16 @@ from zlang.lint.trial import Thing
 from zlang.plan import footprint, identity
 from zlang.plan.difference import TrialKey
 from zlang.plan.order import Order
-from zlang.plan.plan import Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
+from zlang.plan.plan import COUNTED, Action, Device, Factor, Finding, Guarded, Header, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.schedule import KEPT, Schedule, Slot, resources_of, treated
 from zlang.plan.setups import Setups, drawn_frame, guards, hold, leaves_changed, may_write, rehearsal_frame, steps_of
 from zlang.space import faults, points
 
 _AS_IS = "as_is"
 """What is said of caches that nothing was done about, or that were not verified."""
+
+
+_COLD = "cold"
 
 
 _SHOWN_LEVELS = 1000
@@ -470,6 +473,7 @@ class Builder:
             whole_plot=slot.whole_plot,
             natures=self._traits(config),
             load=footprint.of_workload(config.workload, config.on, frame, writes=writes),
+            fetch=footprint.of_reads(config.workload, config.on) if config.on and _is_cold(config) else None,
         )
         self._require_guards(config, setups, trial)
         return trial, setups
@@ -489,13 +493,16 @@ class Builder:
         held = hold(exposed, (config.workload, config.protocol, *config.collectors), self.here)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self.here, "guard-again") if protocol and not held else []
+        count_before = self._counts(config, "before", Action.PREPARE)
+        count_after = self._counts(config, "after", Action.TIDY)
         # What looks at the target may read of it, so that the caches are treated after that.
         before = (replace(step, reader=None) for step in self._looks(config, "before", Action.PREPARE))
         after = self._looks(config, "after", Action.TIDY)
         action = hosts.action_of(config.workload, "prepare", at=frame.target)
         prepare = self._steps(action, Action.PREPARE, "prepare", frame) if action else []
         guarded = (*(held.before if held else guards(exposed, self.here)), *prepare, *before, *protocol, *again)
-        return (*guarded, *self._watch(config), *self._measure(frame), *(held.after if held else ()), *after)
+        measured = (*count_before, *self._watch(config), *self._measure(frame), *count_after)
+        return (*guarded, *measured, *(held.after if held else ()), *after)
 
     def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:
         """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""
@@ -654,6 +661,13 @@ class Builder:
             if action is not None:
                 yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
 
+    def _counts(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
+        """What counts, around a cold measurement, the bytes that a resource with a cache of its own has read."""
+        for instance in naming.chain(config.on) if config.on and _is_cold(config) else ():
+            action = hosts.action_of(instance, "look", _COLD)
+            if action is not None:
+                yield from self._steps(action, verb, f"{COUNTED}{instance.key}-{when}", Frame(instance))
+
     def _measure(self, frame: Frame) -> list[Step]:
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = hosts.action_of(frame.instance, "run", at=frame.target)
@@ -692,6 +706,10 @@ def _must_have(thing: Instance, host: Instance | None) -> None:
     """Raise ProgramError where a thing's host lacks something of it."""
     for finding in hosts.lacking(thing, host):
         raise ProgramError(finding)
+
+
+def _is_cold(config: TrialConfig) -> bool:
+    return _state(config.protocol.kind) == _COLD
 
 
 def _state(protocol: Kind) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from zlang.check.instances import Frame
 from zlang.check.program import Instance
 from zlang.diagnostics import ProgramError
-from zlang.plan.plan import Device, Footprint
+from zlang.plan.plan import Device, Fetch, Footprint
 from zlang.units import Quantity
 
 _OF_DEVICES = {"bandwidth", "endurance"}
@@ -39,6 +39,35 @@ def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: b
     amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
     written = _whole(amount) if writes else 0
     return Footprint(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
+
+
+def of_reads(thing: Instance, on: Instance) -> Fetch | None:
+    """What a workload must fetch from devices; None where it may read data again at once, or where that is not known.
+
+    Data that may be compressed or kept once take less there.
+    """
+    workers, distinct = _number(thing, "workers", Frame(thing, on)), _number(thing, "distinct", Frame(thing, on))
+    traits = {name: _nearest(on, name) for name in ("constant", "saves", "compresses", "repeats", "dedups")}
+    kept = 1.0
+    if traits["compresses"] is not False:
+        kept *= 0 if traits["constant"] is True else 1 - _plain(traits["saves"])
+    if traits["dedups"] is not False:
+        kept *= 1 - _plain(traits["repeats"])
+    return Fetch(kept / workers, kept * distinct) if workers and distinct and distinct > 0 and kept > 0 else None
+
+
+def _nearest(on: Instance, trait: str) -> object:
+    """What the nearest of the things that have a trait says; None where it is not known."""
+    one: Instance | None = on
+    while one is not None:
+        if trait in one.kind.traits:
+            return _value(one, trait, Frame(one))
+        one = one.parent
+    return None
+
+
+def _plain(value: object) -> float:
+    return float(value.amount) if isinstance(value, Quantity) else 0.0
 
 
 def both(one: Footprint | None, other: Footprint) -> Footprint:

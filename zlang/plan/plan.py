@@ -24,6 +24,8 @@ ROOT = "root"
 
 LOCAL = "local"
 """The host of a step that is carried out where the plan is."""
+COUNTED = "counted-"
+"""Begins the names of steps that print how many bytes a resource has read; they end in `-before` or `-after`."""
 Scalar = str | int | float | bool | None
 """A factor's level as it is stored: sizes in bytes, durations in seconds, rates per second, shares in percent."""
 
@@ -102,6 +104,17 @@ class Footprint:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetch:
+    """What a load must read from devices while nothing of its data is cached.
+
+    At least `share` of the bytes that it reads in all, up to `most` bytes: what it reads again may be cached.
+    """
+
+    share: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """What is beneath everything: where it is, and how many bytes may be written to it for one experiment."""
 
@@ -141,7 +154,8 @@ class Trial:
     needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
     be made anew before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
     a row that have the same levels of all factors which are hard to change are one `whole_plot`. `natures` are what is
-    known of its workload and of what that runs on, as far as results are judged by it.
+    known of its workload and of what that runs on, as far as results are judged by it. `fetch` is what a cold trial
+    must read from devices, where that is known.
     """
 
     number: int
@@ -158,6 +172,7 @@ class Trial:
     whole_plot: int = 0
     natures: Mapping[str, Scalar] = field(default_factory=dict)
     load: Footprint | None = None
+    fetch: Fetch | None = None
 
     @property
     def place(self) -> str:

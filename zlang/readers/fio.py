@@ -2,8 +2,8 @@
 
 In: the artefact (`json` or `json+`) and the step's own output. Args: `jobs`, the number of entries that the report must
 have; `runtime` (seconds) or `runtime_ns`, how long each job had to run; where neither is there `size`, the bytes that
-each job had to move; `concurrent`, that jobs of several groups ran at the same time. Out: a `Reading` with a
-direction's metrics only where that direction did I/O.
+each job had to move; `concurrent`, that jobs of several groups ran at the same time; `counted`, a file in which there
+may be a copy of /proc/PID/io. Out: a `Reading` with a direction's metrics only where that direction did I/O.
 Rule: fio's exit code and its `error` are not believed. It exits 0 with a well-formed report after a refused device, a
 killed worker, a steady state that was not attained; so a report counts only if all of what was asked is in it.
 
@@ -17,6 +17,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ _MOST_TEXT = 300
 
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
 _KILLED = re.compile(r"got signal=\d+|terminating on signal \d+|terminated on signal \d+")
+_READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
 _BANNER = re.compile(r"\S*: \(g=\d+\): |\.\.\.$|fio-\d|Starting \d+ |note: |Did you mean |[{}\[\]\"]")
 
 
@@ -65,7 +67,15 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     if not data or data.isspace():
         missing = "was not written" if data is None else "is empty"
         return _failed([f"{reader.artefact} {missing}"], said)
-    return parse(data, reader.args, said, reader.artefact)
+    reading = parse(data, reader.args, said, reader.artefact)
+    read_bytes = reading.metrics.get("read_bytes")
+    return replace(reading, read=read_bytes, fetched=_fetched(directory, reader.args.get("counted")))
+
+
+def _fetched(directory: Path, name: object) -> float | None:
+    """What the kernel counts as read from devices."""
+    found = _READ_BYTES.search(text_of(directory / name) or "") if isinstance(name, str) else None
+    return None if found is None else float(found[1])
 
 
 def parse(data: bytes, args: Mapping[str, object], said: str = "", name: str = "fio.json") -> Reading:

@@ -5,6 +5,10 @@ Rule: a trial counts only if every claim was checked and held, and every reader 
 was asked for. A collector that failed loses its samples, not the measurement; that is a note. What collectors saw
 counts for the time in which the load was measured, which fio knows better than the journal: without its start and ramp.
 
+A cold trial has to read its data from devices while it is measured, however its caches were found before: what the
+kernel counts for the load, and what resources count whose own cache is between (`COUNTED`), must be half of what the
+load cannot have had from a cache, or more.
+
 A `VERIFY` step is a check of the caches, unless its name begins with `property`, or the protocol says nothing of their
 state. A cache check prints the number of bytes that are resident, and expects 0 or the whole size; one that prints
 something else is quoted as it is. A state that was not checked is not believed, unless a person stands for it.
@@ -12,14 +16,15 @@ something else is quoted as it is. A state that was not checked is not believed,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from zlang.plan.plan import Action, Step, Trial
+from zlang.plan.plan import COUNTED, Action, Fetch, Step, Trial
 from zlang.readers.reading import Histogram, Judgement, Reading, Sample, Window, text_of
 from zlang.readers.registry import READERS
 
 AS_IS = "as_is"
+_LEAST_FETCHED = 0.5
 _MOST_TEXT = 120
 
 
@@ -49,6 +54,9 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         if reading.window is not None:
             measured.append(reading.window)
             of_load = _within(window, measured)
+        against = [] if watches or trial.fetch is None else list(_cached(trial, trial.fetch, reading, out))
+        if against:
+            state, why_not = f"not {trial.cache_state}", why_not + against
     return Judgement(
         valid=not why_not,
         why_not="; ".join(why_not),
@@ -96,6 +104,26 @@ def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
     return f"not {state}", evidence, [f"cache not {state}: {evidence}"]
 
 
+def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator[str]:
+    """Why data must have come from a cache while the load was measured."""
+    if not reading.read:
+        return
+    counts = {} if reading.fetched is None else {"devices": reading.fetched}
+    for step in trial.steps:
+        if step.name.startswith(COUNTED) and step.name.endswith("-after"):
+            key = step.name.removeprefix(COUNTED).removesuffix("-after")
+            before, after = (_text(f"{COUNTED}{key}-{when}", out) or "" for when in ("before", "after"))
+            if not (before.isdecimal() and after.isdecimal()):
+                yield f"cache not {trial.cache_state}: {key} did not count what was read from it"
+                continue
+            counts[key] = float(after) - float(before)
+    due = min(fetch.share * reading.read, fetch.most)
+    for source, count in counts.items():
+        if count < _LEAST_FETCHED * due:
+            least = f"at least {due:,.0f} of the {reading.read:,.0f} bytes that it read"
+            yield f"cache not {trial.cache_state}: the load read {max(count, 0):,.0f} bytes from {source}, not {least}"
+
+
 def _claims(trial: Trial, out: Path) -> list[str]:
     """The other claims that did not hold."""
     claims = (s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None)
@@ -116,7 +144,12 @@ def _holds(step: Step, out: Path) -> bool:
 
 
 def _output(step: Step, out: Path) -> str | None:
-    text = text_of(out / f"{step.name}.out")
+    return _text(step.name, out)
+
+
+def _text(name: str, out: Path) -> str | None:
+    """What the step of a name printed."""
+    text = text_of(out / f"{name}.out")
     return None if text is None else text.strip()
 
 

@@ -71,7 +71,8 @@ class Reading:
     """What one step's artefacts say. `problems` are the reasons why it is no measurement; without any it counts.
 
     `against` says why the trial does not count although all was measured. `window` is when the load was measured, where
-    the tool knows better than the journal: without start and ramp.
+    the tool knows better than the journal: without start and ramp. `read` is how many bytes the load read, and
+    `fetched` how many of them came from devices, where the kernel counts that for a process.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -80,6 +81,8 @@ class Reading:
     samples: tuple[Sample, ...] = ()
     window: Window | None = None
     against: tuple[str, ...] = ()
+    read: float | None = None
+    fetched: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,161 @@
+"""Cold until the end: a load that read its data from a cache was not cold, whatever was verified before. Needs root."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+from private_daemon import ZfsFuse
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices, pools and mounting need root")
+
+# The reader that comes between: what was verified to be cold is read again before the measurement.
+REFILLED = """
+kind refilled: protocol {
+  doc = "Empty the caches, verify it, and read everything again."
+  needs file as at
+  phases = [flush, verify_cold, refill]
+  refill { sh "cat -- {at.dir}/{at.file} >{out}/refill.bin && rm {out}/refill.bin" { why = "a backup begins" } }
+}
+"""
+# The reader comes while the measurement waits for its start.
+INTRUDER = """
+kind intruder: collector {
+  doc = "Somebody who reads the same file."
+  needs file as at
+  watch {
+    sh "cat -- {at.dir}/{at.file} >/dev/null; exec sleep 60" { why = "a backup" }
+    reads shell "{name}.out" { metrics = [] }
+  }
+}
+"""
+LAYERS = """
+import fio
+import filesystems
+dir here { path = "." }
+loop disk on here { size = 320MiB  allocation = sparse }
+let volume = ext4 on disk {} | xfs on disk {} | btrfs on disk {}
+file data on volume { size = 8MiB }
+"""
+READS = "fio reads { rw = randread  bs = 16KiB }\n"
+
+
+@pytest.fixture
+def zlang(tmp_path: Path) -> Zlang:
+    return Zlang(tmp_path)
+
+
+def why_not(zlang: Zlang, text: str, code: int | None = 0) -> list[str]:
+    """Why trials do not count."""
+    (zlang.at / "program.zexp").write_text(text, "utf-8")
+    zlang("run", "program.zexp", "--yes", code=code)
+    last = max((zlang.at / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
+    return [one["why"] for one in json.loads(zlang("status", str(last), "--json").out)["failed"]]
+
+
+def test_a_refilled_file_is_not_cold(zlang: Zlang) -> None:
+    text = REFILLED + LAYERS + READS + "experiment one { on = data  run = reads  cache = refilled }"
+    whys = why_not(zlang, text, code=None)
+    assert len(whys) == 3
+    for why in whys:
+        assert why == (
+            "cache not cold: the load read 0 bytes from devices, "
+            "not at least 8,388,608 of the 8,388,608 bytes that it read"
+        )
+
+
+def test_a_file_that_is_refilled_while_it_is_measured_is_not_cold(zlang: Zlang) -> None:
+    reads = "fio reads { rw = randread  bs = 16KiB  startdelay = 2s  size = 6MiB }\n"
+    text = (
+        INTRUDER + LAYERS + reads + "experiment one { on = data  run = reads  cache = cold  collect = [intruder {}] }"
+    )
+    whys = why_not(zlang, text, code=None)
+    assert [why.partition(",")[0] for why in whys] == ["cache not cold: the load read 0 bytes from devices"] * 3
+
+
+def test_the_script_leaves_behind_what_shows_it(zlang: Zlang) -> None:
+    text = REFILLED + LAYERS + READS + "experiment one { on = data  run = reads  cache = refilled | cold }"
+    (zlang.at / "program.zexp").write_text(text, "utf-8")
+    (zlang.at / "plan.sh").write_text(zlang("plan", "program.zexp", "--emit", "sh").out, "utf-8")
+    subprocess.run(["dash", "plan.sh"], cwd=zlang.at, check=True, capture_output=True, timeout=300)
+    zlang("ingest", "runs", code=None)
+    (run,) = (zlang.at / "runs").iterdir()
+    failed = json.loads(zlang("status", str(run), "--json").out)["failed"]
+    assert ["the load read 0 bytes from devices" in one["why"] for one in failed] == [True] * 3
+
+
+HONEST = [
+    # One pass, small blocks, past the page cache, and as a queue.
+    "rw = read | randread  bs = 4KiB  direct = off | on",
+    "rw = randread  bs = 4KiB  ioengine = libaio | io_uring | posixaio | mmap  iodepth = 8",
+    # A small working set is read from the device once, and from the cache ever after.
+    "rw = randread  bs = 16KiB  time_based = on  runtime = 2s",
+    "rw = read  bs = 64KiB  size = 1MiB  time_based = on  runtime = 2s  offset = 6MiB",
+    "rw = randread  bs = 16KiB  ramp_time = 1s  time_based = on  runtime = 1s",
+    # Workers find what others have read.
+    "rw = read | randread  bs = 64KiB  numjobs = 4",
+    "rw = read  bs = 64KiB  numjobs = 4  size = 2MiB  offset_increment = 2MiB",
+    "rw = read  bs = 64KiB  numjobs = 8  time_based = on  runtime = 1s",
+    # Blocks that are drawn again and again, and those that were just written.
+    'rw = randread  bs = 4KiB  random_distribution = "zipf:1.2"  io_size = 32MiB',
+    "rw = randread  bs = 4KiB  norandommap = on  io_size = 32MiB",
+    "rw = randrw  bs = 16KiB  rwmixread = 70%",
+    "rw = rw  bs = 16KiB  rwmixread = 50%",
+    "rw = randrw  bs = 16KiB  numjobs = 4  time_based = on  runtime = 1s",
+    "rw = write | randwrite  bs = 64KiB  verify = crc32c",
+]
+
+
+def test_what_may_be_read_from_a_cache_counts(zlang: Zlang) -> None:
+    layers = LAYERS.replace("let volume = ext4 on disk {} | xfs on disk {} | btrfs on disk {}", "ext4 volume on disk")
+    loads = "".join(f"fio load{n} {{ {load} }}\n" for n, load in enumerate(HONEST))
+    names = " | ".join(f"load{n}" for n in range(len(HONEST)))
+    text = f"{layers}{loads}experiment one {{ on = data  run = {names}  cache = cold }}"
+    assert why_not(zlang, text) == []
+
+
+def test_compressed_data_take_less(zlang: Zlang) -> None:
+    volume = "btrfs volume on disk { compress = none | zstd(3) }"
+    layers = LAYERS.replace("let volume = ext4 on disk {} | xfs on disk {} | btrfs on disk {}", volume)
+    layers = layers.replace("8MiB }", "8MiB  content = random | zeros | compressible(90%) }")
+    assert why_not(zlang, f"{layers}{READS}experiment one {{ on = data  run = reads  cache = cold }}") == []
+
+
+def test_devices_without_a_file_system(zlang: Zlang) -> None:
+    text = (
+        'import fio\nimport filesystems\ndir here { path = "." }\n'
+        "loop disk on here { size = 16MiB  allocation = sparse }\n"
+        "fio reads { rw = randread  bs = 16KiB  size = 4MiB }\n"
+        "experiment one { on = disk  run = reads  cache = cold }"
+    )
+    assert why_not(zlang, text) == []
+
+
+POOL = """
+import fio
+import zfs
+dir here { path = "." }
+pool tank on here { size = 64MiB }
+dataset volume on tank { compression = off | gzip  recordsize = 16KiB | 128KiB }
+file data on volume { size = 8MiB  content = %s }
+"""
+
+
+def test_a_refilled_pool_is_not_cold(zfs_fuse: ZfsFuse) -> None:
+    text = REFILLED + POOL % "random" + READS + "experiment one { on = data  run = reads  cache = refilled | cold }"
+    zfs_fuse.run(text, code=None)
+    whys = zfs_fuse.failed()
+    assert len(whys) == 4
+    assert all("bytes from tank, not at least" in why for why in whys)
+    counted = "select one_cache, cache_state, count(*) from trials group by all"
+    assert zfs_fuse.answers(counted) == [["cold", "cold", 4]]
+
+
+def test_what_a_pool_compresses_takes_less(zfs_fuse: ZfsFuse) -> None:
+    load = "fio load { rw = randread  bs = 16KiB  time_based = on  runtime = 2s }\n"
+    zfs_fuse.run(POOL % "zeros | compressible(80%)" + load + "experiment one { on = data  run = load  cache = cold }")
+    assert zfs_fuse.failed() == []
