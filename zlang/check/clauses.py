@@ -8,31 +8,26 @@ that count. Types and units are checked by the same code as everywhere; what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
 
-from zlang import metrics
 from zlang.check import questions, types, values
 from zlang.check.calls import resolve_call
 from zlang.check.expressions import Context, resolve, unknown
 from zlang.check.factors import FirstLevels
 from zlang.check.functions import FUNCTIONS
-from zlang.check.instances import Frame, explored
 from zlang.check.measured import MOST_LEVELS
 from zlang.check.names import report_unknown_name, resolve_name, resolve_word
 from zlang.check.operators import may_be_word, resolve_binary, resolve_is_a
-from zlang.check.program import ABSENT, Expr, FactorDef, Instance, Kind, PartialPoint, Symbol, Value
+from zlang.check.program import ABSENT, Expr, FactorDef, Kind, Value
 from zlang.check.questions import FactorRef, Measure, Term
 from zlang.check.resolve import new_context, resolve_form
 from zlang.check.scope import Path, Scope
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.types import NOTHING, Type, Variant
+from zlang.check.types import NOTHING, Type
+from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
-from zlang.metrics import Metric
-from zlang.record import Record
-from zlang.source import Source, Span
+from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
@@ -40,77 +35,6 @@ from zlang.units import Quantity
 _PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
 """`p50`, `p999` for 99.9 %; `p100` is no 10.0 %, but the largest."""
 _SENSES = ("maximising", "minimising")
-
-
-class FactorColumn(Record):
-    """A factor's column: its name, its path, the type of the column, and what it is at a point of `axis`."""
-
-    name: str
-    path: str
-    sort: str
-    axis: str
-    size: int
-    value: Expr
-
-
-class Vocabulary(Record):
-    """What a clause may speak of: metrics, latencies of which there are histograms, factors.
-
-    `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
-    `never` are the metrics and histograms that there are in no trial, with what would have to be so.
-    """
-
-    metrics: Mapping[str, Metric]
-    distributions: Mapping[str, Metric]
-    columns: tuple[FactorColumn, ...]
-    fields: Mapping[str, Expr]
-    is_partial: bool = False
-    never: Mapping[str, str] = MappingProxyType({})
-
-    def names(self) -> list[str]:
-        """All of them."""
-        return [*sorted(self.measured), *(column.name for column in self.columns)]
-
-    @property
-    def measured(self) -> AbstractSet[str]:
-        """The names of metrics and distributions."""
-        return self.metrics.keys() | self.distributions.keys()
-
-    def example(self) -> str:
-        """A metric to show in a hint, or a word for one."""
-        return next(iter(self.metrics), "METRIC")
-
-    def find(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
-        """The columns that a name stands for: several where it is the same property of several workloads."""
-        name = ".".join(path)
-        exact = tuple(column for column in self.columns if name in {column.name, metrics.column(column.name)})
-        if exact:
-            return exact
-        ends = tuple(column for column in self.columns if f".{column.path}".endswith(f".{name}"))
-        if len(ends) == 1:
-            return ends
-        return self._of_field(path)
-
-    def ambiguous(self, path: tuple[str, ...]) -> list[str]:
-        """The longer names of which this is the end."""
-        name = ".".join(path)
-        return [column.name for column in self.columns if f".{column.path}".endswith(f".{name}")]
-
-    def _of_field(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
-        """`run.bs`: of each workload that has it, if it is a factor in each of them."""
-        field = self.fields.get(path[0])
-        found: list[FactorColumn] = []
-        for option in (field.alternatives or (field,)) if field is not None else ():
-            part: Expr | None = option
-            for word in path[1:]:
-                part = part.member(word, option.span) if part is not None and part.member is not None else None
-            if part is None:
-                continue
-            mine = [c for c in self.columns if c.axis in part.reads and c.path.rpartition(".")[2] == path[-1]]
-            if len(mine) != 1:
-                return ()
-            found += (column for column in mine if column not in found)
-        return tuple(found)
 
 
 def resolve_clause(
@@ -151,18 +75,7 @@ def resolve_until(
     node: tree.UntilClause, least: int, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
 ) -> questions.Until | None:
     """When a point is measured often enough, or None where something is wrong with that."""
-    clauses = _Clauses(
-        Vocabulary(
-            metrics=words.metrics,
-            distributions={},
-            columns=(),
-            fields={},
-            is_partial=words.is_partial,
-            never=words.never,
-        ),
-        scope,
-        report,
-    )
+    clauses = _Clauses(words.of_metrics(with_distributions=False), scope, report)
     made = clauses.until(node.condition, least)
     if clauses.is_wrong:
         return None
@@ -174,18 +87,7 @@ def resolve_search(
     node: tree.Find, factor: FactorDef, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
 ) -> questions.Search | None:
     """What is searched, or None where something is wrong with it. Each point is judged by itself: it has no factors."""
-    clauses = _Clauses(
-        Vocabulary(
-            metrics=words.metrics,
-            distributions=words.distributions,
-            columns=(),
-            fields={},
-            is_partial=words.is_partial,
-            never=words.never,
-        ),
-        scope,
-        report,
-    )
+    clauses = _Clauses(words.of_metrics(with_distributions=True), scope, report)
     made = clauses.search(node, factor)
     if clauses.is_wrong:
         return None
@@ -636,97 +538,3 @@ class NoScope:
 
     def is_given(self, _name: str) -> None:
         """Nothing is."""
-
-
-def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:
-    """A factor as a database has it; of words, all that there are."""
-    type_ = Type(frozenset({sort})) if sort in types.SCALARS else Type(words=tuple(map(Variant, levels)))
-    span = Span(Source(path, ""), 0, 0)
-    value = Expr(span, type_, lambda point: Symbol(levels[point.get(path)]) if levels else ABSENT)
-    return FactorColumn(name=name, path=path, sort=sort, axis=path, size=len(levels), value=value)
-
-
-# -- what an experiment has words for
-
-
-def words_of(
-    fields: Mapping[str, Expr],
-    factors: Mapping[str, FactorDef],
-    scope: Scope,
-    measured: Iterable[tuple[str, Metric]],
-    *,
-    is_partial: bool,
-) -> Vocabulary:
-    """The words of an experiment: what its readers measure, and its factors."""
-    found: dict[str, Metric] = {}
-    distributions: dict[str, Metric] = {}
-    needs: dict[str, tuple[str, str]] = {}
-    for reader, metric in measured:
-        own = {metrics.column(one.name): one for one in metrics.in_trials([metric])}
-        found |= own
-        if metric.is_distribution:
-            distributions[metric.name] = metric
-        needs |= dict.fromkeys([*own, metric.name], (reader, metric.needs))
-    found.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
-    asked = set() if is_partial else set(needs.values())
-    done = {need: _may(fields["run"], factors, *need) for need in asked if need[1]}
-    never = {one: need[1] for one, need in needs.items() if not done.get(need, True)}
-    columns = tuple(
-        _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
-    )
-    return Vocabulary(
-        metrics=found,
-        distributions=distributions,
-        columns=columns,
-        fields=fields,
-        is_partial=is_partial,
-        never=never,
-    )
-
-
-def _may(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
-    """Whether some workload that this reader reads of may do that; one that does not say may."""
-
-    def said(point: PartialPoint) -> bool:
-        workload = run.value(point)
-        if not isinstance(workload, Instance):
-            return True
-        readers = {one.reader for action in workload.kind.actions.values() for one in action.readers}
-        value = workload.kind.traits.get(trait)
-        return reader in readers and (value is None or value.value(Frame(workload)) is not False)
-
-    answers, _, is_all = explored(factors, MOST_LEVELS, said)
-    return any(answers) or not is_all
-
-
-def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> FactorColumn:
-    path = factor.column_path(i)
-    known = _named(factor, fields, scope) if len(factor.columns) == 1 else None
-    levels = [factor.level(k)[i] for k in range(min(factor.size, MOST_LEVELS))]
-    type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
-    type_ = types.UNKNOWN if factor.types[i] == "unknown" else type_
-    if known is not None:
-        value = Expr(factor.span, type_ | known.type, known.value)
-    else:
-        value = Expr(factor.span, type_, lambda point: factor.level(point.get(factor.path))[i])
-    return FactorColumn(
-        name=factor.columns[i], path=path, sort=factor.types[i], axis=factor.path, size=factor.size, value=value
-    )
-
-
-def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr | None:
-    """The choice itself, where it has a name: it knows of which kinds its levels are."""
-    owner, _, last = factor.path.rpartition(".")
-    named = fields.get(last) if owner and "." not in owner else scope.lookup(last, factor.span) if not owner else None
-    return named if named is not None and [axis.path for axis in named.axes] == [factor.path] else None
-
-
-def _words(levels: list[Value]) -> Type:
-    found = NOTHING
-    for value in levels:
-        if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
-            sort = types.scalar_name(types.of_quantity(value.argument))
-            found = found | Type(words=(Variant(value.name, ("value", sort)),))
-        else:
-            found = found | Type(words=(Variant(str(values.cell(value))),))
-    return found

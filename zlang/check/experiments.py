@@ -31,8 +31,8 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
-    from zlang.check.clauses import Vocabulary
     from zlang.check.questions import Clause, Search, Until
+    from zlang.check.vocabulary import Vocabulary
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
@@ -114,7 +114,7 @@ class Experiments:
                 hint = "add the workload: `run = …`"
                 self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
                 return None
-            unsaid = tree.Make(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
+            unsaid = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
             fields["run"] = resolve_typed(
                 context, unsaid, (node.name.text, "run"), "run", _field_type("run", protocols)
             )
@@ -249,10 +249,10 @@ class Experiments:
         asking = tree.Expect | tree.TableClause | tree.PlotClause | tree.UntilClause | tree.Find
         if not any(isinstance(item, asking) for item in node.items):
             return None
-        from zlang.check import clauses
+        from zlang.check import vocabulary
 
         is_partial = self._is_partial(node, scope)
-        return clauses.words_of(scope.fields, factors, scope, yields, is_partial=is_partial)
+        return vocabulary.words_of(scope.fields, factors, scope, yields, is_partial=is_partial)
 
     def _search(
         self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]

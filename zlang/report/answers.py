@@ -17,6 +17,7 @@ from typing import TypeVar
 from zlang.check import clauses
 from zlang.check.questions import Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
+from zlang.check.vocabulary import Vocabulary, column_of_results
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.intervals import exp
@@ -25,13 +26,13 @@ from zlang.report import formulas, margins, series, wording
 from zlang.report.asked import asked, primary
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
-from zlang.report.margins import Margin, Sample
+from zlang.report.margins import Margin, TrialTerms
 from zlang.report.summary import (
     GEOMETRIC_MEAN,
     Cell,
-    Column,
     Estimate,
     Summary,
+    TableColumn,
     cells,
     estimates,
     median,
@@ -58,7 +59,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class JudgedCombination:
     """The verdict in one combination: its levels, the sides of the comparison, why it is inconclusive, and its margin.
 
     The `margin` is how far the sides are apart, with its 95 % interval, in words.
@@ -77,7 +78,7 @@ class Judged:
 
     expectation: Expectation
     verdict: Verdict
-    findings: tuple[Finding, ...]
+    findings: tuple[JudgedCombination, ...]
 
 
 def example(trials: Trials) -> tuple[str, str]:
@@ -121,8 +122,18 @@ def trials_of(db: Path, run: str | None) -> Trials:
     metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, column(path))}
     schema = str(catalogue[0][4]) if catalogue else experiment
     times = repeat if isinstance(repeat, int) else 1
-    measured = ({**trial, **metrics}, frozenset(metrics), _other_parts(parts, name))
-    return Trials(db, name, experiment, title, times, schema, factors, *measured)
+    return Trials(
+        db=db,
+        run=name,
+        experiment=experiment,
+        title=title,
+        repeat=times,
+        schema=schema,
+        factors=factors,
+        metrics={**trial, **metrics},
+        measured=frozenset(metrics),
+        others=_other_parts(parts, name),
+    )
 
 
 def _other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
@@ -165,23 +176,23 @@ class Judge:
     combinations: int
     least: int
 
-    def finding(self, found: Combination, samples: Sequence[Sample]) -> Finding:
+    def finding(self, found: Combination, samples: Sequence[TrialTerms]) -> JudgedCombination:
         """The verdict in one combination."""
         levels = tuple(cells(found.levels))
         why = next((why for side in found.sides if (why := _lacking(side, self.least))), "")
         (holds,) = found.results
         if why or not isinstance(holds, bool):
-            return Finding(levels, Verdict.INCONCLUSIVE, found.sides, why or "it has no value")
+            return JudgedCombination(levels, Verdict.INCONCLUSIVE, found.sides, why or "it has no value")
         own = [one for one in samples if all(_fits(*pair) for pair in zip(one.asked, levels, strict=True))]
         known = {side.term: side.value for side in found.sides}
         told: list[Margin] = []
         verdict = self._verdict(self.term, own, known, told)
         said = ", ".join(map(str, told))
         why = next((one.why for one in told if one.why), said) if verdict is Verdict.INCONCLUSIVE else ""
-        return Finding(levels, verdict, found.sides, why, said)
+        return JudgedCombination(levels, verdict, found.sides, why, said)
 
     def _verdict(
-        self, term: Term, own: Sequence[Sample], known: Mapping[Term, float | None], told: list[Margin]
+        self, term: Term, own: Sequence[TrialTerms], known: Mapping[Term, float | None], told: list[Margin]
     ) -> Verdict:
         """The verdict on a condition, of these trials; `told` gets the margins that it rests on."""
         if term.op in {"and", "or"}:
@@ -241,7 +252,7 @@ def _lacking(side: Side, least: int) -> str:
     return f"{side.n or 'none'} of {side.tried} trial{'s' if side.tried > 1 else ''} has a value for {text}"
 
 
-def said(judged: Judged, finding: Finding) -> str:
+def said(judged: Judged, finding: JudgedCombination) -> str:
     """One combination in words: its levels, and what was found there."""
     levels = zip(judged.expectation.by, finding.levels, strict=True)
     at = ", ".join(
@@ -267,14 +278,22 @@ def tables(trials: Trials) -> list[Summary]:
 
 
 def _table(trials: Trials, table: Table) -> Summary:
-    factors = [Column(one.name, one.type, "") for one in table.by]
-    measured = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in table.measures]
+    factors = [TableColumn(one.name, one.type, "") for one in table.by]
+    measured = [TableColumn(one.name, "estimate", UNITS.get(one.type, "")) for one in table.measures]
     found = evaluate(trials, [one.term for one in table.measures], table.by, every=True)
     told = _estimates(trials, found, table.measures, table.by)
     rows = tuple((*cells(one.levels), one.trials, *own) for one, own in zip(found, told, strict=True))
     total, valid, why = reasons(trials.db, trials.rows)
-    columns = (*factors, Column("n", "count", ""), *measured)
-    return Summary(trials.experiment, columns, rows, total, valid, why, _mixed(trials, table))
+    columns = (*factors, TableColumn("n", "count", ""), *measured)
+    return Summary(
+        experiment=trials.experiment,
+        columns=columns,
+        rows=rows,
+        trials=total,
+        valid=valid,
+        reasons=why,
+        note=_mixed(trials, table),
+    )
 
 
 def _mixed(trials: Trials, table: Table) -> str:
@@ -333,7 +352,7 @@ def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     return [replace(one, form=Form.FIELDS) for one in plots]
 
 
-def _words(trials: Trials) -> clauses.Vocabulary:
+def _words(trials: Trials) -> Vocabulary:
     """What may be spoken of: the metrics and factors that the experiment has in the database."""
     known = run_query(
         trials.db,
@@ -346,7 +365,7 @@ def _words(trials: Trials) -> clauses.Vocabulary:
             f"SELECT DISTINCT {quoted(str(name))}::VARCHAR FROM {trials.rows} WHERE {quoted(str(name))} IS NOT NULL"
         )
         words = [] if sort in DIMENSION_OF else [str(level) for (level,) in run_query(trials.db, levels).rows]
-        columns.append(clauses.column_of_results(str(name), str(path), str(sort), words))
+        columns.append(column_of_results(str(name), str(path), str(sort), words))
     kept = run_query(
         trials.db,
         "SELECT DISTINCT direction, kind FROM histograms WHERE list_contains(?, run)",
@@ -356,7 +375,7 @@ def _words(trials: Trials) -> clauses.Vocabulary:
     distributions = {name: Metric(name, "duration", NANOSECONDS, is_distribution=True) for name in sorted(names)}
     units = {name: trials.metrics[name][1] for name in sorted(trials.measured)}
     measured = {name: Metric(name, scalar_of(unit), unit) for name, unit in units.items()}
-    return clauses.Vocabulary(measured | {ELAPSED.name: ELAPSED}, distributions, tuple(columns), {})
+    return Vocabulary(measured | {ELAPSED.name: ELAPSED}, distributions, tuple(columns), {})
 
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
@@ -376,7 +395,7 @@ def _estimates(
 ) -> list[tuple[Estimate, ...]]:
     """Each measure in each combination; shares are in percent."""
     terms = list(dict.fromkeys(measure.term for measure in measures if measure.term.op == "median"))
-    samples: dict[tuple[Cell, ...], list[Sample]] = {}
+    samples: dict[tuple[Cell, ...], list[TrialTerms]] = {}
     for one in margins.samples(trials, terms, by) if terms else ():
         samples.setdefault(one.asked, []).append(one)
     columns = []
@@ -391,7 +410,7 @@ def _estimates(
     return [tuple(column[n] for column in columns) for n in range(len(found))]
 
 
-def _middles(rows: Sequence[Sequence[Sample]], term: int, *, is_named: bool) -> list[Estimate]:
+def _middles(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool) -> list[Estimate]:
     """The middle of each row's values: of one combination as in a summary, of several the mean over all of them.
 
     Who names the median gets it, with an interval where it has one.

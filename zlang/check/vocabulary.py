@@ -1,0 +1,188 @@
+"""What a clause may speak of: the metrics and factors of an experiment, or of a run in a database.
+
+In: an experiment's fields and factors, and what its readers measure; or the columns of a database. Out: a `Vocabulary`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
+
+from zlang import metrics
+from zlang.check import types, values
+from zlang.check.instances import Frame, explored
+from zlang.check.measured import MOST_LEVELS
+from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
+from zlang.check.scope import Scope
+from zlang.check.types import NOTHING, Type, Variant
+from zlang.metrics import Metric
+from zlang.record import Record
+from zlang.source import Source, Span
+from zlang.units import Quantity
+
+
+class FactorColumn(Record):
+    """A factor's column: its name, its path, the type of the column, and what it is at a point of `axis`."""
+
+    name: str
+    path: str
+    sort: str
+    axis: str
+    size: int
+    value: Expr
+
+
+class Vocabulary(Record):
+    """What a clause may speak of: metrics, latencies of which there are histograms, factors.
+
+    `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
+    `never` are the metrics and histograms that there are in no trial, with what would have to be so.
+    """
+
+    metrics: Mapping[str, Metric]
+    distributions: Mapping[str, Metric]
+    columns: tuple[FactorColumn, ...]
+    fields: Mapping[str, Expr]
+    is_partial: bool = False
+    never: Mapping[str, str] = MappingProxyType({})
+
+    def names(self) -> list[str]:
+        """All of them."""
+        return [*sorted(self.measured), *(column.name for column in self.columns)]
+
+    @property
+    def measured(self) -> AbstractSet[str]:
+        """The names of metrics and distributions."""
+        return self.metrics.keys() | self.distributions.keys()
+
+    def example(self) -> str:
+        """A metric to show in a hint, or a word for one."""
+        return next(iter(self.metrics), "METRIC")
+
+    def of_metrics(self, *, with_distributions: bool) -> Vocabulary:
+        """The same without factors, where each point is judged by itself."""
+        return self.replace(distributions=self.distributions if with_distributions else {}, columns=(), fields={})
+
+    def find(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
+        """The columns that a name stands for: several where it is the same property of several workloads."""
+        name = ".".join(path)
+        exact = tuple(column for column in self.columns if name in {column.name, metrics.column(column.name)})
+        if exact:
+            return exact
+        ends = tuple(column for column in self.columns if f".{column.path}".endswith(f".{name}"))
+        if len(ends) == 1:
+            return ends
+        return self._of_field(path)
+
+    def ambiguous(self, path: tuple[str, ...]) -> list[str]:
+        """The longer names of which this is the end."""
+        name = ".".join(path)
+        return [column.name for column in self.columns if f".{column.path}".endswith(f".{name}")]
+
+    def _of_field(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
+        """`run.bs`: of each workload that has it, if it is a factor in each of them."""
+        field = self.fields.get(path[0])
+        found: list[FactorColumn] = []
+        for option in (field.alternatives or (field,)) if field is not None else ():
+            part: Expr | None = option
+            for word in path[1:]:
+                part = part.member(word, option.span) if part is not None and part.member is not None else None
+            if part is None:
+                continue
+            mine = [c for c in self.columns if c.axis in part.reads and c.path.rpartition(".")[2] == path[-1]]
+            if len(mine) != 1:
+                return ()
+            found += (column for column in mine if column not in found)
+        return tuple(found)
+
+
+def words_of(
+    fields: Mapping[str, Expr],
+    factors: Mapping[str, FactorDef],
+    scope: Scope,
+    measured: Iterable[tuple[str, Metric]],
+    *,
+    is_partial: bool,
+) -> Vocabulary:
+    """The words of an experiment: what its readers measure, and its factors."""
+    found: dict[str, Metric] = {}
+    distributions: dict[str, Metric] = {}
+    needs: dict[str, tuple[str, str]] = {}
+    for reader, metric in measured:
+        own = {metrics.column(one.name): one for one in metrics.in_trials([metric])}
+        found |= own
+        if metric.is_distribution:
+            distributions[metric.name] = metric
+        needs |= dict.fromkeys([*own, metric.name], (reader, metric.needs))
+    found.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
+    asked = set() if is_partial else set(needs.values())
+    done = {need: _may(fields["run"], factors, *need) for need in asked if need[1]}
+    never = {one: need[1] for one, need in needs.items() if not done.get(need, True)}
+    columns = tuple(
+        _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
+    )
+    return Vocabulary(
+        metrics=found,
+        distributions=distributions,
+        columns=columns,
+        fields=fields,
+        is_partial=is_partial,
+        never=never,
+    )
+
+
+def _may(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
+    """Whether some workload that this reader reads of may do that; one that does not say may."""
+
+    def said(point: PartialPoint) -> bool:
+        workload = run.value(point)
+        if not isinstance(workload, Instance):
+            return True
+        readers = {one.reader for action in workload.kind.actions.values() for one in action.readers}
+        value = workload.kind.traits.get(trait)
+        return reader in readers and (value is None or value.value(Frame(workload)) is not False)
+
+    answers, _, is_all = explored(factors, MOST_LEVELS, said)
+    return any(answers) or not is_all
+
+
+def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> FactorColumn:
+    path = factor.column_path(i)
+    known = _named(factor, fields, scope) if len(factor.columns) == 1 else None
+    levels = [factor.level(k)[i] for k in range(min(factor.size, MOST_LEVELS))]
+    type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
+    type_ = types.UNKNOWN if factor.types[i] == "unknown" else type_
+    if known is not None:
+        value = Expr(factor.span, type_ | known.type, known.value)
+    else:
+        value = Expr(factor.span, type_, lambda point: factor.level(point.get(factor.path))[i])
+    return FactorColumn(
+        name=factor.columns[i], path=path, sort=factor.types[i], axis=factor.path, size=factor.size, value=value
+    )
+
+
+def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr | None:
+    """The choice itself, where it has a name: it knows of which kinds its levels are."""
+    owner, _, last = factor.path.rpartition(".")
+    named = fields.get(last) if owner and "." not in owner else scope.lookup(last, factor.span) if not owner else None
+    return named if named is not None and [axis.path for axis in named.axes] == [factor.path] else None
+
+
+def _words(levels: list[Value]) -> Type:
+    found = NOTHING
+    for value in levels:
+        if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
+            sort = types.scalar_name(types.of_quantity(value.argument))
+            found = found | Type(words=(Variant(value.name, ("value", sort)),))
+        else:
+            found = found | Type(words=(Variant(str(values.cell(value))),))
+    return found
+
+
+def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:
+    """A factor as a database has it; of words, all that there are."""
+    type_ = Type(frozenset({sort})) if sort in types.SCALARS else Type(words=tuple(map(Variant, levels)))
+    span = Span(Source(path, ""), 0, 0)
+    value = Expr(span, type_, lambda point: Symbol(levels[point.get(path)]) if levels else ABSENT)
+    return FactorColumn(name=name, path=path, sort=sort, axis=path, size=len(levels), value=value)
