@@ -18,7 +18,7 @@ from rates import percent, publish, simulations
 from zlang.check.questions import Term
 from zlang.report.answers import Judge, Verdict
 from zlang.report.formulas import Combination, Side
-from zlang.report.margins import Sample
+from zlang.report.margins import TrialTerms
 
 NOISE = 0.1
 METRIC = Term("metric", name="read_iops")
@@ -28,13 +28,13 @@ FASTER = Term(">", (SIDES[1], SIDES[0]))
 
 def samples(
     draw: np.random.Generator, ratio: float, n: int, combinations: int, *, pooled: bool
-) -> Iterator[list[Sample]]:
+) -> Iterator[list[TrialTerms]]:
     """The trials of each combination, or of all together, in blocks that differ as much as trials do."""
     blocks = draw.normal(0, NOISE, n)
     logs = draw.normal(0, NOISE, (combinations, 2, n)) + blocks
     logs[:, 1] += math.log(ratio)
     every = [
-        Sample((), (c, side), (("r", block),), (None, math.exp(log)) if side else (math.exp(log), None))
+        TrialTerms((), (c, side), (("r", block),), (None, math.exp(log)) if side else (math.exp(log), None))
         for (c, side, block), log in np.ndenumerate(logs)
     ]
     yield from [every] if pooled else ([one for one in every if one.levels[0] == c] for c in range(combinations))

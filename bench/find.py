@@ -16,7 +16,7 @@ from rates import percent, publish, simulations
 from zlang.check.questions import Term
 from zlang.report.answers import Judge
 from zlang.report.formulas import Combination, Side
-from zlang.report.margins import Sample
+from zlang.report.margins import TrialTerms
 from zlang.report.stopping import knee
 from zlang.space import bisection
 
@@ -39,7 +39,7 @@ def searched(draw: np.random.Generator, last: int, noise: float) -> tuple[int, t
     judge = Judge(BELOW, [LATENCY], (), 1, 1)
     verdicts = {}
     for level in levels:
-        own = [Sample((level,), (level,), ((n, level),), (value,)) for n, value in enumerate(measured[level])]
+        own = [TrialTerms((level,), (level,), ((n, level),), (value,)) for n, value in enumerate(measured[level])]
         side = Side(LATENCY, statistics.median(measured[level]), REPEAT, REPEAT, ())
         verdicts[float(level)] = judge.finding(Combination((level,), REPEAT, (True,), (side,)), own).verdict
     return max((level for level in levels if holds(level)), default=0), knee(verdicts)

@@ -19,7 +19,7 @@ from rates import percent, publish, simulations
 from zlang.plan.order import Layout, Order, order
 from zlang.report import compare
 from zlang.report.design import Design, Row
-from zlang.report.summary import Cell, Column
+from zlang.report.summary import Cell, TableColumn
 
 FACTORS = ("pool", "dataset", "bs")
 LEVELS: tuple[tuple[Cell, ...], ...] = (("p1", "p2"), ("d1", "d2", "d3"), (4096, 65536))
@@ -59,7 +59,7 @@ def stood_on(how: Order, trials: Sequence[tuple[int, int, tuple[Cell, ...]]]) ->
 def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> Iterator[Design]:
     """Experiments in which no level differs from another."""
     draw = np.random.default_rng([list(Order).index(how), repeat, int(10 * setup), int(10 * block)])
-    columns = tuple(Column(name, "word", "") for name in FACTORS)
+    columns = tuple(TableColumn(name, "word", "") for name in FACTORS)
     for seed in range(count):
         trials = list(placed(how, repeat, seed))
         makings = list(stood_on(how, trials))

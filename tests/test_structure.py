@@ -198,3 +198,47 @@ def test_commands_are_started_only_by_run() -> None:
         if node.attr in starters
     ]
     assert found == []
+
+
+def test_no_name_is_that_of_two_classes() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(f"{name(path)}:{node.lineno}")
+    assert [found for found in places.values() if len(found) > 1] == []
+
+
+MOST_BY_PLACE = 5
+"""Values that a constructor takes without their names."""
+
+
+def fields_of(node: ast.ClassDef) -> int:
+    made = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "__init__"]
+    if made:
+        return len(made[0].args.args) - 1
+    return sum(isinstance(part, ast.AnnAssign) for part in node.body)
+
+
+def is_by_place(call: ast.Call, large: set[str]) -> bool:
+    """Whether a call makes a large value and leaves it to their order what its many parts are."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if called not in large:
+        return False
+    stars = [arg for arg in call.args if isinstance(arg, ast.Starred)]
+    is_whole = len(call.args) == len(stars) == 1  # a record that was kept as a tuple
+    return len(call.args) > MOST_BY_PLACE or (bool(stars) and not is_whole)
+
+
+def test_constructors_of_many_fields_take_keywords() -> None:
+    trees = {path: list(ast.walk(ast.parse(path.read_text("utf-8")))) for path in MODULES}
+    classes = [node for nodes in trees.values() for node in nodes if isinstance(node, ast.ClassDef)]
+    large = {node.name for node in classes if fields_of(node) > MOST_BY_PLACE}
+    assert "Trial" in large
+    by_place = [
+        f"{name(path)}:{node.lineno}"
+        for path, nodes in trees.items()
+        for node in nodes
+        if isinstance(node, ast.Call) and is_by_place(node, large)
+    ]
+    assert by_place == []

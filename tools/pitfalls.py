@@ -27,7 +27,7 @@ from zlang.lint.rules import EXCLUDED, RULES
 from zlang.pipeline import programs, results
 from zlang.report import ratios
 from zlang.report.ratios import Ratio
-from zlang.report.summary import Cell, Column, Estimate, Summary
+from zlang.report.summary import Cell, Estimate, Summary, TableColumn
 from zlang.report.wording import measured as shown
 
 PITFALLS = measured.ROOT / "examples/pitfalls"
@@ -137,7 +137,7 @@ def _line(pitfall: Pitfall) -> list[str]:
     ]
 
 
-def _answers(table: Summary) -> tuple[Column, float | None, float | None]:
+def _answers(table: Summary) -> tuple[TableColumn, float | None, float | None]:
     """What is measured, wrongly and rightly."""
     if table.columns[0].name == "way":
         found = {row[0]: row[2] for row in table.rows}

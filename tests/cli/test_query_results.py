@@ -9,16 +9,16 @@ import pytest
 
 from zlang.cli import query_results
 from zlang.cli.query_results import Meaning
-from zlang.store.query import Named, Result
+from zlang.store.query import NamedColumn, Result
 
 CATALOGUE = [
-    Named("main", "trials", "bs", "factor", "size", "bytes"),
-    Named("main", "trials", "read_bw", "metric", "number", "bytes/s"),
-    Named("main", "trials", "write_bw", "metric", "number", "bytes/s"),
-    Named("main", "trials", "read_clat_p99", "metric", "number", "ns"),
-    Named("main", "trials", "elapsed", "trial", "", "s"),
-    Named("other", "trials", "odd", "factor", "size", "bytes"),
-    Named("main", "trials", "odd", "factor", "duration", "s"),
+    NamedColumn("main", "trials", "bs", "factor", "size", "bytes"),
+    NamedColumn("main", "trials", "read_bw", "metric", "number", "bytes/s"),
+    NamedColumn("main", "trials", "write_bw", "metric", "number", "bytes/s"),
+    NamedColumn("main", "trials", "read_clat_p99", "metric", "number", "ns"),
+    NamedColumn("main", "trials", "elapsed", "trial", "", "s"),
+    NamedColumn("other", "trials", "odd", "factor", "size", "bytes"),
+    NamedColumn("main", "trials", "odd", "factor", "duration", "s"),
 ]
 KNOWN = query_results.meanings(CATALOGUE, {"metric": "read_clat_p99"}, "-- unit slowest = ns\nselect 1")
 

@@ -26,7 +26,7 @@ from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError
 from zlang.pipeline import results
 from zlang.store.ingest import ingest
-from zlang.store.query import Session, session
+from zlang.store.query import QuerySession, session
 
 pytestmark = pytest.mark.usefixtures("told")
 
@@ -141,13 +141,13 @@ def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built
 
 
 def test_ctrl_c_before_a_question_has_begun_ends_it_too(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = Session._answer
+    answer = QuerySession._answer
 
-    def late(self: Session, *asked: Any) -> object:
+    def late(self: QuerySession, *asked: Any) -> object:
         time.sleep(0.5)
         return answer(self, *asked)
 
-    monkeypatch.setattr(Session, "_answer", late)
+    monkeypatch.setattr(QuerySession, "_answer", late)
     with results.session(built, write=False, unsafe=False) as one:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):

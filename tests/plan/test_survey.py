@@ -9,7 +9,7 @@ from zlang.errors import RunError
 from zlang.pipeline import costs, plans, programs
 from zlang.plan import estimate, survey
 from zlang.plan.build import Builder
-from zlang.plan.estimate import Estimate, Past
+from zlang.plan.estimate import Past, PlanEstimate
 from zlang.plan.order import Order
 from zlang.plan.plan import Setup, Trial
 from zlang.source import Source
@@ -42,7 +42,7 @@ experiment e { on = data  run = work  repeat = 2 }
 """
 
 
-def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text: str = PROGRAM) -> Estimate:  # noqa: B008
+def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text: str = PROGRAM) -> PlanEstimate:  # noqa: B008
     said = Overrides()
     checked = programs.check(Source("t.zexp", text.replace("LEVELS", levels)), said)
     assert not checked.findings
@@ -78,7 +78,7 @@ def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     builder, header = Builder(checked.program, planned.experiment, planned.schedule), planned.plan.header
     trials = [item for item in planned.plan.items() if isinstance(item, Trial)]
 
-    def left(but: list[Trial]) -> Estimate:
+    def left(but: list[Trial]) -> PlanEstimate:
         sampled = survey.sample(builder, planned.schedule, {trial.place for trial in but})
         return estimate.estimate(sampled, header.facts, Past())
 
@@ -137,7 +137,7 @@ experiment e { on = data  run = work  repeat = 5 }
 """
 
 
-def of(place: str, work: str, past: Past = Past()) -> Estimate:  # noqa: B008
+def of(place: str, work: str, past: Past = Past()) -> PlanEstimate:  # noqa: B008
     return counted("", past=past, text=TRAITS.replace("PLACE", place).replace("WORK", work))
 
 
@@ -178,4 +178,4 @@ def test_more_than_a_device_is_to_bear_is_refused() -> None:
     planned = plans.plan(checked, programs.choose(checked, None), 1, said)
     with pytest.raises(RunError, match=r"4,294,967,296 bytes, 133% of its endurance, .* place disk"):
         costs.require_endurance(planned.plan.header, of("most = 3GiB", ""))
-    costs.require_endurance(planned.plan.header, Estimate(written={"place disk": 3 << 30}))
+    costs.require_endurance(planned.plan.header, PlanEstimate(written={"place disk": 3 << 30}))

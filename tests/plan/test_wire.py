@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from zlang.errors import RunError
 from zlang.plan import wire
-from zlang.plan.estimate import Estimate, Outlook
+from zlang.plan.estimate import Outlook, PlanEstimate
 from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_what_is_dumped_is_loaded(items: list[Setup | Trial]) -> None:
 def test_what_a_plan_comes_to_is_no_part_of_it() -> None:
     trial = Trial(1, "ab", 1, 1, {"bs": 4096}, "cold", "cold", (), (), ())
     plan = a_plan([trial])
-    lines = list(wire.dump(plan, Outlook(Estimate(trials=1, space={"dir here": 5}), {"a-run": (1,)})))
+    lines = list(wire.dump(plan, Outlook(PlanEstimate(trials=1, space={"dir here": 5}), {"a-run": (1,)})))
     again = wire.load(lambda: lines, "plan.jsonl")
     assert list(again.items()) == [trial]
     assert list(wire.dump(again)) == [lines[0], lines[2]]

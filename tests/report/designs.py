@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from zlang.report.design import Design, Row
-from zlang.report.summary import Cell, Column
+from zlang.report.summary import Cell, TableColumn
 
 Levels = tuple[Cell, ...]
 
@@ -48,5 +48,6 @@ def simulated(
             place = len(rows) + 1
             value = log(levels, replicate, place) + draw.gauss(0, noise)
             rows.append(Row(str(levels), "r", replicate, place, block, host(levels), levels, value, setups))
-    columns = tuple(Column(name, "word" if isinstance(levels[0], str) else "count", "") for name, levels in factors)
+    types = {name: "word" if isinstance(levels[0], str) else "count" for name, levels in factors}
+    columns = tuple(TableColumn(name, type_, "") for name, type_ in types.items())
     return Design("read_iops", "1/s", columns, tuple(tuple(levels) for _, levels in factors), tuple(rows))

@@ -24,7 +24,7 @@ from zlang.report import findings
 from zlang.report.design import Design, Row
 from zlang.report.findings import examples, order
 from zlang.report.findings.rule import Results
-from zlang.report.summary import Column
+from zlang.report.summary import TableColumn
 from zlang.run.folder import Folder
 
 FACTORS = (("bs", ("4k", "8k", "16k")), ("rw", ("read", "write")))
@@ -110,7 +110,7 @@ def test_three_trials_of_one_level_before_three_of_another_go_with_the_order() -
             Row(level, "r", replicates[place], place, 1, "", (level,), 7.0 + 0.01 * (place % 2))
             for level, place in zip(["zstd"] * 3 + ["none"] * 3, places, strict=True)
         ]
-        return Design("read_iops", "1/s", (Column("compression", "word", ""),), (("zstd", "none"),), tuple(rows))
+        return Design("read_iops", "1/s", (TableColumn("compression", "word", ""),), (("zstd", "none"),), tuple(rows))
 
     in_turn = [1, 2, 3, 1, 2, 3]
     assert found(design([0, 1, 2, 3, 4, 5], in_turn)) == {"R106"}

@@ -19,7 +19,7 @@ from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
 from zlang.readers.reading import Histogram
 from zlang.run import run_state, runner
-from zlang.run.events import Commit, Outcome, Skip, Verdict
+from zlang.run.events import Commit, Outcome, Skip, TrialVerdict
 from zlang.run.runner import Selection
 from zlang.run.sequential import Sequential, Why
 from zlang.source import Source
@@ -60,7 +60,7 @@ class Machine:
     gives: Callable[[Trial], dict[str, float] | None]
     trials: list[Trial] = field(default_factory=list)
 
-    def judge(self, trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Verdict:
+    def judge(self, trial: Trial, _out: Path, _window: tuple[float, float] | None) -> TrialVerdict:
         found = self.gives(trial)
         return Opinion(metrics=found) if found is not None else Opinion(valid=False, why_not="it failed")
 

@@ -35,7 +35,7 @@ LONGEST_SEARCH = 1000
 
 
 def resolve_declaration(
-    context: Context, node: tree.Make | tree.Declaration, path: Path, *, is_given: bool = False
+    context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False
 ) -> Expr:
     """Resolve a declared thing: its properties by type, its parent by kind."""
     span, kind_name, items = node.span, node.kind, node.items
@@ -62,7 +62,9 @@ def resolve_declaration(
         context.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
     exprs = [*fields.values(), *([stands_on] if stands_on else [])]
     axes = tuple(axis for expr in exprs for axis in expr.axes)
-    builder = InstanceBuilder(kind, path, path[-1], fields, stands_on, kind_name.span, is_given=is_given)
+    builder = InstanceBuilder(
+        kind=kind, path=path, label=path[-1], fields=fields, parent=stands_on, span=kind_name.span, is_given=is_given
+    )
     reads = builder.reads
 
     def member(what: str, where: Span) -> Expr | None:
@@ -120,8 +122,7 @@ def _noting(member: Expr, where: Span, builder: InstanceBuilder) -> Expr:
             point.named.append((builder(point), where))
         return member.value(point)
 
-    given = (member.axes, member.reads | builder.reads, member.member, member.alternatives)
-    return Expr(member.span, member.type, value, *given, depth=member.depth, work=member.work)
+    return member.replace(value=value, reads=member.reads | builder.reads, is_constant=False)
 
 
 def _default(definition: PropertyDef, where: Span, builder: InstanceBuilder, reads: frozenset[str]) -> Expr:

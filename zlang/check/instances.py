@@ -176,8 +176,19 @@ class InstanceBuilder:
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
         given = LazyValues(self.fields, point)
         origin = given.get("from")
-        thing = (self.kind, self.key, self.label, given, on, self.is_given, "", self.span, self.places)
-        return Instance(*thing, replays, origin if isinstance(origin, Instance) else None)
+        return Instance(
+            kind=self.kind,
+            key=self.key,
+            label=self.label,
+            values=given,
+            parent=on,
+            is_given=self.is_given,
+            digest="",
+            span=self.span,
+            places=self.places,
+            replays=replays,
+            origin=origin if isinstance(origin, Instance) else None,
+        )
 
     def _build(self, point: Reached | FaultPoint) -> Instance:
         given: dict[str, Value] = {}
@@ -194,8 +205,21 @@ class InstanceBuilder:
         on = parent if isinstance(parent, Instance) else None
         said = [self.said(name, given[name]) for name in _decisive(self.kind, given)]
         digest = _digest(self.kind, self.label, said, on, origin, replays=replays)
-        thing = (self.kind, self.key, self.label, given, on, self.is_given, digest, self.span, self.places)
-        made = Instance(*thing, replays, origin, named, tuple(said))
+        made = Instance(
+            kind=self.kind,
+            key=self.key,
+            label=self.label,
+            values=given,
+            parent=on,
+            is_given=self.is_given,
+            digest=digest,
+            span=self.span,
+            places=self.places,
+            replays=replays,
+            origin=origin,
+            named=named,
+            said=tuple(said),
+        )
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
             finding = assertion.fault(Frame(made), place)

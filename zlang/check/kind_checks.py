@@ -102,7 +102,7 @@ def _there_twice(node: tree.KindDef) -> Iterator[Diagnostic]:
     """What a kind can say only once; of two, one would be dropped without a word."""
     seen: dict[tuple[str, frozenset[str]], tree.Word] = {}
     for item in node.items:
-        if isinstance(item, tree.Field | tree.Offers | tree.Trait | tree.Metric | tree.ActionDef):
+        if isinstance(item, tree.Field | tree.Offers | tree.Trait | tree.MetricDecl | tree.ActionDef):
             selectors = item.selectors if isinstance(item, tree.ActionDef) else ()
             words = (item.name.text, *(word.text for word in selectors))
             first = seen.setdefault((type(item).__name__, frozenset(words)), item.name)

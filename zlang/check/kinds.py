@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from zlang.check import digests, kind_checks, types, values, versions
 from zlang.check.expressions import constant, resolve, unknown
 from zlang.check.instances import checked_value
-from zlang.check.metric_declarations import Found, found_in
+from zlang.check.metric_declarations import KindMetric, found_in
 from zlang.check.program import (
     ABSENT,
     COSTS,
@@ -218,7 +218,7 @@ class _KindBuilder:
                     known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
-                case tree.Property() | tree.Trait() | tree.Metric() | tree.Assert():
+                case tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert():
                     pass
         self.option = forms.get("option", ())
         self._find_metrics(actions)
@@ -309,7 +309,7 @@ class _KindBuilder:
 
     def _template_source(self) -> str:
         """The text of what is done, as it stands there: white space can matter to the shell."""
-        without = tree.Requires | tree.Trait | tree.Metric | tree.Assert  # these decide nothing that is done
+        without = tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert  # these decide nothing that is done
         items = [item for item in self.node.items if not isinstance(item, without) and not _is_field(item, "doc")]
         return "\n".join(item.span.text for item in items)
 
@@ -488,7 +488,7 @@ class _KindBuilder:
 
     def _find_metrics(self, actions: dict[tuple[str, str, str], KindAction]) -> None:
         """Have the metrics that the kind declares itself read from the output of what measures."""
-        nodes = [item for item in self.node.items if isinstance(item, tree.Metric)]
+        nodes = [item for item in self.node.items if isinstance(item, tree.MetricDecl)]
         found = [one for node in nodes if (one := found_in(node, self.report)) is not None]
         if not nodes:
             return
@@ -554,7 +554,7 @@ class _KindBuilder:
         return str(item.value)
 
 
-def _wanted(one: Found, where: Expr, frame: Any) -> Value:
+def _wanted(one: KindMetric, where: Expr, frame: Any) -> Value:
     """A metric of a kind, as its reader is told of it."""
     return one.metric.name, one.metric.type, one.how, where.value(frame), one.unit, one.source
 

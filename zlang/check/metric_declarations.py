@@ -44,7 +44,7 @@ _ONE = "1"
 """The unit of a share that is printed as a part of one."""
 
 
-class Found(Record):
+class KindMetric(Record):
     """A metric of a kind: how and where it is found, in which unit the tool prints it, and in which file."""
 
     metric: Metric
@@ -54,7 +54,7 @@ class Found(Record):
     source: str
 
 
-def metric_of(node: tree.Metric, report: Report, *, of_kind: bool = False) -> Metric | None:
+def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -> Metric | None:
     """The metric that a declaration describes, or None where it has no type."""
     name, type_ = node.name.text, node.type.text
     if type_ not in types.NUMERIC:
@@ -81,18 +81,18 @@ def metric_of(node: tree.Metric, report: Report, *, of_kind: bool = False) -> Me
         unit = stored_unit(type_, node.unit.text)
     said = _attributes(node, report, (*_ATTRIBUTES, "from") if of_kind else _ATTRIBUTES)
     return Metric(
-        name,
-        type_,
-        unit,
-        _text(said.get("doc"), report),
-        _word("better", said, BETTER, report),
-        _word("needs", said, TRAITS, report),
-        _meaning(said.get("means"), report),
-        node.is_distribution,
+        name=name,
+        type=type_,
+        unit=unit,
+        doc=_text(said.get("doc"), report),
+        better=_word("better", said, BETTER, report),
+        needs=_word("needs", said, TRAITS, report),
+        means=_meaning(said.get("means"), report),
+        is_distribution=node.is_distribution,
     )
 
 
-def found_in(node: tree.Metric, report: Report) -> Found | None:
+def found_in(node: tree.MetricDecl, report: Report) -> KindMetric | None:
     """The metric of a kind with where it is found, or None where something is wrong with that."""
     metric = metric_of(node, report, of_kind=True)
     if metric is None or node.how is None or node.where is None:
@@ -112,7 +112,7 @@ def found_in(node: tree.Metric, report: Report) -> Found | None:
         hint = 'it is `stdout`, `stderr` or a file in the directory `OUT`, such as `"results.csv"`'
         report(Code.NOT_ALLOWED.at(source.span, name="from", value="this", hint=hint))
         return None
-    return Found(metric, node.how.text, node.where, node.unit.text if node.unit else "", place)
+    return KindMetric(metric, node.how.text, node.where, node.unit.text if node.unit else "", place)
 
 
 def pattern_problem(pattern: str) -> str:
@@ -191,7 +191,7 @@ def _wrong_unit(node: tree.Word, type_: str) -> Diagnostic:
     return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {known.spoken}", hint=hint)
 
 
-def _attributes(node: tree.Metric, report: Report, known: tuple[str, ...]) -> Mapping[str, tree.Expr]:
+def _attributes(node: tree.MetricDecl, report: Report, known: tuple[str, ...]) -> Mapping[str, tree.Expr]:
     said: dict[str, tree.Expr] = {}
     for item in node.attributes:
         if not isinstance(item, tree.Field) or item.name.text not in known:

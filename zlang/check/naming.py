@@ -26,7 +26,7 @@ _BESIDE_THE_POINT = re.compile(r"/(?:\.?/)+")
 _UP_AGAIN = re.compile(r"/[^/\s]+/\.\.(?=/)")
 
 
-class Named(Record):
+class NamedThing(Record):
     """A thing that another names, and where it does so."""
 
     by: Instance
@@ -34,7 +34,7 @@ class Named(Record):
     span: Span | None
 
 
-class Device(Record):
+class GuardedThing(Record):
     """What is written to only if it is armed: the names by which it is armed, and the places that it offers."""
 
     thing: Instance
@@ -42,7 +42,7 @@ class Device(Record):
     offers: tuple[str, ...]
 
 
-class Trial(Record):
+class TrialThings(Record):
     """The things of a trial: what it is measured on, what is set meanwhile, and what works on these."""
 
     on: Instance | None
@@ -77,19 +77,19 @@ def exposed(thing: Instance | None) -> Iterator[Instance]:
         thing = thing.parent
 
 
-def named(trial: Trial, declared: Sequence[Device]) -> Iterator[Named]:
+def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[NamedThing]:
     """What the things of a trial name beside what they stand on, each once."""
     made = trial.made
     devices = {(one.thing.key, one.thing.digest): one for one in declared}
     devices |= {(one.key, one.digest): device(one) for one in made if one.kind.armed}
     seen: set[tuple[str, str, str]] = set()
     for by in (*made, *trial.workers):
-        found = [Named(by, thing, span) for thing, span in by.named]
+        found = [NamedThing(by, thing, span) for thing, span in by.named]
         for name, value in by.values.items() if by.kind.role != "machine" else ():
             text = written(value)
             some = [one.thing for one in devices.values() if one.thing.key != by.key and mentions(text, one)]
             some = [one for one in some if _is_among(one, made)] or some[:1]
-            found += [Named(by, thing, by.places.get(name, by.span)) for thing in some]
+            found += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in some]
         for one in found:
             key = (by.key, one.thing.key, one.thing.digest)
             if key not in seen:
@@ -97,7 +97,7 @@ def named(trial: Trial, declared: Sequence[Device]) -> Iterator[Named]:
                 yield one
 
 
-def findings(experiment: Experiment, trial: Trial, declared: Sequence[Device]) -> Iterator[Diagnostic]:
+def findings(experiment: Experiment, trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Diagnostic]:
     """What a trial names and neither makes nor guards."""
     made = trial.made
     for one in made:
@@ -128,7 +128,7 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
             continue  # said where the points are tried
 
 
-def _trial_at(experiment: Experiment, point: FirstLevels) -> Trial:
+def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
     on, with_, *workers = (
         hosts.things_of(expr.value(point) if expr else None)
         for expr in (
@@ -137,12 +137,12 @@ def _trial_at(experiment: Experiment, point: FirstLevels) -> Trial:
         )
     )
     target = next(iter(on), None)
-    return Trial(target, beside(target, with_), tuple(one for some in workers for one in some))
+    return TrialThings(target, beside(target, with_), tuple(one for some in workers for one in some))
 
 
-def devices_of(experiment: Experiment) -> tuple[Device, ...]:
+def devices_of(experiment: Experiment) -> tuple[GuardedThing, ...]:
     """The devices that are declared beside an experiment, at all that they can be."""
-    found: dict[tuple[str, str], Device] = {}
+    found: dict[tuple[str, str], GuardedThing] = {}
     for expr in experiment.armed:
         for point in islice(_choices(expr.axes, {}), hosts.MOST_POINTS):
             try:
@@ -161,17 +161,17 @@ def _choices(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[FirstLeve
             yield from _choices(axis.branches[level] if axis.branches else (), {**chosen, axis.path: level})
 
 
-def device(thing: Instance) -> Device:
+def device(thing: Instance) -> GuardedThing:
     """The names and places of what is written to only if it is armed."""
     assert thing.kind.armed is not None, f"BUG: {thing.key} is armed by nothing"
     frame = Frame(thing)
     said = thing.kind.armed.value(frame)
     names = tuple(plain_path(written(one)) for one in (said if isinstance(said, tuple) else (said,)))
     offers = [offer.value(frame) for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
-    return Device(thing, names, tuple(plain_path(written(offer)) for offer in offers))
+    return GuardedThing(thing, names, tuple(plain_path(written(offer)) for offer in offers))
 
 
-def mentions(text: str, one: Device, *, offers: bool = True) -> bool:
+def mentions(text: str, one: GuardedThing, *, offers: bool = True) -> bool:
     """Whether a text names a device, by its own names or, if asked for, by the places that it offers."""
     return bool(text) and any(_mentions(text, path) for path in (*one.names, *(one.offers if offers else ())))
 

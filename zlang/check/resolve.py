@@ -60,7 +60,7 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
             found = "several values in parentheses"
             context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=found, hint=hint))
             return unknown(node.span)
-        case tree.Choice() | tree.Range() | tree.Make():
+        case tree.Choice() | tree.Range() | tree.Anonymous():
             if path is not None:
                 return _resolve_factors(context, node, expected, path)
             context.report(Code.CHOICE_HERE.at(node.span, hint="give it a name first: `let x = …`, then use `x` here"))
@@ -68,12 +68,12 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
 
 
 def _resolve_factors(
-    context: Context, node: tree.Choice | tree.Range | tree.Make, expected: Type | None, path: Path
+    context: Context, node: tree.Choice | tree.Range | tree.Anonymous, expected: Type | None, path: Path
 ) -> Expr:
     match node:
         case tree.Choice():
             return resolve_choice(context, node, expected, path)
         case tree.Range():
             return resolve_range(context, node, path)
-        case tree.Make():
+        case tree.Anonymous():
             return resolve_declaration(context, node, path)

@@ -28,11 +28,23 @@ class ScalarType(Record):
 _SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
 _TIMES = ("s", "ms", "us", "ns")
 SCALARS = {
-    "size": ScalarType("a size", "4KiB", "BIGINT", units.SIZE, "bytes", 1, _SIZES),
-    "duration": ScalarType("a duration", "60s", "DOUBLE", units.DURATION, "s", 1, _TIMES),
-    "rate": ScalarType("a rate", "200MiB/s", "DOUBLE", units.RATE, "bytes/s", 1, tuple([f"{u}/s" for u in _SIZES])),
+    "size": ScalarType(
+        spoken="a size", example="4KiB", sql="BIGINT", dimension=units.SIZE, unit="bytes", parts=1, ladder=_SIZES
+    ),
+    "duration": ScalarType(
+        spoken="a duration", example="60s", sql="DOUBLE", dimension=units.DURATION, unit="s", parts=1, ladder=_TIMES
+    ),
+    "rate": ScalarType(
+        spoken="a rate",
+        example="200MiB/s",
+        sql="DOUBLE",
+        dimension=units.RATE,
+        unit="bytes/s",
+        parts=1,
+        ladder=tuple([f"{u}/s" for u in _SIZES]),
+    ),
     "iops": ScalarType("a number per second", "5000/s", "DOUBLE", units.FREQUENCY, "1/s"),
-    "share": ScalarType("a share", "70%", "DOUBLE", units.SHARE, "%", 100),
+    "share": ScalarType(spoken="a share", example="70%", sql="DOUBLE", dimension=units.SHARE, unit="%", parts=100),
     "count": ScalarType("a whole number", "4", "BIGINT", units.NUMBER),
     "number": ScalarType("a number", "1.5", "DOUBLE", units.NUMBER),
     "bool": ScalarType("`on` or `off`", "on", "BOOLEAN"),
@@ -88,13 +100,13 @@ class Type(Record):
         element = self.element | other.element if self.element and other.element else self.element or other.element
         words = self.words + tuple(word for word in other.words if word not in self.words)
         return Type(
-            self.scalars | other.scalars,
-            words,
-            self.kinds | other.kinds,
-            element,
-            self.unknown or other.unknown,
-            self.beneath | other.beneath,
-            self.is_partial or other.is_partial,
+            scalars=self.scalars | other.scalars,
+            words=words,
+            kinds=self.kinds | other.kinds,
+            element=element,
+            unknown=self.unknown or other.unknown,
+            beneath=self.beneath | other.beneath,
+            is_partial=self.is_partial or other.is_partial,
         )
 
     @property

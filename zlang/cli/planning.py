@@ -18,7 +18,7 @@ from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline import arming, costs, plans, programs, runs, verdicts
 from zlang.pipeline.plans import Planned
-from zlang.plan.estimate import Estimate
+from zlang.plan.estimate import PlanEstimate
 from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
 from zlang.plan.survey import EXACT
@@ -193,7 +193,7 @@ def _print_factors(planned: Planned) -> None:
         print(f"  {name:{names}}  {takes:{cost_words}}  {factor.count:>5,} levels  {_levels(factor)}")
 
 
-def _order(planned: Planned, estimates: dict[str, Estimate]) -> None:
+def _order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
     """The order of trials, its design, and what it saves."""
     header, schedule = planned.plan.header, planned.schedule
     print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', seed {header.seed}'}")
@@ -215,12 +215,12 @@ def _order(planned: Planned, estimates: dict[str, Estimate]) -> None:
         print(f"  {how:{max(map(len, estimates))}}  {_changes(found, about)}{than}")
 
 
-def _changes(found: Estimate, about: str) -> str:
+def _changes(found: PlanEstimate, about: str) -> str:
     changed = f", changes {about}{round(found.altered):,} in place" if found.altered else ""
     return f"creates {about}{_some(round(found.made), 'resource')}{changed}"
 
 
-def _estimate(header: Header, found: Estimate, what: str) -> None:
+def _estimate(header: Header, found: PlanEstimate, what: str) -> None:
     """What the plan takes: time, bytes, space, people."""
     bound = "at most " if header.is_sequential else "at least " if found.unknown_seconds else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")

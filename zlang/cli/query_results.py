@@ -19,7 +19,7 @@ from zlang.pipeline import results
 from zlang.report import wording
 
 if TYPE_CHECKING:
-    from zlang.store.query import Named, Result
+    from zlang.store.query import NamedColumn, Result
 
 _KEEPS_UNIT = (
     "median|avg|mean|min|max|sum|any_value|first|last|mode|stddev|stddev_samp|stddev_pop|mad|"
@@ -84,7 +84,7 @@ class Meaning:
         return wording.level(value, self.type) if self.type else wording.measured(value, self.unit)
 
 
-def meanings(columns: Iterable[Named], given: Mapping[str, object], text: str = "") -> dict[str, Meaning]:
+def meanings(columns: Iterable[NamedColumn], given: Mapping[str, object], text: str = "") -> dict[str, Meaning]:
     """What the numbers of each column are, where columns of one name are the same.
 
     A query that takes a `$metric` has its values in `value`, as the table `metrics` calls them, or in what the saved

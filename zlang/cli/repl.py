@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
     from zlang.cli.query_results import QueryOptions
-    from zlang.store.query import Named, Session
+    from zlang.store.query import NamedColumn, QuerySession
 
 _COMMANDS = {
     ".tables": "list the tables with their number of columns",
@@ -54,7 +54,7 @@ _WORD = re.compile(r"(?:^\s*[@.])?\w*$")
 class Names(Completer):
     """Completes tables, columns, functions and commands; behind a factor, its levels."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: QuerySession) -> None:
         columns = session.columns()
         self._session = session
         self._factors = {one.name for one in columns if one.role == "factor"}
@@ -136,7 +136,7 @@ def _answer(talk: _Talk, line: str) -> None:
 class _Talk:
     """What has been agreed on so far, and what each line does."""
 
-    def __init__(self, db: Path, session: Session, *, raw: bool) -> None:
+    def __init__(self, db: Path, session: QuerySession, *, raw: bool) -> None:
         self._db = db
         self._session = session
         self._raw = raw
@@ -189,7 +189,7 @@ class _Talk:
             print(render.visible("  ".join(part for part in (one.name, one.role, one.type, one.unit) if part)))
 
 
-def _full(one: Named) -> str:
+def _full(one: NamedColumn) -> str:
     return one.table if one.schema == "main" else f"{one.schema}.{one.table}"
 
 

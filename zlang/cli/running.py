@@ -334,14 +334,14 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
     from rich.console import Console
     from rich.text import Text
 
-    class Words(parts.TextColumn):
+    class DescriptionColumn(parts.TextColumn):
         """The description as plain text, whatever is in it."""
 
         def render(self, task: object) -> Text:
             return Text(f"{getattr(task, 'description', ''):32.32}")
 
     columns = (
-        Words(""),
+        DescriptionColumn(""),
         parts.BarColumn(),
         parts.MofNCompleteColumn(),
         parts.TimeElapsedColumn(),

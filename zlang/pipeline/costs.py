@@ -13,7 +13,7 @@ from zlang.files import read_regular
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
-    from zlang.plan.estimate import Estimate, Outlook, Past
+    from zlang.plan.estimate import Outlook, Past, PlanEstimate
     from zlang.plan.plan import Header
     from zlang.run.earlier import Measured
     from zlang.run.folder import Folder
@@ -22,7 +22,7 @@ OTHERS = ("as-written", "random")
 """The orders with which a plan's own is compared."""
 
 
-def estimate(checked: Checked, planned: Planned, db: Path, but: Container[str] = ()) -> Estimate:
+def estimate(checked: Checked, planned: Planned, db: Path, but: Container[str] = ()) -> PlanEstimate:
     """How long the plan takes on this machine, what it writes and asks for, without trials at some places."""
     return next(iter(estimates(checked, planned, db, but, ()).values()))
 
@@ -33,14 +33,14 @@ def estimates(
     db: Path,
     but: Container[str] = (),
     others: Sequence[str] = OTHERS,
-) -> dict[str, Estimate]:
+) -> dict[str, PlanEstimate]:
     """The estimate of the plan as it is ordered, and what other orders would come to, without trials at some places."""
     from zlang.plan import estimate as estimating
     from zlang.plan import survey
     from zlang.plan.build import Builder
     from zlang.plan.order import Order
 
-    schedule, found, past = planned.schedule, dict[str, "Estimate"](), _past(db)
+    schedule, found, past = planned.schedule, dict[str, "PlanEstimate"](), _past(db)
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
         sampled = survey.sample(Builder(checked.program, planned.experiment, other), other, but)
@@ -68,17 +68,17 @@ def _past(db: Path) -> Past:
 
 def remaining_estimate(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
     """Estimate what remains of a plan of which some trials were measured."""
-    from zlang.plan.estimate import Estimate, Outlook
+    from zlang.plan.estimate import Outlook, PlanEstimate
 
     is_done = found is not None and len(found) == planned.plan.header.trials
-    left = Estimate() if is_done else estimate(checked, planned, db, found or {})
+    left = PlanEstimate() if is_done else estimate(checked, planned, db, found or {})
     by_run: dict[str, list[int]] = {}
     for one in sorted(found.values(), key=lambda one: one.number) if found else ():
         by_run.setdefault(one.run, []).append(one.number)
     return Outlook(left, None if found is None else {run: tuple(numbers) for run, numbers in by_run.items()})
 
 
-def require_endurance(header: Header, expected: Estimate, share_of: float = 1) -> None:
+def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 1) -> None:
     """Raise RunError where more would be written to a device than it is to bear, by a share of what is expected."""
     for device in header.devices:
         written = expected.written.get(device.name, 0.0) * share_of

@@ -63,7 +63,15 @@ def _said(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
         place = f"{found.span.source.name}:{line}:{column}"
         code = found.code
         name = code.name if isinstance(code, Lint) else ""
-        yield Finding(code.id, name, code.severity.value, found.message, found.hint, place, allowed)
+        yield Finding(
+            code=code.id,
+            name=name,
+            severity=code.severity.value,
+            message=found.message,
+            hint=found.hint,
+            place=place,
+            allowed=allowed,
+        )
 
 
 def all_findings(checked: Checked) -> tuple[list[Diagnostic], str]:

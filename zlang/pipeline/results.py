@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zlang.report.summary import Summary
     from zlang.run.folder import Folder
     from zlang.store.ingest import Ingested
-    from zlang.store.query import Parameters, Result, Session
+    from zlang.store.query import Parameters, QuerySession, Result
     from zlang.store.run_rows import Progress
     from zlang.store.saved import Saved
 
@@ -103,7 +103,7 @@ def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
     return run_query(db, sql, parameters)
 
 
-def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[Session]:
+def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[QuerySession]:
     """A database open for several questions. Raises RunError."""
     from zlang.store.query import session as opened
     from zlang.store.store import Access

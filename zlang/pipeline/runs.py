@@ -17,7 +17,7 @@ from zlang.pipeline.plans import emit, require_distinct, require_one_host
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
-    from zlang.plan.estimate import Estimate
+    from zlang.plan.estimate import PlanEstimate
     from zlang.run.arming import Armed
     from zlang.run.earlier import Measured
     from zlang.run.events import Event
@@ -34,7 +34,7 @@ def begin(
     runs: Path,
     armed: Armed | None = None,
     found: Mapping[str, Measured] = MappingProxyType({}),
-    expected: Estimate | None = None,
+    expected: PlanEstimate | None = None,
 ) -> Folder:
     """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError."""
     import json

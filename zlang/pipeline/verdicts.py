@@ -44,7 +44,7 @@ def _set_up_once(checked: Checked, planned: Planned, schedule: Schedule) -> tupl
 def _design(checked: Checked, planned: Planned, schedule: Schedule) -> Design | None:
     """The plan as it will be read from its results, with values that say nothing; None where it is too long."""
     from zlang.report.design import Design
-    from zlang.report.summary import Column
+    from zlang.report.summary import TableColumn
 
     is_short = schedule.trials <= _MOST
     slots = schedule.slots() if is_short else _first_of_each(schedule.slots())
@@ -60,7 +60,7 @@ def _design(checked: Checked, planned: Planned, schedule: Schedule) -> Design | 
     return Design(
         "elapsed",
         "s",
-        tuple(Column(header.factors[i].name, "word", "") for i in varied),
+        tuple(TableColumn(header.factors[i].name, "word", "") for i in varied),
         tuple(there[i] for i in varied),
         tuple(_with_levels(row, varied) for row in rows),
     )
@@ -101,5 +101,15 @@ def _rows(checked: Checked, planned: Planned, schedule: Schedule, slots: Iterabl
                 standing.pop(change.setup.key, None)
         made = tuple(standing[setup.key] for setup in setups if setup.creates and not setup.is_ambient)
         levels = tuple(trial.factors.values())
-        yield Row(trial.identity, "", slot.replicate, position, slot.block, trial.host, levels, draw.gauss(0, 1), made)
+        yield Row(
+            trial=trial.identity,
+            run="",
+            replicate=slot.replicate,
+            position=position,
+            block=slot.block,
+            host=trial.host,
+            levels=levels,
+            log=draw.gauss(0, 1),
+            setups=made,
+        )
         state = state.invalidate(trial.spoils)

@@ -140,10 +140,10 @@ class TrialConfig:
     key: str
 
     @property
-    def things(self) -> naming.Trial:
+    def things(self) -> naming.TrialThings:
         """All that the trial is of."""
         before = (self.before,) if self.before else ()
-        return naming.Trial(self.on, self.with_, (*before, self.workload, self.protocol, *self.collectors))
+        return naming.TrialThings(self.on, self.with_, (*before, self.workload, self.protocol, *self.collectors))
 
 
 def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfig:
@@ -366,7 +366,7 @@ class Builder:
             yield from self._named_devices(config, (config.before,))
         yield from self._exposed(config, drawn_frame(config.workload, config.on, config.key))
 
-    def _named(self, config: TrialConfig) -> tuple[naming.Named, ...]:
+    def _named(self, config: TrialConfig) -> tuple[naming.NamedThing, ...]:
         """What a trial names beside what it stands on. Raises ProgramError where it does not make and guard that."""
         things = config.things
         for finding in naming.findings(self.experiment, things, self.devices):

@@ -35,7 +35,7 @@ class Past:
 
 
 @dataclass(slots=True)
-class Estimate:
+class PlanEstimate:
     """What a plan comes to.
 
     How often things are made, and changed while they stand; seconds by kind of step; bytes written and space needed by
@@ -68,13 +68,13 @@ class Outlook:
     to be looked through for them.
     """
 
-    estimate: Estimate
+    estimate: PlanEstimate
     measured: Mapping[str, tuple[int, ...]] | None
 
 
-def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past) -> Estimate:
+def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past) -> PlanEstimate:
     """Add up what is carried out."""
-    found = Estimate()
+    found = PlanEstimate()
     for step in facts:
         found.steps += 1
         found.seconds["creating and removing"] += _command("facts", step, past) + BETWEEN
@@ -109,7 +109,7 @@ def kind_of(step: Step, load: Footprint | None) -> str:
     return "writing data" if load is not None and step.action is Action.PREPARE else "creating and removing"
 
 
-def _make(found: Estimate, setup: Setup, past: Past, weight: float) -> None:
+def _make(found: PlanEstimate, setup: Setup, past: Past, weight: float) -> None:
     _steps(found, setup.signature, setup.make, past, weight, setup.load)
     if setup.load is None:
         return
@@ -125,7 +125,7 @@ def _make(found: Estimate, setup: Setup, past: Past, weight: float) -> None:
     _write(found, setup.load, setup.load.written, weight)
 
 
-def _trial(found: Estimate, trial: Trial, past: Past, weight: float) -> None:
+def _trial(found: PlanEstimate, trial: Trial, past: Past, weight: float) -> None:
     found.trials += weight
     measured = [step for step in trial.steps if step.action is Action.MEASURE]
     _steps(found, trial.identity, [step for step in trial.steps if step.action is not Action.MEASURE], past, weight)
@@ -148,7 +148,7 @@ def _trial(found: Estimate, trial: Trial, past: Past, weight: float) -> None:
         _write(found, load, written, weight)
 
 
-def _write(found: Estimate, load: Footprint, written: int | None, weight: float) -> None:
+def _write(found: PlanEstimate, load: Footprint, written: int | None, weight: float) -> None:
     if written is None:
         found.unknown_bytes += weight
     elif written:
@@ -156,7 +156,7 @@ def _write(found: Estimate, load: Footprint, written: int | None, weight: float)
 
 
 def _steps(
-    found: Estimate, owner: str, steps: Iterable[Step], past: Past, weight: float, load: Footprint | None = None
+    found: PlanEstimate, owner: str, steps: Iterable[Step], past: Past, weight: float, load: Footprint | None = None
 ) -> None:
     for step in steps:
         if step.action is Action.ASK:

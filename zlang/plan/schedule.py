@@ -167,7 +167,9 @@ class Schedule:
         if self.search is None:
             return self
         rounds = [(level,) for level in bisection.longest(self.search.levels)]
-        return Schedule(self.experiment, self.seed, self.part, self.order, self, rounds)
+        return Schedule(
+            experiment=self.experiment, seed=self.seed, part=self.part, order=self.order, like=self, rounds=rounds
+        )
 
     def ordered(self, how: Order) -> Schedule:
         """The same trials in another order."""

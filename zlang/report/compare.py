@@ -119,7 +119,16 @@ def _compared(design: Design, factor: int, first: Cell, second: Cell, comparison
     else:
         verdict = verdict_on(found.ratio, comparisons, design.unit)
         note = f"compared over {found.units} setups of each level" if is_set_up else ""
-    return Comparison(design.metric, column.name, shown[0], shown[1], found.ratio, comparisons, verdict, note)
+    return Comparison(
+        metric=design.metric,
+        factor=column.name,
+        first=shown[0],
+        second=shown[1],
+        ratio=found.ratio,
+        comparisons=comparisons,
+        verdict=verdict,
+        note=note,
+    )
 
 
 def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference:
@@ -158,7 +167,16 @@ def compare_runs(runs: tuple[str, str], one: Design, other: Design) -> Compariso
         ]
     ratio = strata.difference(found).ratio if same or shared else None
     verdict = verdict_on(ratio, 1, one.unit)
-    return Comparison(one.metric, "run", runs[0], runs[1], ratio, 1, verdict, _ONE_RUN)
+    return Comparison(
+        metric=one.metric,
+        factor="run",
+        first=runs[0],
+        second=runs[1],
+        ratio=ratio,
+        comparisons=1,
+        verdict=verdict,
+        note=_ONE_RUN,
+    )
 
 
 def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:

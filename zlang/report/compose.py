@@ -22,11 +22,11 @@ from zlang.errors import RunError
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
 from zlang.report import answers, asked, compare, design, document, drawing, effects, stopping, summary, wording
-from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Section, Words
+from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Paragraph, Section
 from zlang.report.drawn import Drawn
 from zlang.report.findings import search
 from zlang.report.formulas import UNITS, Trials
-from zlang.report.summary import Column, Summary, cells
+from zlang.report.summary import Summary, TableColumn, cells
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 from zlang.text import visible
@@ -118,7 +118,9 @@ def _table(
 ) -> document.DocumentTable:
     """A table that shows its data unchanged."""
     shown = tuple(tuple(Cell(_plain(value)) for value in row) for row in rows)
-    return document.DocumentTable(title, tuple(heads), shown, tuple(heads), tuple(map(tuple, rows)), numeric)
+    return document.DocumentTable(
+        title=title, columns=tuple(heads), rows=shown, names=tuple(heads), data=tuple(map(tuple, rows)), numeric=numeric
+    )
 
 
 def _plain(value: object) -> str:
@@ -140,11 +142,11 @@ def _plain(value: object) -> str:
 
 def _question(known: Known | None) -> Iterator[Block]:
     if known is None:
-        yield Words("The run folder is missing, so this report has neither the program nor the plan.")
+        yield Paragraph("The run folder is missing, so this report has neither the program nor the plan.")
         return
     for n, (name, text) in enumerate(known.plan.header.sources.items()):
         if n == 0:
-            yield from map(Words, _head(text))
+            yield from map(Paragraph, _head(text))
         yield Listing(name, visible(text, keep="\n\t"))
 
 
@@ -185,7 +187,7 @@ def _stopped(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         factors = [[column.name] for column in course.columns[: len(trials.factors)]]
         yield _summary("Steps of each search", course, factors, points)
     for sentence in stopping.sentences(trials):
-        yield Words(f"{sentence.strip()}.")
+        yield Paragraph(f"{sentence.strip()}.")
 
 
 def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
@@ -200,9 +202,17 @@ def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
 
 
 def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
-    columns = [Column(one.name, one.type, "") for one in drawn.columns]
-    measured = [Column(one.name, "estimate", UNITS.get(one.type, "")) for one in drawn.plot.measures]
-    told = Summary(trials.experiment, (*columns, *measured), drawn.rows, 0, 0, (), drawn.note)
+    columns = [TableColumn(one.name, one.type, "") for one in drawn.columns]
+    measured = [TableColumn(one.name, "estimate", UNITS.get(one.type, "")) for one in drawn.plot.measures]
+    told = Summary(
+        experiment=trials.experiment,
+        columns=(*columns, *measured),
+        rows=drawn.rows,
+        trials=0,
+        valid=0,
+        reasons=(),
+        note=drawn.note,
+    )
     title = visible(drawn.plot.text.removeprefix("plot "))
     table = _summary(title, told, [_columns(trials, one) for one in drawn.columns], points)
     shown = drawing.pictures(drawn)
@@ -251,7 +261,13 @@ def _summary(
     note = f"{told.note}. " if told.note else ""
     note += "".join(f"{count:,} trials do not count: {reason}. " for reason, count in told.reasons[:_SHOWN])
     return document.DocumentTable(
-        title, (*heads, "points"), tuple(rows), tuple(names), tuple(map(tuple, data)), numeric, note=note
+        title=title,
+        columns=(*heads, "points"),
+        rows=tuple(rows),
+        names=tuple(names),
+        data=tuple(map(tuple, data)),
+        numeric=numeric,
+        note=note,
     )
 
 
@@ -268,7 +284,7 @@ def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         compared = compare.factors(read, None, ())
         sources = effects.effects(read)
     except RunError as error:
-        yield Words(f"{error.message[:1].upper()}{error.message[1:]}.")
+        yield Paragraph(f"{error.message[:1].upper()}{error.message[1:]}.")
         return
     heads = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
     ratios = []
@@ -279,11 +295,11 @@ def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     title = f"Levels of each factor against its first: {read.metric}"
     yield _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
-    yield Words(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
+    yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
     columns = ("source", "share of variance, %", "degrees of freedom", "p")
     shares = [(one.name, 100 * one.share, one.df, one.p) for one in sources]
     yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
-    yield Words("Main effects: geometric means over all combinations of the other factors.")
+    yield Paragraph("Main effects: geometric means over all combinations of the other factors.")
     yield from _automatic_figure(trials, f"{read.metric} over factors", points)
 
 
@@ -296,7 +312,7 @@ def _caveats(trials: Trials, known: Known | None) -> Iterator[Block]:
         rows = [(f"{one.lint.id} {one.lint.name}", one.lint.severity.value, one.message) for one in result_findings]
         yield _table("Findings about the results", ("rule", "severity", "finding"), rows)
     else:
-        yield Words("The rules about results found nothing.")
+        yield Paragraph("The rules about results found nothing.")
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")
     if problems:
         yield _table("Why trials do not count", ("problem", "times"), problems, frozenset({1}))
@@ -306,7 +322,7 @@ def _caveats(trials: Trials, known: Known | None) -> Iterator[Block]:
         said = [(f"{f.code} {f.name}".strip(), f.severity, f.place, f.message, f.allowed) for f in found]
         yield _table("Findings about the program", heads, said)
     elif known:
-        yield Words("The rules about programs found nothing.")
+        yield Paragraph("The rules about programs found nothing.")
 
 
 # -- timeline
@@ -348,7 +364,7 @@ def _method(trials: Trials, known: Known | None) -> Iterator[Block]:
     if known:
         header = known.plan.header
         hosts = f" on {', '.join(header.hosts)}" if any(header.hosts) else ""
-        yield Words(f"{header.counts}{hosts}, in random order with seed {header.seed}. Plan {header.plan}.")
+        yield Paragraph(f"{header.counts}{hosts}, in random order with seed {header.seed}. Plan {header.plan}.")
     facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
     short = [fact for fact in facts if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:
@@ -441,7 +457,9 @@ def _every_trial(trials: Trials, points: Sequence[_Point], known: Known | None) 
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
     anchors = tuple(point.name if i == 0 else "" for point in points for i in range(len(point.rows)))
     title = "Trials by point; `order` is the place of a trial in the run"
-    yield document.DocumentTable(title, heads, tuple(rows), heads, tuple(data), numeric, anchors)
+    yield document.DocumentTable(
+        title=title, columns=heads, rows=tuple(rows), names=heads, data=tuple(data), numeric=numeric, anchors=anchors
+    )
 
 
 def _measured_as(value: object, unit: str) -> str:
@@ -485,7 +503,7 @@ def _reproduction(known: Known | None) -> Iterator[Block]:
     said += [f"--profile {quote_word(profile)}"] if profile else []
     said += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
     said += [f"--order {quote_word(header.order)}"] if header.order != Order.PLANNED else []
-    yield Words(
+    yield Paragraph(
         "Save the program above and the files that it imports in one directory. These commands then carry out the "
         f"same plan with zlang {__version__}. Without zlang, the script `plan.sh` does the same."
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from zlang.errors import RunError
 from zlang.report.asked import primary
 from zlang.report.formulas import Trials
-from zlang.report.summary import Cell, Column, cells
+from zlang.report.summary import Cell, TableColumn, cells
 from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean_column
@@ -57,7 +57,7 @@ class Design:
 
     metric: str
     unit: str
-    factors: tuple[Column, ...]
+    factors: tuple[TableColumn, ...]
     levels: tuple[tuple[Cell, ...], ...]
     rows: tuple[Row, ...]
     others: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         'SELECT name, type, unit FROM "columns" WHERE experiment = ? AND role = ? ORDER BY position',
         [trials.experiment, "factor"],
     ).rows
-    factors = [Column(str(n), str(type_), str(unit)) for n, type_, unit in catalogue]
+    factors = [TableColumn(str(n), str(type_), str(unit)) for n, type_, unit in catalogue]
     chosen = "".join(f", {quoted(one.name)}" for one in factors)
     value = f"{quoted(column)}::DOUBLE"
     own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {SETUPS}"
@@ -88,7 +88,14 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     varied = [i for i, levels in enumerate(ordered) if len(levels) > 1]
     kept = tuple(replace(row, levels=tuple(row.levels[i] for i in varied)) for row in rows)
     levels = tuple(ordered[i] for i in varied)
-    return Design(name, unit, tuple(factors[i] for i in varied), levels, kept, tuple(others))
+    return Design(
+        metric=name,
+        unit=unit,
+        factors=tuple(factors[i] for i in varied),
+        levels=levels,
+        rows=kept,
+        others=tuple(others),
+    )
 
 
 def source(trials: Trials) -> str:
@@ -113,7 +120,17 @@ def row_of(found: Sequence[object]) -> Row:
     counts = [int(str(n)) if n is not None else 0 for n in (replicate, position, block)]
     log = math.log(float(str(value)))
     made = tuple(map(int, setups)) if isinstance(setups, list) else ()
-    return Row(str(trial), str(run), counts[0], counts[1], counts[2], str(host), tuple(cells(levels)), log, made)
+    return Row(
+        trial=str(trial),
+        run=str(run),
+        replicate=counts[0],
+        position=counts[1],
+        block=counts[2],
+        host=str(host),
+        levels=tuple(cells(levels)),
+        log=log,
+        setups=made,
+    )
 
 
 def groups(rows: Sequence[Row]) -> list[tuple[Hashable, ...]]:

@@ -62,13 +62,13 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
 
 
-Block = DocumentTable | Figure | Listing | Words
+Block = DocumentTable | Figure | Listing | Paragraph
 
 
 @dataclass(frozen=True, slots=True)

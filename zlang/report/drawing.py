@@ -114,7 +114,15 @@ def pictures(drawn: Drawn) -> list[Picture]:
         for facet in facets:
             at = f"{plot.facet.name} = {wording.level(facet, plot.facet.type)}" if plot.facet else ""
             least, most = _ends(drawn, n)
-            made[n, facet] = Picture(title, at, visible(measure.name), UNITS.get(measure.type, ""), least, most, {})
+            made[n, facet] = Picture(
+                title=title,
+                facet=at,
+                measure=visible(measure.name),
+                unit=UNITS.get(measure.type, ""),
+                least=least,
+                most=most,
+                lines={},
+            )
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
         line = _line(plot, row)

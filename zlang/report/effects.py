@@ -67,7 +67,9 @@ def effects(design: Design) -> list[Effect]:
         if df:
             p, is_of_setups = _chance(design, own, term, terms)
             name = " × ".join(names[i] for i in term)
-            found.append(Effect(design.metric, name, squares / total, df, p, is_of_setups))
+            found.append(
+                Effect(metric=design.metric, name=name, share=squares / total, df=df, p=p, is_of_setups=is_of_setups)
+            )
     found.sort(key=lambda one: -one.share)
     if rest_df > cells_df:
         higher = max(rest - cells, 0.0)

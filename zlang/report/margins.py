@@ -73,7 +73,7 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrialTerms:
     """A trial: its levels by the expectation's factors and by all, its groups, and what it adds to each aggregate."""
 
     asked: tuple[Cell, ...]
@@ -99,7 +99,7 @@ def work_out(term: Term, leaf: Leaf) -> object:
     return worked_out
 
 
-def samples(trials: Trials, found: Sequence[Term], by: Sequence[FactorRef]) -> list[Sample]:
+def samples(trials: Trials, found: Sequence[Term], by: Sequence[FactorRef]) -> list[TrialTerms]:
     """Every trial that counts."""
     factors = [quoted(name) for name, _ in trials.factors.values()]
     levels = [formulas.level(trials, one) for one in by]
@@ -112,7 +112,7 @@ def samples(trials: Trials, found: Sequence[Term], by: Sequence[FactorRef]) -> l
     placed = design.groups([design.row_of((*row[:7], 1.0)) for row in rows])
     ends = (7, 7 + len(levels), 7 + len(levels) + len(factors))
     return [
-        Sample(
+        TrialTerms(
             tuple(cells(row[ends[0] : ends[1]])),
             tuple(cells(row[ends[1] : ends[2]])),
             groups,
@@ -136,7 +136,7 @@ def _percentiles(term: Term, number: int) -> str:
 
 
 def margin(
-    comparison: Term, found: Sequence[Term], own: Sequence[Sample], known: Leaf, matched: Sequence[int]
+    comparison: Term, found: Sequence[Term], own: Sequence[TrialTerms], known: Leaf, matched: Sequence[int]
 ) -> Margin | None:
     """The margin of a comparison, of these samples; `matched` are the factors by which sides are matched.
 
@@ -190,7 +190,7 @@ def margin(
     return _of_several(Margin(is_ratio, value, None, 0), slopes, added)
 
 
-def geometric_mean(own: Sequence[Sample], aggregate: int) -> Margin | None:
+def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
     """The logarithm of the geometric mean of positive values over all combinations of the factors."""
     added = [_Added(one, {aggregate: math.log(value)}) for one in own if (value := one.values[aggregate]) is not None]
     middle = _middle([(one.sample.levels, one.values[aggregate]) for one in added])
@@ -218,7 +218,7 @@ class _Scale:
 class _Added:
     """A sample, and what it adds to each of the aggregates that it is of, on their scales."""
 
-    sample: Sample
+    sample: TrialTerms
     values: Mapping[int, float]
 
 
@@ -264,7 +264,7 @@ def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Ad
     for one in added:
         for n in one.values:
             levels[n].add(one.sample.levels)
-    parts: dict[tuple[Hashable, Hashable], list[tuple[Sample, float]]] = defaultdict(list)
+    parts: dict[tuple[Hashable, Hashable], list[tuple[TrialTerms, float]]] = defaultdict(list)
     for one in added:
         if one.values:
             sum_ = math.fsum(slopes[n] * value / len(levels[n]) for n, value in one.values.items())
@@ -272,7 +272,7 @@ def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Ad
     error = ratios.error_of(_in_blocks(parts) or [[value for _, value in ones] for ones in parts.values()], 1)
     if error is None:
         return replace(margin, why=_NOT_REPEATED)
-    sides: dict[Hashable, list[Sample]] = defaultdict(list)
+    sides: dict[Hashable, list[TrialTerms]] = defaultdict(list)
     for (_, members), ones in parts.items():
         sides[members] += [sample for sample, _ in ones]
     if _is_set_up_once(list(sides.values())):
@@ -280,7 +280,7 @@ def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Ad
     return replace(margin, error=error[0], df=error[1])
 
 
-def _in_blocks(parts: Mapping[tuple[Hashable, Hashable], Sequence[tuple[Sample, float]]]) -> list[list[float]]:
+def _in_blocks(parts: Mapping[tuple[Hashable, Hashable], Sequence[tuple[TrialTerms, float]]]) -> list[list[float]]:
     """The sum over all parts in each block, as one list; nothing where too few blocks hold every part."""
     blocks: dict[Hashable, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key, ones in parts.items():
@@ -294,7 +294,7 @@ def _in_blocks(parts: Mapping[tuple[Hashable, Hashable], Sequence[tuple[Sample, 
     return [[math.fsum(map(ratios.mean, block.values())) for block in whole]]
 
 
-def _is_set_up_once(parts: Sequence[Sequence[Sample]]) -> bool:
+def _is_set_up_once(parts: Sequence[Sequence[TrialTerms]]) -> bool:
     """Whether the parts stood on different things, each of them on one."""
     if len(parts) < 2:  # noqa: PLR2004 - one part differs from nothing
         return False

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from zlang import __version__
 from zlang.report import drawing, formats
-from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Words
+from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Paragraph
 from zlang.text import LAYOUT, visible
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LONG = 300
 """A cell of more characters is a box that scrolls."""
 _MOST_DATA = 20_000
 """Rows of a CSV file that is within the page."""
-_KINDS = {"table": DocumentTable, "figure": Figure, "listing": Listing, "words": Words}
+_KINDS = {"table": DocumentTable, "figure": Figure, "listing": Listing, "words": Paragraph}
 _SHORTEST_FENCE = 3
 
 

@@ -110,7 +110,9 @@ def _in_order(trials: Trials, plot: Plot) -> Drawn:
             rows.append((*cells(one.levels), Estimate(one.trials, float(value) * times, None, None)))
     if len(rows) > _MOST_POINTS:
         return _in_groups(Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS))
-    return Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS, "each trial")
+    return Drawn(
+        plot=plot, title=_title(trials), columns=columns, rows=tuple(rows), form=Form.POINTS, middle="each trial"
+    )
 
 
 def _in_groups(each: Drawn) -> Drawn:
@@ -161,7 +163,15 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
     for levels, bins in _counts(trials, plot.measures[0], [level(trials, one) for one in columns]):
         groups.setdefault(levels, []).append(bins)
     rows = [(ns / _NS, *levels, share) for levels, several in groups.items() for ns, share in _cumulated(several)]
-    return Drawn(plot, _title(trials), (plot.over, *columns), tuple(rows), Form.CURVES, "all operations", (0.0, 100.0))
+    return Drawn(
+        plot=plot,
+        title=_title(trials),
+        columns=(plot.over, *columns),
+        rows=tuple(rows),
+        form=Form.CURVES,
+        middle="all operations",
+        ends=(0.0, 100.0),
+    )
 
 
 def _cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
@@ -219,7 +229,15 @@ def _histograms(trials: Trials, plot: Plot) -> Drawn:
     rows.sort(key=lambda row: (row[1], row[0]))
     own = replace(plot, by=(latency,))
     note = f"each field is of {size:,} consecutive positions" if size > 1 else ""
-    return Drawn(own, _title(trials), (plot.over, latency, *facet), tuple(rows), Form.FIELDS, "operations", note=note)
+    return Drawn(
+        plot=own,
+        title=_title(trials),
+        columns=(plot.over, latency, *facet),
+        rows=tuple(rows),
+        form=Form.FIELDS,
+        middle="operations",
+        note=note,
+    )
 
 
 # -- within the measurements

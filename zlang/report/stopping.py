@@ -14,7 +14,7 @@ from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
 from zlang.report import answers, margins, wording
 from zlang.report.asked import asked
 from zlang.report.formulas import UNITS, Trials, evaluate
-from zlang.report.summary import Cell, Column, Estimate, Summary, cells
+from zlang.report.summary import Cell, Estimate, Summary, TableColumn, cells
 from zlang.run.sequential import Why
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
@@ -47,10 +47,10 @@ def course(trials: Trials) -> Summary | None:
         told = [] if is_own else [(search.objective.name, search.objective.type)]
         told += [(one.name, one.type) for one in _sides(search)]
         columns = (
-            *(Column(name, kinds[name], "") for name in factors),
-            Column("n", "count", ""),
-            *(Column(name, "estimate", UNITS.get(kind, "")) for name, kind in told),
-            *(Column(name, "word", "") for name in ("condition", "")),
+            *(TableColumn(name, kinds[name], "") for name in factors),
+            TableColumn("n", "count", ""),
+            *(TableColumn(name, "estimate", UNITS.get(kind, "")) for name, kind in told),
+            *(TableColumn(name, "word", "") for name in ("condition", "")),
         )
         rows = []
         for step in steps:
@@ -61,7 +61,7 @@ def course(trials: Trials) -> Summary | None:
             figures = (Estimate(step.n, value, None, None) for value in scaled)
             said = (_HOLDS[step.holds], "best" if step.is_best else "")
             rows.append((*(step.point.get(name) for name in factors), step.n, *figures, *said))
-        return Summary(trials.experiment, columns, tuple(rows), 0, 0, ())
+        return Summary(experiment=trials.experiment, columns=columns, rows=tuple(rows), trials=0, valid=0, reasons=())
     return None
 
 
@@ -104,7 +104,16 @@ def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
             told = sides.get(tuple(point.values()), [None] * len(_sides(search)))
             known = float(objective) if isinstance(objective, int | float) else None
             count = n if isinstance(n, int) else 0
-            steps.append(_Step(point, holds if isinstance(holds, bool) else None, known, bool(best), count, told))
+            steps.append(
+                _Step(
+                    point=point,
+                    holds=holds if isinstance(holds, bool) else None,
+                    objective=known,
+                    is_best=bool(best),
+                    n=count,
+                    sides=told,
+                )
+            )
         found.append(steps)
 
     def others(point: _Point) -> tuple[Cell, ...]:

@@ -28,7 +28,7 @@ _OF_THE_PROCESS = "processor_time"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of the summary: `type` is a factor's type, "count" for n, or "estimate" for a metric."""
 
     name: str
@@ -58,7 +58,7 @@ class Summary:
     """
 
     experiment: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     trials: int
     valid: int
@@ -77,7 +77,7 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None) 
     catalogue = run_query(
         db, 'SELECT name, role, type, unit FROM "columns" WHERE experiment = ? ORDER BY position', [name]
     ).rows
-    factors = [Column(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
+    factors = [TableColumn(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
     known = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
     known[ELAPSED.name] = ELAPSED.unit
     table = rows or ("main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials")
@@ -88,8 +88,8 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None) 
     metrics = _metrics(db, table, list(known))
     made = _rows(db, table, [f.name for f in factors], metrics)
     total, valid, why = reasons(db, table)
-    columns = [*factors, Column("n", "count", ""), *(Column(m, "estimate", known[m]) for m in metrics)]
-    return Summary(name, tuple(columns), made, total, valid, why)
+    columns = [*factors, TableColumn("n", "count", ""), *(TableColumn(m, "estimate", known[m]) for m in metrics)]
+    return Summary(experiment=name, columns=tuple(columns), rows=made, trials=total, valid=valid, reasons=why)
 
 
 def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]]:
@@ -145,7 +145,7 @@ def heading(found: Summary, n: int) -> str:
     return found.columns[n].name + (f" ({told[0].statistic}, 95 %)" if told else "")
 
 
-def shown(value: Cell, column: Column) -> str:
+def shown(value: Cell, column: TableColumn) -> str:
     """A cell as people write it: an estimate has its interval behind it."""
     if not isinstance(value, Estimate):
         return wording.level(value, column.type)

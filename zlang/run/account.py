@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 from zlang.plan.plan import Action, Trial
 from zlang.run import failure, hashes, run_state
-from zlang.run.events import Fail, Verdict
+from zlang.run.events import Fail, TrialVerdict
 from zlang.run.folder import Folder
 from zlang.run.run_state import Attempt, Window
 
-V = TypeVar("V", bound=Verdict)
+V = TypeVar("V", bound=TrialVerdict)
 
 NOT_CARRIED_OUT = "it was not carried out"
 PLAN_CHANGED = "the plan was changed after the run had begun"

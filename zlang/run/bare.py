@@ -58,7 +58,20 @@ def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, pla
         identity = hashlib.sha256(orjson.dumps([experiment, point], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
         replicate = seen[identity] = seen.get(identity, 0) + 1
         step = Step("measure", Action.MEASURE, REPORTS_OF, "measured without zlang", 0, reader=report.reader)
-        trials.append(Trial(number, identity, replicate, 1, point, "as_is", "as_is", (), (), (step,)))
+        trials.append(
+            Trial(
+                number=number,
+                identity=identity,
+                replicate=replicate,
+                block=1,
+                factors=point,
+                cache="as_is",
+                cache_state="as_is",
+                setups=(),
+                spoils=(),
+                steps=(step,),
+            )
+        )
     factors = tuple(
         Factor(name, f"{REPORTS_OF}.{name}", reports.type_of(name, [p[name] for p in points]), (), 0) for name in names
     )

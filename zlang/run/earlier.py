@@ -21,10 +21,10 @@ from zlang.plan.plan import LOCAL, Header, Trial
 from zlang.readers.reading import LONGEST
 from zlang.run import journal, seal
 from zlang.run.account import Account
-from zlang.run.events import Begin, Commit, End, Recorded, Reuse, Start, Verdict
+from zlang.run.events import Begin, Commit, End, Recorded, Reuse, Start, TrialVerdict
 from zlang.run.folder import Folder
 
-Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
+Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Measured:
     reuse: Reuse
     out: str
     events: tuple[Recorded, ...]
-    verdict: Verdict
+    verdict: TrialVerdict
     window: tuple[float, float] | None
 
     @property
@@ -137,8 +137,23 @@ def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, 
             own = events[attempt.out]
             numbered = (replace(one, number=trial.number) if isinstance(one, Begin) else one for one in own)
             then = orders[attempt.place]
-            itself = Reuse(0, trial.identity, trial.replicate, folder.name, then.block, then.whole_plot)
+            itself = Reuse(
+                t=0,
+                trial=trial.identity,
+                replicate=trial.replicate,
+                run=folder.name,
+                block=then.block,
+                whole_plot=then.whole_plot,
+            )
             origin = state.reused.get(attempt.place, itself)
             when = account.window(trial, attempt)
-            found[attempt.place] = Measured(trial.number, folder, origin, attempt.out, tuple(numbered), verdict, when)
+            found[attempt.place] = Measured(
+                number=trial.number,
+                folder=folder,
+                reuse=origin,
+                out=attempt.out,
+                events=tuple(numbered),
+                verdict=verdict,
+                window=when,
+            )
     return found

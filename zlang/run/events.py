@@ -161,7 +161,7 @@ FORMER_NAMES: Mapping[str, str] = {"spare": "skip"}
 """Names of events in older journals."""
 
 
-class Verdict(Protocol):
+class TrialVerdict(Protocol):
     """What a judge says of a trial: as much of it as those who watch a run need."""
 
     @property
@@ -187,7 +187,7 @@ class Outcome:
 
     trial: Trial
     out: Path
-    verdict: Verdict | None
+    verdict: TrialVerdict | None
     why_not: str
 
 

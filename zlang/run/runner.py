@@ -39,8 +39,8 @@ from zlang.run.events import (
     Session,
     Skip,
     Start,
+    TrialVerdict,
     Unmade,
-    Verdict,
 )
 from zlang.run.executor import NOT_STARTED, Executor, Handle
 from zlang.run.failure import why
@@ -49,7 +49,7 @@ from zlang.run.run_state import RunState
 from zlang.run.sequential import Sequential
 from zlang.run.stop import Interrupted, Stop
 
-Judge = Callable[[Trial, Path, tuple[float, float] | None], Verdict]
+Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 
 _LONGEST_PATH = 8192
@@ -92,7 +92,16 @@ def run(
                 "put the plan back as it was, or begin a new run; `zlang clean` removes what is left",
             )
         with journal.Writer(folder.journal, account.state.number) as writer:
-            yield from _Run(plan, folder, executor, account, (clock, monotonic), selection, stop, writer).events()
+            yield from _Run(
+                plan=plan,
+                folder=folder,
+                executor=executor,
+                account=account,
+                clocks=(clock, monotonic),
+                selection=selection,
+                stop=stop,
+                writer=writer,
+            ).events()
 
 
 class _Stopped(Exception):
@@ -121,14 +130,14 @@ class _Background:
 class _Run:
     """One session of carrying out a plan."""
 
-    _plan: Plan
-    _folder: Folder
-    _executor: Executor
-    _account: Account[Verdict]
-    _clocks: tuple[Clock, Clock]
-    _selection: Selection
-    _stop: Stop
-    _writer: journal.Writer
+    plan: Plan
+    folder: Folder
+    executor: Executor
+    account: Account[TrialVerdict]
+    clocks: tuple[Clock, Clock]
+    selection: Selection
+    stop: Stop
+    writer: journal.Writer
     _state: State = field(default_factory=State)
     _setups: dict[str, Setup] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)
@@ -140,22 +149,22 @@ class _Run:
 
     @property
     def _so_far(self) -> RunState:
-        return self._account.state
+        return self.account.state
 
     def events(self) -> Generator[Event, None, None]:
         try:
             try:
                 yield from self._session()
             except _Stopped:
-                self._stop.acknowledge()
+                self.stop.acknowledge()
                 yield from self._interrupted()
-                raise Interrupted(self._stop.signal) from None
+                raise Interrupted(self.stop.signal) from None
             except _Unanswered as asked:
                 yield from self._interrupted()
                 message = f"the run is waiting for a manual step: {asked}"
                 raise RunError(message, "when it is done, type `zlang resume --yes`") from None
         except GeneratorExit:
-            if not self._stop.signal:  # a second signal wants an end at once
+            if not self.stop.signal:  # a second signal wants an end at once
                 self._salvage()
             raise
         except Exception as error:
@@ -174,29 +183,29 @@ class _Run:
 
     def _session(self) -> Generator[Event, None, None]:
         is_first = self._so_far.sessions == 0
-        plan = hashes.of_file(self._folder.plan)
-        yield self._record(Session(self._now(), self._folder.run, machine.boot(), plan))
+        plan = hashes.of_file(self.folder.plan)
+        yield self._record(Session(self._now(), self.folder.run, machine.boot(), plan))
         if not is_first:
-            self._executor.sweep()
+            self.executor.sweep()
             yield from self._unmake_leftovers()
-        if not self._selection.nothing:
+        if not self.selection.nothing:
             yield from self._facts()
             yield from self._trials()
             yield from self._tear_down()
-        self._executor.sweep()
-        if self._so_far.done >= self._plan.header.trials and not self._state.standing:
+        self.executor.sweep()
+        if self._so_far.done >= self.plan.header.trials and not self._state.standing:
             yield self._record(Finish(self._now()))
 
     def _interrupted(self) -> Generator[Event, None, None]:
         yield from self._stop_background()
         yield from self._tear_down()
-        self._executor.sweep()
+        self.executor.sweep()
         yield self._record(Interrupt(self._now()))
 
     def _salvage(self) -> None:
         """Tidy up though nothing can be written any more; the next session unmakes once more what the journal names."""
         self._is_lost = True
-        self._stop.acknowledge()
+        self.stop.acknowledge()
         for task in reversed(self._background):
             with suppress(RunError, OSError):
                 task.handle.stop()
@@ -205,10 +214,10 @@ class _Run:
             for _ in self._tear_down():
                 pass
         with suppress(RunError, OSError):
-            self._executor.sweep()
+            self.executor.sweep()
 
     def _facts(self) -> Generator[Event, None, None]:
-        for step in self._plan.header.facts:
+        for step in self.plan.header.facts:
             if step.name not in self._so_far.facts:
                 self._directory("facts").mkdir(exist_ok=True)
                 yield from self._command(step, "facts")
@@ -218,13 +227,13 @@ class _Run:
         if not wanted:
             return
         found: dict[str, Setup] = {}
-        for item in self._plan.items():
+        for item in self.plan.items():
             if isinstance(item, Setup) and item.signature in wanted:
                 found[item.signature] = item
                 if len(found) == len(wanted):
                     break
         if missing := wanted.keys() - found.keys():
-            message = f"the journal of {self._folder.name} names setups that its plan does not have: {min(missing)}"
+            message = f"the journal of {self.folder.name} names setups that its plan does not have: {min(missing)}"
             raise RunError(message, "the folder has the plan of another run; remove by hand what the journal lists")
         left = tuple(found[signature] for signature in wanted)
         self._state = State(left, frozenset(setup.key for setup in left))
@@ -233,10 +242,10 @@ class _Run:
         yield from self._tear_down()
 
     def _trials(self) -> Generator[Event, None, None]:
-        only = self._selection.only
-        self._known = sequential.of(self._plan.header) if only is None else None
+        only = self.selection.only
+        self._known = sequential.of(self.plan.header) if only is None else None
         skipped: list[tuple[Trial, str]] = []
-        for item in self._plan.items():
+        for item in self.plan.items():
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
             elif not self._is_wanted(item):
@@ -252,14 +261,14 @@ class _Run:
         yield from self._skip(skipped)
         if only is not None:
             message = f"the plan has no trial number {only}"
-            raise RunError(message, f"the last number is {self._plan.header.trials}")
+            raise RunError(message, f"the last number is {self.plan.header.trials}")
 
     def _recall(self, trial: Trial) -> None:
         """Take into account what an earlier session found in a trial."""
         attempt = self._so_far.ended.get(trial.place)
         if self._known is not None and attempt is not None:
-            verdict, _ = self._account.verdict(trial)
-            self._known.learn(trial, verdict, self._account.window(trial, attempt))
+            verdict, _ = self.account.verdict(trial)
+            self._known.learn(trial, verdict, self.account.window(trial, attempt))
 
     def _skip(self, trials: Sequence[tuple[Trial, str]]) -> Generator[Event, None, None]:
         """Note that some trials in a row need not be measured: all with one wait for the disk."""
@@ -270,13 +279,13 @@ class _Run:
             )
 
     def _is_wanted(self, trial: Trial) -> bool:
-        if self._selection.only is not None:
-            return trial.number == self._selection.only
+        if self.selection.only is not None:
+            return trial.number == self.selection.only
         if trial.place in self._so_far.skipped:
-            return self._selection.failed
+            return self.selection.failed
         if trial.place not in self._so_far.ended:
             return True
-        return self._selection.failed and bool(self._account.verdict(trial)[1])
+        return self.selection.failed and bool(self.account.verdict(trial)[1])
 
     # A trial
 
@@ -294,13 +303,13 @@ class _Run:
             yield from self._failed(trial, failure)
             return
         directory = self._directory(out)
-        sync_tree(directory, self._folder.path)
+        sync_tree(directory, self.folder.path)
         files = hashes.of_directory(directory)
         yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files))
         attempt = self._so_far.ended[trial.place]
-        verdict, why_not = self._account.judged(trial, attempt)
+        verdict, why_not = self.account.judged(trial, attempt)
         if self._known is not None:
-            self._known.learn(trial, verdict, self._account.window(trial, attempt))
+            self._known.learn(trial, verdict, self.account.window(trial, attempt))
         yield Outcome(trial, directory, verdict, why_not)
 
     def _require_the_ground(self, failure: _Failure) -> None:
@@ -327,7 +336,7 @@ class _Run:
         if _is_full(directory):
             yield from self._tear_down()  # the data may be what fills the disk
             if _is_full(directory):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._folder.path))
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
         if self._known is not None:
             self._known.learn(trial, None, None)
@@ -406,7 +415,7 @@ class _Run:
 
     def _setup(self, signature: str) -> Setup:
         if signature not in self._setups:
-            message = f"the plan of {self._folder.name} needs a setup that it does not have: {signature}"
+            message = f"the plan of {self.folder.name} needs a setup that it does not have: {signature}"
             raise RunError(message, "create the plan again")
         return self._setups[signature]
 
@@ -444,11 +453,11 @@ class _Run:
         elif step.action is Action.ASK:
             rc = yield from self._ask(step, is_told=is_told)
         else:
-            rc = self._executor.run(step, self._directory(out), self._stop, keep=not self._is_lost)
+            rc = self.executor.run(step, self._directory(out), self.stop, keep=not self._is_lost)
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
         if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
-            sync_tree(self._directory(out), self._folder.path, f"{step.name}." if out == "facts" else "")
+            sync_tree(self._directory(out), self.folder.path, f"{step.name}." if out == "facts" else "")
         yield self._record(End(self._now(), step.name, out, rc))
         self._check()
         return rc
@@ -478,8 +487,8 @@ class _Run:
         return NOT_STARTED
 
     def _ask(self, step: Step, *, is_told: bool) -> Generator[Event, None, int]:
-        typed = f"RUN={self._folder.run}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
-        ask = Ask(step.why, lambda: self._stop.pending, typed=typed, is_told=is_told)
+        typed = f"RUN={self.folder.run}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
+        ask = Ask(step.why, lambda: self.stop.pending, typed=typed, is_told=is_told)
         yield ask
         self._check()
         if not (ask.is_done or is_told):
@@ -491,7 +500,7 @@ class _Run:
         if self._replaced():
             return  # what is measured next says so
         yield self._record(Start(self._now(), step.name, out))
-        self._background.append(_Background(step, out, self._executor.start(step, self._directory(out))))
+        self._background.append(_Background(step, out, self.executor.start(step, self._directory(out))))
 
     def _stop_background(self) -> Generator[Event, None, None]:
         while self._background:
@@ -501,7 +510,7 @@ class _Run:
             yield self._record(End(self._now(), task.step.name, task.out, rc))
 
     def _check(self) -> None:
-        if self._stop.pending and not self._is_lost:
+        if self.stop.pending and not self._is_lost:
             raise _Stopped
 
     def _record(self, event: Recorded) -> Event:
@@ -510,11 +519,11 @@ class _Run:
 
     def _record_all(self, events: Sequence[Recorded]) -> list[Event]:
         """Write events with the time of the monotonic clock: all with one wait for the disk."""
-        _, monotonic = self._clocks
+        _, monotonic = self.clocks
         up = monotonic()
         timed = [replace(event, up=up) for event in events]
         if not self._is_lost:
-            self._writer.write(*timed)
+            self.writer.write(*timed)
             for event in timed:
                 self._so_far.apply(event)
         return list[Event](timed)
@@ -522,11 +531,11 @@ class _Run:
     # Places and times
 
     def _now(self) -> float:
-        clock, _ = self._clocks
+        clock, _ = self.clocks
         return clock()
 
     def _directory(self, out: str) -> Path:
-        return self._folder.path / out
+        return self.folder.path / out
 
     def _attempt(self, place: str, so_far: int = 0) -> str:
         """Make the directory of the next attempt; one that is there is somebody's output and is never used again."""

@@ -20,7 +20,7 @@ from zlang.check import types
 from zlang.check.questions import Search, Term, Until, aggregates, is_aggregate
 from zlang.plan.plan import Header, Plan, Scalar, Trial
 from zlang.readers.reading import merge, percentiles
-from zlang.run.events import Verdict
+from zlang.run.events import TrialVerdict
 from zlang.space import bisection
 
 LEAST_LOOKED_AT = 5
@@ -107,7 +107,7 @@ class Sequential:
             told = (self._search.condition, self._search.objective.term)
             self._aggregates = list(dict.fromkeys(part for term in told for part in aggregates(term)))
 
-    def learn(self, trial: Trial, verdict: Verdict | None, window: Window) -> None:
+    def learn(self, trial: Trial, verdict: TrialVerdict | None, window: Window) -> None:
         """Take a trial into account that was carried out in this time; without a verdict it failed."""
         self._tried[trial.identity] = self._tried.get(trial.identity, 0) + 1
         level = self._place(trial, self._search) if self._search else None
@@ -190,7 +190,14 @@ class Sequential:
             is_decided = len(course) == len(whole) and None not in told.values()
             best = _best({level: one for level, one in known.items() if told[level] and is_decided}, search)
             for step, level in enumerate(course, 1):
-                yield SearchStep(number, step, found[level].trial, told[level], known.get(level), level == best)
+                yield SearchStep(
+                    search=number,
+                    step=step,
+                    trial=found[level].trial,
+                    holds=told[level],
+                    objective=known.get(level),
+                    is_best=level == best,
+                )
 
 
 def is_known_well(values: Sequence[float], within: float) -> bool:
@@ -206,7 +213,7 @@ def of(header: Header) -> Sequential | None:
     return Sequential(header) if header.until or header.search else None
 
 
-def is_settled(plan: Plan, found: Mapping[str, tuple[Verdict, Window]]) -> bool:
+def is_settled(plan: Plan, found: Mapping[str, tuple[TrialVerdict, Window]]) -> bool:
     """Whether nothing has to be measured beyond the trials that were found, by their place."""
     known = of(plan.header)
     if known is None:
@@ -236,7 +243,7 @@ def _best(known: Mapping[int, float], search: Search) -> int | None:
 class _Values:
     """What a trial measured, when, and how many of the unit of each metric are one of the language's base unit."""
 
-    verdict: Verdict
+    verdict: TrialVerdict
     window: Window
     parts: Mapping[str, int]
 

@@ -96,7 +96,14 @@ class Columns:
         """Take notice of a factor; a later run's name for it wins, and its type is widened to hold both."""
         known = self._factors.get(one.path)
         if known is None:
-            known = _Open(f"f{len(self._factors)}", one.name, one.path, one.type, one.sql, one.levels)
+            known = _Open(
+                code=f"f{len(self._factors)}",
+                name=one.name,
+                path=one.path,
+                type=one.type,
+                sql=one.sql,
+                levels=one.levels,
+            )
             self._factors[one.path] = known
             return known
         known.name = one.name
@@ -128,20 +135,42 @@ class Columns:
         taken = {name for name, *_ in TRIAL_COLUMNS}
         measured = [self._metric(taken, code, metric) for code, metric in self._metrics.values()]
         factors = [self._factor(taken, known) for known in self._factors.values()]
-        fixed = [Column(n, Role.TRIAL, n, sql, "", unit, text, "") for n, sql, unit, text in TRIAL_COLUMNS]
+        fixed = [
+            Column(name=n, role=Role.TRIAL, code=n, sql=sql, type="", unit=unit, description=text, path="")
+            for n, sql, unit, text in TRIAL_COLUMNS
+        ]
         return [*factors, *fixed, *measured]
 
     def _metric(self, taken: set[str], code: str, metric: Metric) -> Column:
         plain = metrics.column(metric.name)
         name = _free(taken, plain, f"measured_{plain}")
-        said = (metric.unit, metric.doc, metric.name, metric.better, metric.means)
-        return Column(name, Role.METRIC, code, "DOUBLE", "number", *said)
+        return Column(
+            name=name,
+            role=Role.METRIC,
+            code=code,
+            sql="DOUBLE",
+            type="number",
+            unit=metric.unit,
+            description=metric.doc,
+            path=metric.name,
+            better=metric.better,
+            means=metric.means,
+        )
 
     def _factor(self, taken: set[str], known: _Open) -> Column:
         path = metrics.column(known.path)
         name = _free(taken, metrics.column(known.name), path, f"factor_{path}")
         unit = SCALARS[known.type].unit if known.type in SCALARS else ""
-        return Column(name, Role.FACTOR, known.code, known.final, known.type, unit, "", known.path)
+        return Column(
+            name=name,
+            role=Role.FACTOR,
+            code=known.code,
+            sql=known.final,
+            type=known.type,
+            unit=unit,
+            description="",
+            path=known.path,
+        )
 
 
 @dataclass(frozen=True, slots=True)

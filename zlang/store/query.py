@@ -43,7 +43,7 @@ _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECAS
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedColumn:
     """A column that can be asked for: the schema and table it is in, what it is, in which unit."""
 
     schema: str
@@ -54,7 +54,7 @@ class Named:
     unit: str
 
 
-class Session:
+class QuerySession:
     """A database that is open for questions."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, access: store.Access = store.LOCKED) -> None:
@@ -112,7 +112,7 @@ class Session:
             return duckdb.Error("DuckDB refuses this, with a message that is not text")
         return Result(_distinct(d[0] for d in described), tuple(str(d[1]) for d in described), rows)
 
-    def columns(self) -> list[Named]:
+    def columns(self) -> list[NamedColumn]:
         """Every column of every table, with what the catalogue says of it."""
         rows = self.ask(
             "WITH newest AS (SELECT experiment FROM main.runs ORDER BY last_session DESC, run DESC LIMIT 1), "
@@ -123,7 +123,7 @@ class Session:
             "AND k.name = i.column_name AND i.table_name IN ('trials', 'all_trials') "
             "WHERE i.table_catalog = current_database() ORDER BY i.table_schema, i.table_name, i.ordinal_position"
         ).rows
-        return [Named(*map(str, row)) for row in rows]
+        return [NamedColumn(*map(str, row)) for row in rows]
 
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor of `trials`, as they are compared with."""
@@ -133,13 +133,13 @@ class Session:
 
 
 @contextmanager
-def session(db: Path, access: store.Access = store.LOCKED) -> Iterator[Session]:
+def session(db: Path, access: store.Access = store.LOCKED) -> Iterator[QuerySession]:
     """A database open for several questions. Raises RunError."""
     with store.reading(db, access) as connection:
-        yield Session(connection, access)
+        yield QuerySession(connection, access)
 
 
-_HELD: dict[Path, Session] = {}
+_HELD: dict[Path, QuerySession] = {}
 
 
 @contextmanager

@@ -166,7 +166,7 @@ def _requires(driver: Parsing, span: Span, tool: Token, hint: Token) -> tree.Req
     return tree.Requires(span, _word(driver, tool), plain_text(driver, hint))
 
 
-def _reader(driver: Parsing, span: Span, name: Token, metrics: tuple[tree.Metric, ...]) -> tree.ReaderDecl:
+def _reader(driver: Parsing, span: Span, name: Token, metrics: tuple[tree.MetricDecl, ...]) -> tree.ReaderDecl:
     return tree.ReaderDecl(span, _word(driver, name), metrics)
 
 
@@ -177,21 +177,44 @@ def _metric(
     type_: Token,
     unit: tree.Word | None,
     attributes: tuple[tree.Item, ...] = (),
-) -> tree.Metric:
-    return tree.Metric(span, _word(driver, name), _word(driver, type_), None, None, unit, attributes)
+) -> tree.MetricDecl:
+    return tree.MetricDecl(
+        span=span,
+        name=_word(driver, name),
+        type=_word(driver, type_),
+        how=None,
+        where=None,
+        unit=unit,
+        attributes=attributes,
+    )
 
 
-def _metric_found(driver: Parsing, span: Span, *parts: Any) -> tree.Metric:
+def _metric_found(driver: Parsing, span: Span, *parts: Any) -> tree.MetricDecl:
     name, type_, how, where, unit, *attributes = parts
-    words = (_word(driver, name), _word(driver, type_), _word(driver, how))
-    return tree.Metric(span, *words, text_of(driver, where), unit, attributes[0] if attributes else ())
+    return tree.MetricDecl(
+        span=span,
+        name=_word(driver, name),
+        type=_word(driver, type_),
+        how=_word(driver, how),
+        where=text_of(driver, where),
+        unit=unit,
+        attributes=attributes[0] if attributes else (),
+    )
 
 
 def _distribution(
     driver: Parsing, span: Span, name: Token, type_: Token, attributes: tuple[tree.Item, ...] = ()
-) -> tree.Metric:
-    words = (_word(driver, name), _word(driver, type_))
-    return tree.Metric(span, *words, None, None, None, attributes, is_distribution=True)
+) -> tree.MetricDecl:
+    return tree.MetricDecl(
+        span=span,
+        name=_word(driver, name),
+        type=_word(driver, type_),
+        how=None,
+        where=None,
+        unit=None,
+        attributes=attributes,
+        is_distribution=True,
+    )
 
 
 def _no_unit(_driver: Parsing, _span: Span) -> None:
@@ -353,14 +376,14 @@ def _name(_driver: Parsing, _span: Span, path: tree.Name) -> tree.Name:
     return path
 
 
-def _make(_driver: Parsing, span: Span, kind: tree.Name, items: tuple[tree.Item, ...]) -> tree.Make:
-    return tree.Make(span, kind, None, items)
+def _make(_driver: Parsing, span: Span, kind: tree.Name, items: tuple[tree.Item, ...]) -> tree.Anonymous:
+    return tree.Anonymous(span, kind, None, items)
 
 
 def _make_on(
     _driver: Parsing, span: Span, kind: tree.Name, parent: tree.Expr, items: tuple[tree.Item, ...]
-) -> tree.Make:
-    return tree.Make(span, kind, parent, items)
+) -> tree.Anonymous:
+    return tree.Anonymous(span, kind, parent, items)
 
 
 def _call(_driver: Parsing, span: Span, function: tree.Name, arguments: tuple[tree.Expr, ...] = ()) -> tree.Call:

@@ -99,7 +99,7 @@ class Driver:
     def run(self, tokens: list[Token], start: str) -> Any:
         """The value of the start symbol, or None where an expression could not be read."""
         end_state = self.tables.ends[start]
-        stack = [_Part(self.tables.starts[start], "", None, 0, 0, 0)]
+        stack = [_Part(state=self.tables.starts[start], symbol="", value=None, start=0, end=0, height=0)]
         actions = self.tables.actions
         position = 0
         while True:
@@ -119,7 +119,9 @@ class Driver:
                     return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
                 position = recovered
             elif action >= 0:
-                stack.append(_Part(action, token.type, token, token.start, token.end, 0))
+                stack.append(
+                    _Part(state=action, symbol=token.type, value=token, start=token.start, end=token.end, height=0)
+                )
                 position += 1
             elif not self._reduce(stack, -1 - action, token):
                 recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
@@ -151,7 +153,7 @@ class Driver:
         if length:
             del stack[-length:]
         goto = self.tables.gotos[stack[-1].state][origin]
-        stack.append(_Part(goto, origin, value, begin, end, height))
+        stack.append(_Part(state=goto, symbol=origin, value=value, start=begin, end=end, height=height))
         return True
 
     def _report(self, stack: list[_Part], token: Token) -> None:

@@ -42,10 +42,12 @@ class Tables(Record):
 @cache
 def load() -> Tables:
     """The tables, made first if need be."""
-    made_from, pattern, *rest = _saved()
-    if made_from != GRAMMAR.read_text("utf-8"):
-        _, pattern, *rest = save(must=False)
-    return Tables(re.compile(pattern), *rest)
+    kept = _saved()
+    if kept[0] != GRAMMAR.read_text("utf-8"):
+        kept = save(must=False)
+    _, pattern, *rest = kept
+    fields = (re.compile(pattern), *rest)
+    return Tables(*fields)
 
 
 def _saved() -> tuple[Any, ...]:

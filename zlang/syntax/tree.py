@@ -113,7 +113,7 @@ class If(Record):
     otherwise: Expr
 
 
-class Make(Record):
+class Anonymous(Record):
     """An anonymous declaration: `ext4 on lv { … }`."""
 
     span: Span
@@ -122,7 +122,7 @@ class Make(Record):
     items: tuple[Item, ...]
 
 
-Expr = Number | Text | Name | Choice | Range | Tuple | ListOf | Call | Binary | Not | IsA | If | Make
+Expr = Number | Text | Name | Choice | Range | Tuple | ListOf | Call | Binary | Not | IsA | If | Anonymous
 
 
 def parts(node: object) -> Iterator[object]:
@@ -367,7 +367,7 @@ class ActionDef(Record):
     commands: tuple[Sh | Reads, ...]
 
 
-class Metric(Record):
+class MetricDecl(Record):
     """`metric name: type = how "where" in unit { attributes }`, or `distribution name: type { attributes }`.
 
     `how` it is found in the output, and `where`, say only the metrics of a kind; a reader finds its own.
@@ -388,10 +388,10 @@ class ReaderDecl(Record):
 
     span: Span
     name: Word
-    metrics: tuple[Metric, ...]
+    metrics: tuple[MetricDecl, ...]
 
 
-KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | Metric | Assert
+KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | MetricDecl | Assert
 
 
 class KindDef(Record):

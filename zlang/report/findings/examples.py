@@ -16,7 +16,7 @@ from zlang.check.traits import TRAITS
 from zlang.metrics import Metric, in_trials
 from zlang.report.design import Design, Row
 from zlang.report.findings.rule import OF_TIME, MeasuredTrial, Results
-from zlang.report.summary import Column
+from zlang.report.summary import TableColumn
 
 RUN = "the run"
 _OWN = ("place", "host", "cache")
@@ -49,10 +49,28 @@ def results(text: str) -> Results:
                 means = metrics[name].means or name
                 known[means] = known.get(means, 0.0) + float(told[name])
             traits = {name: float(value) for name, value in told.items() if name in TRAITS}
-            measured.append(MeasuredTrial(RUN, position, told.get("cache", ""), levels, traits, known))
-            log = math.log(float(told[usual.name]))
-            own = (f"{number}", RUN, replicate + 1, position, replicate + 1, told.get("host", ""))
-            rows.append(Row(*own, tuple(levels.values()), log))
-    factors = tuple(Column(name, "word", "") for name in named)
+            measured.append(
+                MeasuredTrial(
+                    run=RUN,
+                    position=position,
+                    cache_state=told.get("cache", ""),
+                    levels=levels,
+                    traits=traits,
+                    metrics=known,
+                )
+            )
+            rows.append(
+                Row(
+                    trial=f"{number}",
+                    run=RUN,
+                    replicate=replicate + 1,
+                    position=position,
+                    block=replicate + 1,
+                    host=told.get("host", ""),
+                    levels=tuple(levels.values()),
+                    log=math.log(float(told[usual.name])),
+                )
+            )
+    factors = tuple(TableColumn(name, "word", "") for name in named)
     levels_of = tuple(tuple(dict.fromkeys(row.levels[i] for row in rows)) for i in range(len(named)))
     return Results(Design(usual.name, usual.unit, factors, levels_of, tuple(rows)), tuple(measured))

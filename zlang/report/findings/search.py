@@ -107,7 +107,14 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
         }
         measured.update(tails[run, trial, replicate])
         place = position if isinstance(position, int) else 0
-        yield MeasuredTrial(str(run), place, str(cache or ""), levels, traits[run, trial], measured)
+        yield MeasuredTrial(
+            run=str(run),
+            position=place,
+            cache_state=str(cache or ""),
+            levels=levels,
+            traits=traits[run, trial],
+            metrics=measured,
+        )
 
 
 def _meanings(trials: Trials) -> list[tuple[str, str]]:
