@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.cli import asking, comparing, render, words
+from zlang.cli import asking, comparing, render, streams, words
 from zlang.errors import RunError
 from zlang.pipeline import results
 
@@ -115,6 +115,7 @@ def _formatted(found: Summary, form: str) -> None:
     from zlang.report.formats import FORMATS
     from zlang.report.summary import flat
 
+    streams.use_utf8()
     sys.stdout.write(FORMATS[form](*flat(found)))
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
-from zlang.cli import render, words
+from zlang.cli import render, streams, words
 from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
 from zlang.pipeline import plans, programs
@@ -86,6 +86,7 @@ def check(
     if form != TEXT and not diff:
         from zlang.cli.formats_of_findings import FORMATS
 
+        streams.use_utf8()
         sys.stdout.writelines(FORMATS[form](fresh, unread))
     return 1 if unread else worst
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import asking, render, words
+from zlang.cli import asking, render, streams, words
 from zlang.pipeline import results
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def _formatted(found: Sequence[Comparison], result_findings: Sequence[ResultFind
             (one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note, _codes(result_findings))
         )
     columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
+    streams.use_utf8()
     sys.stdout.write(WRITERS[form](columns, rows))
 
 
@@ -89,6 +90,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     if form != "table":
         from zlang.report.formats import FORMATS as WRITERS
 
+        streams.use_utf8()
         sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in told]))
         return 0
     print(f"the variance of {render.visible(found[0].metric)}")

@@ -12,7 +12,7 @@ import typer
 
 from zlang.check.check import Checked
 from zlang.check.program import Axis
-from zlang.cli import checking, words
+from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
@@ -55,6 +55,8 @@ def plan(
     checked = checking.sound(file, said)
     chosen = programs.choose(checked, experiment)
     planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, said, host, order)
+    if as_json or emit is not None:
+        streams.use_utf8()
     if trial is not None:
         _in_full(checked, planned, trial)
     elif trials and as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import query_results, render, words
+from zlang.cli import query_results, render, streams, words
 from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError
 from zlang.files import replace_file
@@ -77,6 +77,7 @@ def _write(result: Result, asked: QueryOptions) -> None:
 
     text = WRITERS["csv" if asked.form == "table" else asked.form](result.columns, result.rows)
     if asked.out is None:
+        streams.use_utf8()
         sys.stdout.write(text)
         return
     try:

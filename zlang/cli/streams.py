@@ -1,8 +1,8 @@
 """Standard output and error that never end a command by themselves: closed, full, hung up or of few characters.
 
 Rules: what cannot be written to standard error is dropped. The first failure of standard output raises `Unwritable`,
-so that a long answer ends; in a command that has to be tidied up after (`keep_on`) it is dropped as well. A character
-that the encoding does not have becomes one that looks like it, or its escape.
+so that a long answer ends; in a command that has to be tidied up after (`keep_on`) it is dropped as well. For people
+a character that the encoding does not have becomes one that looks like it, or its escape; for programs all is UTF-8.
 """
 
 from __future__ import annotations
@@ -81,6 +81,12 @@ def _stream(number: int, old: TextIO | None, *, is_strict: bool) -> io.TextIOWra
     encoding = old.encoding if old is not None else "utf-8"
     is_by_line = number == _ERROR or sink.isatty()
     return io.TextIOWrapper(io.BufferedWriter(sink), encoding, _HANDLER, line_buffering=is_by_line)
+
+
+def use_utf8() -> None:
+    """What standard output has from here on is read by programs: UTF-8, whatever the locale says."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def failure() -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.check.values import quote
+from zlang.cli import streams
 from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
 
@@ -128,7 +129,6 @@ def _lines(text: str) -> list[str]:
 
 
 def write(text: str) -> None:
-    """Bytes, so that standard output has the text's newlines whatever the locale says."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.flush()
+    """Write a program, or what changes in it: UTF-8 whatever the locale says."""
+    streams.use_utf8()
+    sys.stdout.write(text)
