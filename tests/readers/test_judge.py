@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import reader_samples as samples
 
-from zlang.plan.plan import Action
+from zlang.plan.plan import Action, Step
 from zlang.readers.judge import judge
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
@@ -33,6 +33,13 @@ def out(tmp_path: Path) -> Path:
         ("hot", "8192", "8192", "hot", "8192 bytes resident", ""),
         ("hot", "8192", "0", "not hot", "0 bytes resident, not 8192", "cache not hot: 0 bytes resident, not 8192"),
         ("warm", "yes", "yes", "warm", "yes", ""),
+        ("warm", "yes", "no\n\nmore", "not warm", "`no more`, not `yes`", "cache not warm: `no more`, not `yes`"),
+        ("hot", "a\nb\nc", "a\nx\ny", "not hot", "`x, y`, not `b, c`", "cache not hot: `x, y`, not `b, c`"),
+        ("hot", "a\nb\nc", "a\nb", "not hot", "`a b`, not `a b c`", "cache not hot: `a b`, not `a b c`"),
+        ("hot", "a\nb", "a\nb", "hot", "a, b", ""),
+        ("hot", "", "", "hot", "", ""),
+        ("hot", "", "x", "not hot", "`x`, not ``", "cache not hot: `x`, not ``"),
+        ("hot", "", "7", "not hot", "7 bytes resident, not ", "cache not hot: 7 bytes resident, not "),
         ("as_is", "lz4", "off", "as_is", "", "verify-1: `off`, not `lz4`"),
     ],
 )
@@ -45,6 +52,72 @@ def test_the_cache(
     assert (verdict.cache_state, verdict.cache_evidence) == (state, evidence)
     assert (verdict.valid, verdict.why_not) == (not why_not, why_not)
     assert verdict.metrics["read_iops"] > 0, "what was measured is kept, and marked"
+
+
+def test_a_long_line_is_cut(out: Path) -> None:
+    for length, shown in ((120, "x" * 120), (121, "x" * 119 + "…")):
+        (out / "verify-1.out").write_text("x" * length)
+        verdict = judge(samples.trial(samples.check("verify-1", "0"), MEASURE), out, None)
+        assert verdict.why_not == f"verify-1: `{shown}`, not `0`"
+
+
+def test_of_several_caches_each_is_named(out: Path) -> None:
+    checks = [samples.check(f"verify-{layer}-1", "0") for layer in ("pages", "arc")]
+    for check in checks:
+        (out / f"{check.name}.out").write_text("0")
+    verdict = judge(samples.trial(*checks, MEASURE, cache="cold"), out, None)
+    assert (verdict.cache_state, verdict.cache_evidence) == (
+        "cold",
+        "pages-1: 0 bytes resident; arc-1: 0 bytes resident",
+    )
+    (out / "verify-arc-1.out").write_text("8")
+    verdict = judge(samples.trial(*checks, MEASURE, cache="cold"), out, None)
+    assert (verdict.cache_state, verdict.why_not) == ("not cold", "cache not cold: arc-1: 8 bytes resident")
+
+
+def test_what_a_person_stands_for_is_believed_and_said(out: Path) -> None:
+    def ask(name: str, expect: str | None) -> Step:
+        return Step(name, Action.ASK, "", f"{name}:  the cache\nis empty", 0, expect=expect)
+
+    attested = ask("verify-1", "")
+    verdict = judge(samples.trial(attested, MEASURE, cache="cold"), out, None)
+    assert (verdict.valid, verdict.cache_state) == (True, "cold")
+    assert verdict.cache_evidence == "attested: verify-1: the cache is empty"
+    (out / "verify-2.out").write_text("0")
+    verdict = judge(samples.trial(attested, samples.check("verify-2", "0"), MEASURE, cache="cold"), out, None)
+    assert verdict.cache_evidence == "0 bytes resident; attested: verify-1: the cache is empty"
+    for other in (ask("property-1", ""), ask("verify-1", None)):
+        assert judge(samples.trial(other, MEASURE, cache="cold"), out, None).cache_state == "not cold"
+
+
+def test_a_command_that_claims_nothing_is_no_claim(out: Path) -> None:
+    step = Step("verify-1", Action.VERIFY, "true", "a test", 10)
+    assert judge(samples.trial(step, MEASURE), out, None).valid
+    assert judge(samples.trial(step, MEASURE, cache="cold"), out, None).why_not == "cache not cold: not checked"
+
+
+def test_all_reasons_are_said(out: Path) -> None:
+    checks = [samples.check(name, "0") for name in ("one", "two")]
+    assert judge(samples.trial(*checks, MEASURE), out, None).why_not == (
+        "one: one.out was not written; two: two.out was not written"
+    )
+
+
+def test_latencies_of_all_measurements_are_kept(out: Path) -> None:
+    single = judge(samples.trial(MEASURE), out, None).latency
+    assert single
+    second = samples.step("measure-2", "fio", "fio.json", jobs=1, runtime=1)
+    assert judge(samples.trial(MEASURE, second), out, None).latency == (*single, *single)
+
+
+def test_without_a_time_of_the_load_a_collector_is_read_for_that_of_the_step(out: Path) -> None:
+    (out / "d.out").write_text("".join(f"@ {t}\n8 0 sda {t} 0 {8 * t} 0 0 0 0 0 0 0 0\n\n" for t in range(98, 106)))
+    (out / "said.out").write_text("rate=1\n")
+    says = samples.step("said", "shell", "said.out", metrics=[["regex", r"rate=rate=(\d+)"]])
+    collector = samples.step("d", "diskstats", "d.out", Action.COLLECT)
+    verdict = judge(samples.trial(collector, says), out, (99.0, 104.0))
+    assert verdict.window == (99.0, 104.0)
+    assert verdict.metrics["device_reads"] == pytest.approx(5)
 
 
 def test_a_cold_cache_that_nothing_checked_is_not_believed(out: Path) -> None:

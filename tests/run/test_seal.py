@@ -7,7 +7,9 @@ import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
+import orjson
 import pytest
 from run_fakes import new_folder, plan, trial
 
@@ -49,21 +51,25 @@ def _pipe_plan(at: Path) -> None:
     os.mkfifo(at / "plan.jsonl")
 
 
+CHANGED = "its plan.jsonl, directory or armed was changed after it was sealed"
+NO_SEAL = "it has no seal, or a damaged one"
+OTHERS = "it was sealed by another user or on another machine"
 CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a changed plan": (lambda at: _append(at / "plan.jsonl"), "was changed"),
-    "another directory": (lambda at: (at / "directory").write_text("/"), "was changed"),
-    "something armed": (lambda at: (at / "armed").write_text(""), "was changed"),
+    "a changed plan": (lambda at: _append(at / "plan.jsonl"), CHANGED),
+    "another directory": (lambda at: (at / "directory").write_text("/"), CHANGED),
+    "something armed": (lambda at: (at / "armed").write_text(""), CHANGED),
+    "an empty file that was not there": (lambda at: (at / "armed").write_bytes(b""), CHANGED),
     "another name": (
         lambda at: (at / "seal").write_bytes((at / "seal").read_bytes().replace(b'"run":"', b'"run":"x')),
-        "was changed",
+        CHANGED,
     ),
-    "no seal": (lambda at: (at / "seal").unlink(), "no seal"),
-    "half a seal": (lambda at: (at / "seal").write_bytes((at / "seal").read_bytes()[:40]), "no seal"),
-    "a seal of zeros": (lambda at: (at / "seal").write_bytes(bytes(100)), "no seal"),
-    "a seal of numbers": (lambda at: (at / "seal").write_text('{"run":1,"key":2,"seal":3}'), "no seal"),
-    "no text": (lambda at: (at / "seal").write_text('{"run":"é","key":"é","seal":"é"}'), "another user"),
-    "a link for a plan": (_link_plan, "link"),
-    "a pipe for a plan": (_pipe_plan, "regular"),
+    "no seal": (lambda at: (at / "seal").unlink(), NO_SEAL),
+    "half a seal": (lambda at: (at / "seal").write_bytes((at / "seal").read_bytes()[:40]), NO_SEAL),
+    "a seal of zeros": (lambda at: (at / "seal").write_bytes(bytes(100)), NO_SEAL),
+    "a seal of numbers": (lambda at: (at / "seal").write_text('{"run":1,"key":2,"seal":3}'), NO_SEAL),
+    "no text": (lambda at: (at / "seal").write_text('{"run":"é","key":"é","seal":"é"}'), OTHERS),
+    "a link for a plan": (_link_plan, "its seal cannot be verified: Is a link, and links are not followed here"),
+    "a pipe for a plan": (_pipe_plan, "its seal cannot be verified: Not a regular file"),
 }
 
 
@@ -71,12 +77,12 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_what_was_changed_is_foreign(folder: Folder, change: str) -> None:
     act, why = CHANGES[change]
     act(folder.path)
-    assert why in seal.why_foreign(folder.path)
+    assert seal.why_foreign(folder.path) == why
 
 
 def test_what_another_key_sealed_is_foreign(folder: Folder) -> None:
     seal.key_file().unlink()
-    assert "another user" in seal.why_foreign(folder.path)
+    assert seal.why_foreign(folder.path) == OTHERS
 
 
 def test_the_key_is_made_once_and_for_its_owner_only() -> None:
@@ -85,9 +91,24 @@ def test_the_key_is_made_once_and_for_its_owner_only() -> None:
     assert len(keys) == 1
     assert stat.S_IMODE(seal.key_file().stat().st_mode) == 0o600
     assert list(seal.key_file().parent.iterdir()) == [seal.key_file()]
+    assert seal.key_file().stat().st_size == 32
+    assert stat.S_IMODE(seal.key_file().parent.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("spoil", ["chmod", "short", "link", "directory"])
+AUTHENTICATED = "bea6e50ab3f24adea68debc47da22bde52e64a256068a042d3f0256d10219200"
+NAMED = "a75ef076fcb61816"
+DELETE = "delete it; folders that it sealed then need --trust: rm {}"
+ELSEWHERE = "set XDG_STATE_HOME to a directory that you can write in"
+SPOILT = {
+    "chmod": ("the key {} can be read by others, or belongs to another user", DELETE),
+    "short": ("the key {} is damaged: it has to have 32 bytes", DELETE),
+    "long": ("the key {} is damaged: it has to have 32 bytes", DELETE),
+    "link": ("cannot use the key {}: Is a link, and links are not followed here", ELSEWHERE),
+    "directory": ("cannot use the key {}: Not a regular file", ELSEWHERE),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
 def test_a_key_that_cannot_be_trusted_is_not_used(folder: Folder, spoil: str) -> None:
     key = seal.key_file()
     match spoil:
@@ -95,23 +116,82 @@ def test_a_key_that_cannot_be_trusted_is_not_used(folder: Folder, spoil: str) ->
             key.chmod(0o644)
         case "short":
             key.write_bytes(b"x")
+        case "long":
+            key.write_bytes(bytes(33))
         case "link":
             key.rename(key.with_name("other"))
             key.symlink_to("other")
         case _:
             key.unlink()
             key.mkdir()
-    with pytest.raises(RunError):
+    with pytest.raises(RunError) as refused:
         seal.load_key()
+    message, hint = SPOILT[spoil]
+    assert (refused.value.message, refused.value.hint) == (message.format(key), hint.format(key))
     assert "cannot be verified" in seal.why_foreign(folder.path)
 
 
-def test_without_a_home_there_is_a_place_by_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_lies_in_the_state_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seal.key_file() == tmp_path / "state/zlang/key"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value in ("", "relative"):
+        monkeypatch.setenv("XDG_STATE_HOME", value)
+        assert seal.key_file() == tmp_path / ".local/state/zlang/key"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert seal.key_file() == tmp_path / ".local/state/zlang/key"
+
+
+@pytest.mark.parametrize("home", [None, "relative", "another user's"])
+def test_without_a_home_of_ones_own_the_place_is_that_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr("pwd.getpwuid", lambda _user: SimpleNamespace(pw_dir="/home/of/the/system"))
+    match home:
+        case None:
+            monkeypatch.delenv("HOME")
+        case "relative":
+            monkeypatch.chdir(tmp_path)
+            (tmp_path / "relative").mkdir()
+            monkeypatch.setenv("HOME", home)
+        case _:
+            monkeypatch.setenv("HOME", str(tmp_path))
+            user = os.geteuid() + 1
+            monkeypatch.setattr("os.geteuid", lambda: user)
+    assert seal.key_file() == Path("/home/of/the/system/.local/state/zlang/key")
+
+
+def test_where_no_key_can_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_user: int) -> None:
+        raise KeyError
+
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.delenv("HOME")
-    assert seal.key_file().is_absolute()
-    monkeypatch.setenv("XDG_STATE_HOME", "relative")
-    assert seal.key_file().is_absolute()
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    with pytest.raises(RunError) as refused:
+        seal.load_key()
+    assert (refused.value.message, refused.value.hint) == (
+        "there is no home directory in which a key could lie",
+        ELSEWHERE,
+    )
+
+
+def test_a_folder_that_cannot_be_sealed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(RunError) as refused:
+        seal.write(folder.path, folder.name)
+    assert refused.value.message == f"cannot seal {folder.path}: No space left on device"
+
+
+def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:
+    """Folders that were sealed stay their owner's: these figures never change."""
+    assert seal.authenticate(bytes(32), [b"ab", b"c"]) == AUTHENTICATED
+    seal.key_file().write_bytes(bytes(32))
+    seal.write(folder.path, folder.name)
+    assert orjson.loads((folder.path / "seal").read_bytes())["key"] == NAMED
 
 
 def test_parts_cannot_be_moved_into_each_other() -> None:

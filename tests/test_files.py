@@ -1,0 +1,211 @@
+"""Files that survive a crash, and files of others."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from zlang import files
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that were waited for."""
+    paths: list[str] = []
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        paths.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        real(handle)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    return paths
+
+
+def age(path: Path, seconds: float) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
+def test_a_file_is_replaced_whole_and_waited_for(tmp_path: Path, synced: list[str]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    before = descriptors()
+    files.replace_file(path, iter([b"ne", b"w"]), 0o600)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o600)
+    assert list(tmp_path.iterdir()) == [path]
+    (temporary, directory) = synced
+    assert Path(temporary).parent == tmp_path
+    assert Path(temporary).name.startswith(".file.")
+    assert directory == str(tmp_path)
+    files.replace_file(path, b"newer")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"newer", 0o644)
+    assert descriptors() == before
+
+
+def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise KeyboardInterrupt
+
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        files.replace_file(path, broken())
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = [".file.shorter", "file.abcdefgh", ".file.new_____", ".link.abcdefgh", ".directory.abcdefgh"]
+    for name in (".file.abcdefgh", *kept[:3]):
+        (tmp_path / name).write_bytes(b"x")
+        age(tmp_path / name, 11)
+    age(tmp_path / kept[2], 5)
+    (tmp_path / kept[3]).symlink_to("nowhere")
+    (tmp_path / kept[4]).mkdir()
+    for name in kept[3:]:
+        os.utime(tmp_path / name, (1, 1), follow_symlinks=False)
+    files.remove_abandoned_files(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+    age(tmp_path / kept[2], 11)
+    user = os.geteuid() + 1
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    files.remove_abandoned_files(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+
+
+def _link(path: Path) -> None:
+    path.symlink_to("/etc/hostname")
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "number", "message"),
+    [
+        (_link, errno.ELOOP, "Is a link, and links are not followed here"),
+        (_fifo, errno.EINVAL, "Not a regular file"),
+        (Path.mkdir, errno.EINVAL, "Not a regular file"),
+        (lambda _path: None, errno.ENOENT, "No such file or directory"),
+    ],
+)
+def test_only_regular_files_are_read(tmp_path: Path, make: Callable[[Path], object], number: int, message: str) -> None:
+    path = tmp_path / "file"
+    make(path)
+    before = descriptors()
+    with pytest.raises(OSError, match=message) as refused:
+        files.read_regular(path, 10)
+    assert (refused.value.errno, refused.value.strerror, refused.value.filename) == (
+        number,
+        message,
+        str(path),
+    )
+    assert descriptors() == before
+
+
+def test_a_file_is_read_as_far_as_it_may_be_long(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 1000)
+    assert files.read_regular(path, 1000) == b"x" * 1000
+    with pytest.raises(OSError, match="Longer than 999 bytes") as refused:
+        files.read_regular(path, 999)
+    assert (refused.value.errno, refused.value.filename) == (errno.EFBIG, str(path))
+    path.write_bytes(b"x" * 1001)
+    with pytest.raises(OSError, match="Longer than 1,000 bytes"):
+        files.read_regular(path, 1000)
+    with files.open_regular(path) as file:
+        assert not os.get_inheritable(file.fileno())
+
+
+def test_a_place_to_work_goes_at_the_end(tmp_path: Path) -> None:
+    before = descriptors()
+    with files.scratch(tmp_path) as place:
+        assert place.parent == tmp_path
+        assert place.name.startswith(".zlang-")
+        (place / "file").write_bytes(b"x")
+        age(place, 11)
+        with files.scratch(tmp_path) as other:
+            assert other != place
+            assert place.is_dir(), "it is held"
+        assert not other.exists()
+    assert list(tmp_path.iterdir()) == []
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize(("old", "is_own", "is_left"), [(11, True, False), (5, True, True), (11, False, True)])
+def test_a_place_to_work_whose_owner_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: int, is_own: bool, is_left: bool
+) -> None:
+    place = tmp_path / ".zlang-abcdefgh"
+    place.mkdir()
+    (place / "file").write_bytes(b"x")
+    age(place, old)
+    if not is_own:
+        user = os.geteuid() + 1
+        monkeypatch.setattr("os.geteuid", lambda: user)
+    before = descriptors()
+    with files.scratch(tmp_path):
+        assert place.exists() is is_left
+    assert descriptors() == before
+
+
+def test_a_link_in_the_place_of_a_place_to_work_is_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_bytes(b"x")
+    age(precious, 11)
+    (tmp_path / ".zlang-abcdefgh").symlink_to(precious)
+    with files.scratch(tmp_path):
+        assert (precious / "file").exists()
+
+
+def test_directories_are_made_and_waited_for(tmp_path: Path, synced: list[str]) -> None:
+    files.make_directory(tmp_path / "a/b/c")
+    assert (tmp_path / "a/b/c").is_dir()
+    assert synced == [str(tmp_path), str(tmp_path / "a"), str(tmp_path / "a/b")]
+    files.make_directory(tmp_path / "a/b")
+    assert len(synced) == 3
+
+
+def test_a_tree_is_waited_for_up_to_its_top(tmp_path: Path, synced: list[str]) -> None:
+    inner = tmp_path / "a/b"
+    inner.mkdir(parents=True)
+    for name in ("one.out", "two.out"):
+        (inner / name).write_bytes(b"x")
+    _fifo(inner / "one.fifo")
+    (inner / "one.link").symlink_to("/etc/hostname")
+    files.sync_tree(inner, tmp_path, "one.")
+    assert sorted(synced) == sorted(map(str, [inner / "one.out", inner, inner.parent, tmp_path]))
+    synced.clear()
+    files.sync_tree(tmp_path, tmp_path)
+    names = [tmp_path, tmp_path / "a", inner, inner / "one.out", inner / "two.out"]
+    assert sorted(synced) == sorted(map(str, names))
+
+
+def test_a_users_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_TEST", raising=False)
+    assert files.user_directory("XDG_TEST", "below") == tmp_path / "below"
+    monkeypatch.setenv("XDG_TEST", "/given")
+    assert files.user_directory("XDG_TEST", "below") == Path("/given")
+    monkeypatch.setenv("XDG_TEST", "")
+    assert files.user_directory("XDG_TEST", "below") == tmp_path / "below"
+
+    def homeless() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert files.user_directory("XDG_TEST", "below") is None
