@@ -11,7 +11,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test quick tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute campaign bench studies pitfalls clean
+.PHONY: help demo test quick tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute campaign mutants bench studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
 	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=)'
+	@echo 'make mutants  wrong versions of what guards and accounts for a run: do the tests find them? docs/reliability.md has the score'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
@@ -142,6 +143,16 @@ SEED    ?= $(shell date +%s)
 campaign: tools $(VENV)/dev.done
 	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) --page docs/reliability.md
 
+# Every wrong version of the parts that guard and account for a run, one after the other: ten minutes of CPU.
+mutants: $(VENV)/mutants.done
+	rm -rf mutants
+	CI=1 nice -n 15 $(BIN)/mutmut run --max-children 1
+	$(BIN)/python tools/mutants.py
+
+$(VENV)/mutants.done: $(VENV)/dev.done
+	@$(PIP) install -c constraints.txt -e '.[mutants]'
+	@touch $@
+
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py bench/estimate.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
@@ -158,6 +169,6 @@ pitfalls: tools $(VENV)/dev.done
 	$(BIN)/python tools/pitfalls.py page $(PITFALLS)
 
 clean:
-	rm -rf $(VENV) dist .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) dist mutants .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f zlang/syntax/tables.bin zlang/check/library.bin
 	find zlang tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
