@@ -213,5 +213,9 @@ def test_what_was_made_and_not_unmade_is_left(tmp_path: Path) -> None:
 
 def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
     assert run_state.read(tmp_path / "none").done == 0
-    with pytest.raises(RunError, match="Not a regular file"):
+    with pytest.raises(RunError) as refused:
         run_state.read(tmp_path)
+    assert (refused.value.message, refused.value.hint) == (
+        f"cannot read the journal {tmp_path}: Not a regular file",
+        "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,21 @@ from run_fakes import FakeExecutor, Opinion, approve, fake_run, new_folder, plan
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Setting, Setup, Step, Trial
 from zlang.run import journal, run_state, runner
-from zlang.run.events import Altered, Ask, Begin, Commit, Event, Fail, Finish, Interrupt, Left, Outcome, Start
+from zlang.run.events import (
+    Altered,
+    Ask,
+    Begin,
+    Commit,
+    Event,
+    Fail,
+    Finish,
+    Interrupt,
+    Left,
+    Made,
+    Outcome,
+    Session,
+    Start,
+)
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted, Stop
@@ -318,3 +333,125 @@ def test_a_run_whose_plan_was_changed_does_not_go_on(tmp_path: Path) -> None:
     folder.plan.write_bytes(folder.plan.read_bytes().replace(b'"bs":4096', b'"bs":8192'))
     with pytest.raises(RunError, match="the plan was changed after the run had begun"):
         list(fake_run(folder, FakeExecutor()))
+
+
+# -- what is said, word by word
+
+
+def refused(events: Iterator[Event]) -> tuple[str, str]:
+    with pytest.raises(RunError) as error:
+        list(events)
+    return error.value.message, error.value.hint
+
+
+def test_what_is_said_where_a_run_cannot_go_on(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1), trial(2)))
+    assert refused(fake_run(folder, FakeExecutor(), Selection(only=3))) == (
+        "the plan has no trial number 3",
+        "the last number is 2",
+    )
+    folder.plan.write_bytes(folder.plan.read_bytes().replace(b'"bs":4096', b'"bs":8192'))
+    assert refused(fake_run(folder, FakeExecutor())) == (
+        f"the plan was changed after the run had begun: {folder.plan}",
+        "put the plan back as it was, or begin a new run; `zlang clean` removes what is left",
+    )
+    assert list(fake_run(folder, FakeExecutor(), Selection(nothing=True))), "what is left can still be removed"
+
+
+def test_a_journal_of_another_plan(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
+    with journal.Writer(folder.journal) as writer:
+        writer.write(
+            Session(1.0, folder.run, ""), *(Start(1.0, "make", f"setups/{name}/a1") for name in ("z", "s", "y"))
+        )
+    assert refused(fake_run(folder, FakeExecutor())) == (
+        f"the journal of {folder.name} names setups that its plan does not have: y",
+        "the folder has the plan of another run; remove by hand what the journal lists",
+    )
+
+
+def test_a_trial_of_another_plan(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, ["s"])))
+    assert refused(fake_run(folder, FakeExecutor())) == (
+        f"the plan of {folder.name} needs a setup that it does not have: s",
+        "create the plan again",
+    )
+
+
+def test_where_all_stands_on_what_cannot_be_made_again_the_run_stops(tmp_path: Path) -> None:
+    items = plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", spoils=["pool"]), trial(2, "pd"))
+    folder = new_folder(tmp_path, items)
+    executor = FakeExecutor()
+    executor.during["unmake-p"] = lambda _stop: executor.codes.update({"make-p": 3})
+    assert refused(fake_run(folder, executor)) == (
+        "pool was created before but cannot be created again: make-p: exited with 3",
+        "fix that, then type `zlang resume`",
+    )
+    other = new_folder(tmp_path, items)
+    executor = FakeExecutor()
+    executor.during["unmake-d"] = lambda _stop: executor.codes.update({"make-d": 3})
+    assert outcomes(list(fake_run(other, executor))) == ["", "make-d: exited with 3"]
+
+
+def test_what_a_person_is_told(tmp_path: Path) -> None:
+    def asks(name: str, command: str, expect: str | None = None) -> Step:
+        return Step(name, Action.ASK, command, f"do {name}", 0, expect=expect)
+
+    folder = new_folder(tmp_path, plan(trial(1, steps=[asks("this", "echo this"), asks("that", ""), step("measure")])))
+    seen = []
+    for event in fake_run(folder, FakeExecutor()):
+        if isinstance(event, Ask):
+            seen.append((event.text, event.typed, event.is_told, event.is_stopped()))
+            event.is_done = True
+    typed = f"RUN={folder.run}; OUT=.; export RUN OUT\necho this"
+    assert seen == [("do this", typed, False, False), ("do that", "", False, False)]
+
+
+def test_who_is_asked_can_stop_the_run(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, steps=[Step("this", Action.ASK, "", "do this", 0)])))
+    events = fake_run(folder, FakeExecutor())
+    (ask,) = (event for _, event in zip(range(4), events, strict=False) if isinstance(event, Ask))
+    signal.raise_signal(signal.SIGTERM)
+    assert ask.is_stopped()
+    with pytest.raises(Interrupted):
+        list(events)
+
+
+def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Stop], None]:
+    """While a setup is made: leave the path and inode of what it made."""
+
+    def make(_stop: Stop) -> None:
+        at.mkdir(exist_ok=True)
+        (folder.path / when / "made").write_text(f"{at.stat().st_ino} x\n{at}\n")
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("make-s", "{} is not the directory that this run made"),
+        ("verify", "{} was replaced meanwhile: it is not what this run made"),
+    ],
+)
+def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, said: str) -> None:
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s", [step("verify", Action.VERIFY), *FULL])))
+    at = tmp_path / "made"
+    make = makes_a_directory(folder, at, Path("setups/s/a1"))
+
+    def replace_it(_stop: Stop) -> None:
+        at.rmdir()
+        (tmp_path / "another").mkdir()
+        at.mkdir()
+
+    during = {"make-s": make, "verify": replace_it}
+    executor = FakeExecutor(during=during)
+    events = []
+    for event in fake_run(folder, executor):
+        events.append(event)
+        if moment == "make-s" and isinstance(event, Made):
+            replace_it(Stop())
+    assert outcomes(events) == [f"verify: {said.format(at)}"]
+    assert "measure" not in executor.order
+    errors = (folder.path / "trials/t1/1/a1/verify.err").read_text("utf-8")
+    assert errors == f"{said.format(at)}\n"
