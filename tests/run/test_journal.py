@@ -219,3 +219,7 @@ def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
         f"cannot read the journal {tmp_path}: Not a regular file",
         "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",
     )
+
+
+def test_lines_that_are_missing_are_counted() -> None:
+    assert [len(journal.Gap(first, last)) for first, last in ((1, 1), (3, 5), (7, 4))] == [1, 3, 1]

@@ -51,6 +51,10 @@ class Gap:
     first: int
     last: int
 
+    def __len__(self) -> int:
+        """Count them."""
+        return max(1, self.last - self.first + 1)
+
     def __str__(self) -> str:
         """Say which."""
         if self.last < self.first:
