@@ -209,7 +209,7 @@ class _KindBuilder:
                 case tree.Field() if item.name.text == "doc":
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
-                    writes = resolve_condition(self.context, item.value)
+                    writes = self._writes(item.value)
                 case tree.Field() if item.name.text in {"armed", "carries_one", "is_ambient", "lists", "phases"}:
                     self._check_names(item)
                 case tree.Field() if item.name.text in FORMS:
@@ -254,6 +254,15 @@ class _KindBuilder:
     def _says(self, name: str) -> bool:
         """Whether the kind has this field, and it is on."""
         return any(isinstance(i, tree.Field) and i.name.text == name and _is_on(i) for i in self.node.items)
+
+    def _writes(self, node: tree.Expr) -> Expr:
+        """Whether a workload writes; of a word alone, `on` is not what the kind stands on."""
+        if not isinstance(node, tree.Name):
+            return resolve_condition(self.context, node)
+        resolved = resolve(self.context, node, BOOL)
+        if not BOOL.accepts(resolved.type):
+            self.report(Code.WRONG_TYPE.at(node.span, name="writes", expected=BOOL, found=resolved.type))
+        return resolved
 
     def _trait(self, node: tree.Trait) -> Expr:
         known = TRAITS.get(node.name.text)
