@@ -421,18 +421,23 @@ class _Clauses:
         return self.term(node) if self._speaks(node) else self._constant(node, type_)
 
     def _constant(self, node: tree.Expr, expected: Type | None = None) -> Term:
-        return next(iter(self._values(node, resolve(self.context, node, expected))), Term("value"))
+        value = self._fixed(node, resolve(self.context, node, expected))
+        return Term("value", value=_plain(value))
 
     def _values(self, node: tree.Expr, resolved: Expr) -> list[Term]:
-        """What is the same in every trial, as numbers and words."""
+        """The elements of a list that is the same in every trial, as numbers and words."""
+        value = self._fixed(node, resolved)
+        return [Term("value", value=_plain(one)) for one in (value if isinstance(value, tuple) else (value,))]
+
+    def _fixed(self, node: tree.Expr, resolved: Expr) -> Value:
+        """What is the same in every trial."""
         if not resolved.is_constant:
             hint = "compare it with a factor or a number"
             self.report(
                 Code.NOT_CONSTANT.at(node.span, place="a value that is neither a metric nor a factor", hint=hint)
             )
-            return []
-        value = resolved.value({})
-        return [Term("value", value=_plain(one)) for one in (value if isinstance(value, tuple) else (value,))]
+            return None
+        return resolved.value({})
 
     def _term_of_name(self, node: tree.Name) -> Term:
         name = str(node)

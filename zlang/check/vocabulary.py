@@ -176,13 +176,16 @@ def _words(levels: list[Value]) -> Type:
             sort = types.scalar_name(types.of_quantity(value.argument))
             found = found | Type(words=(Variant(value.name, ("value", sort)),))
         else:
-            found = found | Type(words=(Variant(str(values.cell(value))),))
+            element = types.UNKNOWN if isinstance(value, tuple) else None
+            found = found | Type(words=(Variant(str(values.cell(value))),), element=element)
     return found
 
 
 def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:
     """A factor as a database has it; of words, all that there are."""
-    type_ = Type(frozenset({sort})) if sort in types.SCALARS else Type(words=tuple(map(Variant, levels)))
+    element = types.UNKNOWN if any(level.startswith("[") for level in levels) else None
+    words = Type(words=tuple(map(Variant, levels)), element=element)
+    type_ = Type(frozenset({sort})) if sort in types.SCALARS else words
     span = Span(Source(path, ""), 0, 0)
     value = Expr(span, type_, lambda point: Symbol(levels[point.get(path)]) if levels else ABSENT)
     return FactorColumn(name=name, path=path, sort=sort, axis=path, size=len(levels), value=value)
