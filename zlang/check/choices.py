@@ -8,7 +8,7 @@ from typing import Any
 from zlang.check import arithmetic
 from zlang.check.expressions import Context, combine, constant, guarded, resolve, unknown
 from zlang.check.factors import column_type, level, pick
-from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Value, axis_of
+from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Value, axis_of
 from zlang.check.ranges import resolve_levels, resolve_range_levels
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
@@ -49,6 +49,8 @@ def _refuse_twice(context: Context, options: list[Expr]) -> None:
         if option.type.unknown or not (option.is_constant or text.isidentifier()):
             continue
         value = option.value({}) if option.is_constant else text
+        if option.type.kinds and isinstance(thing := level(option), Instance):
+            value = thing.label
         if value in seen:
             hint = "write each level once; `repeat = 2` measures twice"
             name = show(value) if option.is_constant else text

@@ -62,8 +62,10 @@ def resolve_declaration(
         context.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
     exprs = [*fields.values(), *([stands_on] if stands_on else [])]
     axes = tuple(axis for expr in exprs for axis in expr.axes)
+    own = given_label(context.replace(report=_say_nothing), items) if kind.role != "machine" else None
+    label = own[0] if own else path[-1]
     builder = InstanceBuilder(
-        kind=kind, path=path, label=path[-1], fields=fields, parent=stands_on, span=kind_name.span, is_given=is_given
+        kind=kind, path=path, label=label, fields=fields, parent=stands_on, span=kind_name.span, is_given=is_given
     )
     reads = builder.reads
 
@@ -95,6 +97,10 @@ def resolve_declaration(
             for finding in at.faults:
                 context.report(finding)
     return limit_size(context, made, [*exprs, *([stands_on] if stands_on else [])])
+
+
+def _say_nothing(_finding: Diagnostic) -> None:
+    """Drop a finding that is reported elsewhere."""
 
 
 def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Mapping[str, Expr]) -> None:
