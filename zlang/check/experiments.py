@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from zlang import metrics
 from zlang.check import types
 from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_searched
@@ -17,7 +18,7 @@ from zlang.check.expressions import Context, failed, unknown
 from zlang.check.measured import measured
 from zlang.check.presence import Presence, guard
 from zlang.check.program import Absent, Assertion, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
-from zlang.check.reserved import RESERVED
+from zlang.check.reserved import OF_TRIALS, RESERVED
 from zlang.check.resolve import new_context
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
@@ -437,6 +438,11 @@ class Experiments:
                 if name.lower() in RESERVED and "unknown" not in factor.types:
                     hint = f'quote it in queries (`"{name}"`), or give the choice a name: `let target = …`'
                     self.checker.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
+                if name.lower() in OF_TRIALS:
+                    full = metrics.column(path)
+                    other = f"factor_{full}" if full in OF_TRIALS else full
+                    hint = f"in queries write `{other}`, or give the choice a name of its own with `let`"
+                    self.checker.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
 

@@ -1,4 +1,4 @@
-"""The words of DuckDB's SQL that name no column without quotes.
+"""Names that mean something else in queries: words of DuckDB's SQL, and columns that every trial has.
 
 Source: `duckdb_keywords()` of DuckDB 1.5.5, each tried as a column: those of the category `reserved`, and most of
 `type_function` (`left`, `full`, `join`).
@@ -17,3 +17,11 @@ RESERVED = frozenset(
     unpivot using variadic verbose when where window with
     """.split()  # noqa: SIM905 - a list of words is read as words
 )
+
+OF_TRIALS = frozenset(
+    """
+    run trial replicate number position block whole_plot cache_state cache_evidence outside valid why_not started
+    elapsed
+    """.split()  # noqa: SIM905
+)
+"""The columns that every trial has, but for `cache` and `host`, which say the same as a factor of that name."""
