@@ -61,9 +61,12 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
         hint = did_you_mean(type_, types.NUMERIC) or "the types of metrics are " + ", ".join(types.DIMENSION_OF)
         report(Code.UNKNOWN_NAME.at(node.type.span, name=type_, hint=hint))
         return None
-    if node.is_distribution and (type_ != "duration" or of_kind):
-        message = "a kind declares no distribution" if of_kind else "a distribution is of type `duration`"
-        report(Code.BAD_KIND.at(node.span, message=message))
+    if node.is_distribution and of_kind:
+        hint = f'declare its figures: `metric {name}_mean: duration = regex "…"`; only a reader has distributions'
+        report(Code.BAD_KIND.at(node.span, message="a kind cannot declare a distribution", hint=hint))
+        return None
+    if node.is_distribution and type_ != "duration":
+        report(Code.BAD_KIND.at(node.span, message="a distribution is of type `duration`"))
         return None
     if of_kind != (node.how is not None):
         message = (
