@@ -133,6 +133,8 @@ CASES = [
     case("kinds-protocol", "", "kinds", "cold"),
     case("kinds-property-unknown", "", "kinds", "ext4.blocksiz", code=1),
     case("kinds-property-alone", "", "kinds", "blocksize", code=1),
+    case("explain-metric", "", "explain", "read_clat_p99"),
+    case("explain-distribution", "", "explain", "sync_lat"),
     case("kinds-json", "", "kinds", "vmstat", "--json"),
 ]
 

@@ -130,7 +130,7 @@ def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[s
         ("E1O1", "did you mean `E101`?"),
         ("e2l4", "did you mean `E214`?"),
         ("E2033", "did you mean `E203`"),
-        ("frog", "`zlang explain` lists them"),
+        ("frog", "`zlang explain` lists the codes"),
         ("drfit", "did you mean `drift`?"),
         ("atime", "it is a property: `zlang kinds ext4.atime`, "),
         ("ext4.atime", "it is a property: `zlang kinds ext4.atime`\n"),
@@ -140,4 +140,4 @@ def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[s
 def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", word]) == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"error: there is no code `{word}`\n  = help: {hint}")
+    assert error.startswith(f"error: there is no code and no metric `{word}`\n  = help: {hint}")

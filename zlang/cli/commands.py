@@ -131,10 +131,10 @@ def check(
 
 def explain(
     code: Annotated[
-        str | None, typer.Argument(help="a code such as E203; default: list all", show_default=False)
+        str | None, typer.Argument(help="a code such as E203, or a metric; default: list all codes", show_default=False)
     ] = None,
 ) -> None:
-    """Explain a finding: a wrong program, its message, and the corrected program."""
+    """Explain a finding, with a wrong and a corrected program, or a metric: its type, unit and source."""
     from zlang.cli import explaining
 
     raise typer.Exit(explaining.explain(code))

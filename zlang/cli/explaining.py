@@ -20,11 +20,14 @@ import textwrap
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from zlang.check import library
+from zlang.check.traits import TRAITS
 from zlang.cli import checking, describing, render
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
 from zlang.lint.rules.excluded import Excluded
+from zlang.metrics import Metric, in_trials, statistics_of
 from zlang.pipeline import plans, programs
 from zlang.record import Record
 from zlang.report import findings as findings_after
@@ -87,7 +90,11 @@ class PageOfData(Record):
 
 
 def explain(word: str | None) -> int:
-    """Print the page of a code, or what there are."""
+    """Print the page of a code, what a metric of the library is, or what codes there are."""
+    metric = _metrics().get(word.strip()) if word is not None else None
+    if metric is not None:
+        print("\n".join(_shown_metric(*metric)))
+        return 0
     titles = {code.id: page(code).title for code in every()} | {
         lint.id: page_of_data(lint).title for lint in after_a_run()
     }
@@ -100,8 +107,8 @@ def explain(word: str | None) -> int:
     named = {one.name: one.id for one in (*every(), *after_a_run()) if not isinstance(one, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
-        hint = describing.where(word) or _near(wanted, titles) or did_you_mean(word, named)
-        raise RunError(f"there is no code `{word}`", hint or "`zlang explain` lists them")
+        hint = describing.where(word) or _near(wanted, titles) or did_you_mean(word, [*named, *_metrics()])
+        raise RunError(f"there is no code and no metric `{word}`", hint or "`zlang explain` lists the codes")
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:
@@ -109,6 +116,36 @@ def explain(word: str | None) -> int:
         return 0
     print("\n".join(_shown(page(next(code for code in every() if code.id == wanted)), colour=colour)))
     return 0
+
+
+def _metrics() -> dict[str, tuple[Metric, str]]:
+    """The metrics and distributions of the library, each with its reader, by name."""
+    readers = library.load().readers
+    return {
+        metric.name: (metric, reader)
+        for reader, declared in readers.items()
+        for metric in (*declared, *in_trials(declared))
+    }
+
+
+def _shown_metric(metric: Metric, reader: str) -> Iterator[str]:
+    yield f"{metric.name}: {metric.type}"
+    yield textwrap.fill(metric.doc, 100) + "\n"
+    if metric.unit:
+        yield f"unit in the database: {metric.unit}"
+    if metric.better:
+        yield f"better: {metric.better}"
+    if metric.needs:
+        yield f"needs a workload with the trait `{metric.needs}`: {TRAITS[metric.needs].doc}"
+    if metric.is_distribution:
+        known = ", ".join(f"`{one.name}`" for one in statistics_of(metric).values())
+        yield f"each trial has {known}; for several trials together write, for example, `p99({metric.name})`"
+    kinds = [f"`{kind}`" for kind in sorted(library.load().names()) if reader in _readers_of(kind)]
+    yield f"source: the reader `{reader}`" + (f", which these kinds use: {', '.join(kinds)}" if kinds else "")
+
+
+def _readers_of(kind: str) -> set[str]:
+    return {one.reader for action in library.load().kind(kind).actions.values() for one in action.readers}
 
 
 def _near(wanted: str, known: Collection[str]) -> str:
