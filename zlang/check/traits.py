@@ -53,7 +53,7 @@ TRAITS = {
     "promises": KnownTrait(BOOL, "whether blocks are promised to a file before they are written"),
     "alike": KnownTrait(BOOL, "whether all blocks that it writes are alike although nothing asks for that"),
     "invalidates": KnownTrait(BOOL, "whether it drops what the page cache has of its target before it begins"),
-    "stable": KnownTrait(BOOL, "whether each write has to be on the device before the next"),
+    "stable": KnownTrait(BOOL, "whether each write must be on the device before the next, whatever writes to it"),
     "syncs": KnownTrait(BOOL, "whether it syncs what it wrote, again and again"),
     "bound": KnownTrait(BOOL, "whether it keeps to processors that it was given"),
     "claims": KnownTrait(
@@ -83,6 +83,7 @@ TRAITS = {
     "unwritten": KnownTrait(BOOL, "whether blocks of it were never written"),
     "begins": KnownTrait(SIZE, "at which byte of what is beneath it begins"),
     "keeps_promises": KnownTrait(BOOL, "whether blocks that were promised are written as they are, never compressed"),
+    "sector": KnownTrait(SIZE, "the least that a device writes at a time"),
     "sector_power": KnownTrait(COUNT, "the smallest block of the devices, as a power of 2"),
     "stripe_devices": KnownTrait(
         COUNT, "over how many devices the data of one block are spread, without parity; 0 where nobody knows"

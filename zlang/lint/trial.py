@@ -5,7 +5,7 @@ A trait that a kind does not declare is None; so is one that cannot be worked ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ class Thing:
         self.instance = instance
         self._frame = Frame(instance, target)
         self._asked: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self._places: dict[str, Mapping[str, Span]] = {}
 
     @property
     def name(self) -> str:
@@ -55,7 +56,28 @@ class Thing:
         begin = len(given.asked)
         value = plain(said.value(self._frame))
         self._asked[trait] = given.asked[begin:]
+        beneath = self._inherits(trait)
+        if beneath is None:
+            return value
+        value = beneath.trait(trait)
+        self._asked[trait], self._places[trait] = beneath._asked.get(trait, []), beneath._places_of(trait)
         return value
+
+    def _places_of(self, trait: str) -> Mapping[str, Span]:
+        """Where the properties are given that decide a trait: its own, or those of what it inherits from."""
+        return self._places.get(trait, self.instance.places)
+
+    def _inherits(self, trait: str) -> Thing | None:
+        """What it stands on, if that has the property by which the trait is decided, and it does not say it itself.
+
+        Only kinds of one module have a property in common: a dataset and the dataset, or the volume, in it.
+        """
+        one, names = self.instance, {name for name, _ in self._asked[trait]}
+        parent = one.parent
+        if not names or parent is None or names & one.places.keys() or parent.kind.module != one.kind.module:
+            return None
+        has_same = trait in parent.kind.traits and names <= parent.kind.properties.keys()
+        return Thing(parent) if has_same else None
 
     def number(self, trait: str) -> Fraction | None:
         """What it says of itself, where that is a number."""
@@ -87,14 +109,14 @@ class Thing:
     def is_said(self, trait: str) -> bool:
         """Whether a property that decides it was given."""
         self.trait(trait)
-        return any(name in self.instance.places for name, _ in self._asked.get(trait, ()))
+        return any(name in self._places_of(trait) for name, _ in self._asked.get(trait, ()))
 
     def place(self, *traits: str) -> Span:
         """Where the first of these traits is decided; where it is not given, the thing itself."""
         for trait in traits:
             for name, _ in self._asked.get(trait, ()):
-                if name in self.instance.places:
-                    return self.instance.places[name]
+                if name in self._places_of(trait):
+                    return self._places_of(trait)[name]
         assert self.instance.span is not None, f"BUG: {self.instance.key} was declared nowhere"
         return self.instance.span
 
@@ -138,7 +160,7 @@ def _read_by(term: Term) -> tuple[str, ...]:
 class TrialView:
     """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine."""
 
-    def __init__(self, experiment: Experiment, point: PartialPoint, here: Instance | None = None) -> None:
+    def __init__(self, experiment: Experiment, point: PartialPoint | FirstLevels, here: Instance | None = None) -> None:
         self.experiment = experiment
         self._point, self._here = point, here
 
@@ -180,14 +202,26 @@ class TrialView:
         return "verify_cold" in self.phases
 
     def beneath(self) -> Iterator[Thing]:
-        """The target and what it stands on, down to the machine."""
-        target = self.target
-        if target is not None:
-            yield from target.stack()
+        """The target and what it stands on, down to the machine.
+
+        What stands on another of its kind, as a dataset in a dataset, has what it inherits from that; the settings of
+        the other do not bear upon its data.
+        """
+        above: Thing | None = None
+        for thing in self.target.stack() if self.target is not None else ():
+            if above is None or above.instance.kind is not thing.instance.kind:
+                yield thing
+            above = thing
 
     def having(self, trait: str) -> Thing | None:
         """The nearest of these that says something of that trait."""
         return next((thing for thing in self.beneath() if thing.trait(trait) is not None), None)
+
+    @property
+    def waits_for_writes(self) -> bool:
+        """Whether what is measured makes every write stable, whatever the workload asks for."""
+        nearest = self.having("stable")
+        return nearest is not None and nearest.is_("stable")
 
     @property
     def collectors(self) -> tuple[Thing, ...]:
@@ -200,6 +234,11 @@ class TrialView:
         """What is measured where every factor has its first level."""
         value = self.experiment.on.value(FirstLevels({})) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
+
+    @property
+    def first(self) -> TrialView:
+        """The trial at which every factor has its first level."""
+        return TrialView(self.experiment, FirstLevels({}))
 
     @property
     def machine(self) -> Thing | None:

@@ -148,6 +148,13 @@ def misaligned(trial: TrialView) -> Found | None:
     experiment aligned { on = data  run = reads  cache = cold }
     ```
     """
+    allocates = trial.having("sector_power")
+    device = next((thing for thing in allocates.stack() if thing.number("sector")), None) if allocates else None
+    if allocates is not None and device is not None:
+        block, sector = _sector(allocates), device.number("sector")
+        if block is not None and sector is not None and block < sector:
+            message = f"`{allocates.name}` writes {size(block)} at a time, and the sectors of `{device.name}` are {size(sector)}"
+            return Found(allocates, ("sector_power",), message, "make its blocks as large as the sectors")
     for thing in trial.beneath():
         begins = thing.number("begins")
         if begins is not None and begins % _PAGE:

@@ -100,6 +100,14 @@ def direct_means_two_things(trial: TrialView) -> Found | None:
     ```
     """
     run, own, machine, keeping = trial.run, trial.having("own_cache"), trial.machine, trial.having("record")
+    on = trial.experiment.on
+    if (
+        on is not None
+        and run.factors("uncached") & on.reads
+        and run.trait("uncached") != trial.first.run.trait("uncached")
+    ):
+        message = "some targets are measured with direct I/O and others through the page cache: that is compared, too"
+        return Found(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
     if own is None or not own.is_("own_cache") or not run.is_("uncached"):
         return None
     if machine is not None and machine.is_("passes_own_cache") and keeping is not None:
@@ -368,14 +376,15 @@ def stability_is_only_said(trial: TrialView) -> Found | None:
     ```
     """
     run = trial.run
-    if not run.is_("modifies") or not (run.is_("stable") or run.is_("synced")):
+    is_stable = run.is_("stable") or trial.waits_for_writes
+    if not run.is_("modifies") or not (is_stable or run.is_("synced")):
         return None
     untrue = next((thing for thing in trial.beneath() if thing.is_("ignores_sync")), None)
     if untrue is not None:
         message = f"`{untrue.name}` reports writes as stable before they are, so do not compare it with one that waits"
         return Found(untrue, ("ignores_sync",), message, "make it wait, or compare it only with its like")
     log = trial.having("log_device")
-    if log is None or not log.is_not("log_device") or not run.is_("stable"):
+    if log is None or not log.is_not("log_device") or not is_stable:
         return None
     message = f"each write waits for the log of `{log.name}`, which is on the same devices as the data"
     return Found(log, ("log_device",), message, "give the log its own devices, or make that a factor")

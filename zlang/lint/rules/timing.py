@@ -37,7 +37,7 @@ def write_is_not_synced(trial: TrialView) -> Found | None:
     ```
     """
     run = trial.run
-    if not run.is_("modifies") or not run.is_not("uncached") or not run.is_not("synced"):
+    if not run.is_("modifies") or not run.is_not("uncached") or not run.is_not("synced") or trial.waits_for_writes:
         return None
     message = "writes end in memory: nothing waits until they are on the device"
     return Found(run, ("modifies",), message, "write `end_fsync = on`, `fsync = 1` or `direct = on`")
