@@ -60,10 +60,14 @@ class Thing:
         if beneath is None:
             return value
         value = beneath.trait(trait)
-        self._asked[trait], self._places[trait] = beneath._asked.get(trait, []), beneath._places_of(trait)
+        self._asked[trait], self._places[trait] = beneath.asked(trait), beneath.places_of(trait)
         return value
 
-    def _places_of(self, trait: str) -> Mapping[str, Span]:
+    def asked(self, trait: str) -> list[tuple[str, frozenset[str]]]:
+        """The properties that decide a trait, each with the factors that decide it."""
+        return self._asked.get(trait, [])
+
+    def places_of(self, trait: str) -> Mapping[str, Span]:
         """Where the properties are given that decide a trait: its own, or those of what it inherits from."""
         return self._places.get(trait, self.instance.places)
 
@@ -109,14 +113,14 @@ class Thing:
     def is_said(self, trait: str) -> bool:
         """Whether a property that decides it was given."""
         self.trait(trait)
-        return any(name in self._places_of(trait) for name, _ in self._asked.get(trait, ()))
+        return any(name in self.places_of(trait) for name, _ in self._asked.get(trait, ()))
 
     def place(self, *traits: str) -> Span:
         """Where the first of these traits is decided; where it is not given, the thing itself."""
         for trait in traits:
             for name, _ in self._asked.get(trait, ()):
-                if name in self._places_of(trait):
-                    return self._places_of(trait)[name]
+                if name in self.places_of(trait):
+                    return self.places_of(trait)[name]
         assert self.instance.span is not None, f"BUG: {self.instance.key} was declared nowhere"
         return self.instance.span
 
