@@ -153,7 +153,9 @@ def misaligned(trial: TrialView) -> Found | None:
     if allocates is not None and device is not None:
         block, sector = _sector(allocates), device.number("sector")
         if block is not None and sector is not None and block < sector:
-            message = f"`{allocates.name}` writes {size(block)} at a time, and the sectors of `{device.name}` are {size(sector)}"
+            message = (
+                f"`{allocates.name}` has blocks of {size(block)}, and `{device.name}` has sectors of {size(sector)}"
+            )
             return Found(allocates, ("sector_power",), message, "make its blocks as large as the sectors")
     for thing in trial.beneath():
         begins = thing.number("begins")
