@@ -123,7 +123,7 @@ class Columns:
         """How one run's factors and metrics are staged."""
         return OfRun(self, factors, declared)
 
-    def told(self, brought: Brought) -> None:
+    def merge(self, brought: RunColumns) -> None:
         """Take notice of what a run brought that is not read again."""
         for one in brought.factors:
             self.factor(one)
@@ -188,7 +188,7 @@ class BroughtFactor:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class RunColumns:
     """What one run brings to the columns."""
 
     factors: tuple[BroughtFactor, ...]
@@ -241,9 +241,9 @@ class OfRun:
             yield known.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
 
     @property
-    def brought(self) -> Brought:
+    def brought(self) -> RunColumns:
         """What the run has brought so far."""
-        return Brought(tuple(self._brought.values()), tuple(metric for _, metric in self._metrics.values()))
+        return RunColumns(tuple(self._brought.values()), tuple(metric for _, metric in self._metrics.values()))
 
 
 def words(levels: Sequence[Scalar]) -> tuple[str, ...] | None:

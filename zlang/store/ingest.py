@@ -161,7 +161,7 @@ def _looked_at(built: Path, look: Look, read: set[str]) -> None:
 def _keep(run: str, one: kept.Kept, experiments: dict[str, StoredExperiment], found: Ingested) -> None:
     """Take notice of a run that is not read again."""
     experiment = _experiment(experiments, one.experiment)
-    experiment.columns.told(one.brought)
+    experiment.columns.merge(one.brought)
     experiment.newest = max(experiment.newest, (one.last_session, run))
     found.runs += 1
     found.kept += 1

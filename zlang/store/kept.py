@@ -19,7 +19,7 @@ import orjson
 from zlang.errors import RunError
 from zlang.metrics import Metric
 from zlang.store import store
-from zlang.store.columns import Brought, BroughtFactor, Column, Role
+from zlang.store.columns import BroughtFactor, Column, Role, RunColumns
 from zlang.store.folders import FolderSource
 from zlang.store.store import literal, quoted
 
@@ -38,7 +38,7 @@ class Kept:
     """A run that is not read again: what it brings, and what is counted of it."""
 
     experiment: str
-    brought: Brought
+    brought: RunColumns
     last_session: float
     trials: int
     valid: int
@@ -85,7 +85,7 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
     for run, known, experiment, text, last, done, valid in rows:
         if marks.get(run) == known:
             told = orjson.loads(text)
-            brought = Brought(tuple(map(_factor, told["factors"])), tuple(Metric(**one) for one in told["metrics"]))
+            brought = RunColumns(tuple(map(_factor, told["factors"])), tuple(Metric(**one) for one in told["metrics"]))
             found[str(run)] = Kept(experiment, brought, float(last), done, valid)
     return found
 
