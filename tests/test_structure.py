@@ -72,6 +72,24 @@ def test_a_start_imports_nothing_heavy(command: str) -> None:
     assert "quickstart" in done.stdout
 
 
+def test_a_check_without_options_reads_none() -> None:
+    """Typer takes a third of the time of `zlang check FILE`."""
+    program = (
+        "import sys; from zlang.cli.app import guarded; code = guarded(['check', 'examples/quickstart.zexp']); "
+        "print(code, 'typer' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == "0 False\n"
+
+
 def spoken(path: Path) -> Iterator[tuple[int, str]]:
     """All identifiers and strings of a module but its docstrings."""
     tree = ast.parse(path.read_text("utf-8"))

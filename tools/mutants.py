@@ -49,9 +49,9 @@ def main() -> int:
         alive = [name for name, code in tried.items() if code in {_SURVIVED, _NO_TEST}]
         survivors += list(_survivors(module, alive))
         score.update(tried=len(tried), killed=len(tried) - len(alive), untried=len(codes) - len(tried))
-        table.append(_row(f"`{module}.py`", len(tried), len(tried) - len(alive)))
-    table.append(_row("all", score["tried"], score["killed"]))
-    text = "| part | mutants | found | share |\n|---|---|---|---|\n" + "".join(table)
+        table.append(_row(f"`{module}.py`", len(codes), len(tried), len(tried) - len(alive)))
+    table.append(_row("all", score["tried"] + score["untried"], score["tried"], score["killed"]))
+    text = "| part | mutants | tried | found | share of those tried |\n|---|---|---|---|---|\n" + "".join(table)
     known = {(one["where"], one["was"], one["changed"]): one["why"] for one in _explained()}
     unknown = [one for one in survivors if not known.get((one.where, one.was, one.changed))]
     print(text)
@@ -66,8 +66,9 @@ def main() -> int:
     return 0 if is_good else 1
 
 
-def _row(name: str, tried: int, killed: int) -> str:
-    return f"| {name} | {tried:,} | {killed:,} | {killed / max(1, tried):.1%} |\n"
+def _row(name: str, mutants: int, tried: int, killed: int) -> str:
+    share = f"{killed / tried:.1%}" if tried else "-"
+    return f"| {name} | {mutants:,} | {tried:,} | {killed:,} | {share} |\n"
 
 
 def _explained() -> list[dict[str, str]]:

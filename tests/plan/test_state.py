@@ -157,3 +157,10 @@ def test_what_is_ambient_stands_only_for_those_that_need_it() -> None:
     upon = setup("u1", "upon", "quiet")
     state, _ = bring(State(), POOL, quiet, upon)
     assert bring(state, POOL, DATA)[1] == ["-u1", "-q1", "+d1"]
+
+
+def test_what_is_stale_stays_so_until_it_is_made_anew() -> None:
+    stale = State((POOL, OTHER, SET), frozenset({"other"}))
+    assert stale.after(Make(POOL2)).stale == {"other"}
+    assert stale.after(Alter(SET, QUICK)).stale == {"other"}
+    assert stale.after(Make(OTHER)).stale == frozenset()

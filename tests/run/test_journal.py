@@ -223,3 +223,24 @@ def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
 
 def test_lines_that_are_missing_are_counted() -> None:
     assert [len(journal.Gap(first, last)) for first, last in ((1, 1), (3, 5), (7, 4))] == [1, 3, 1]
+
+
+def test_a_journal_that_cannot_be_opened(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.symlink_to("elsewhere")
+    with pytest.raises(RunError) as refused:
+        journal.Writer(path)
+    assert refused.value.message == f"cannot open the journal {path}: Too many levels of symbolic links"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_name_of_a_new_journal_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[Path] = []
+    monkeypatch.setattr("zlang.run.journal.sync_directory", waited.append)
+    path = tmp_path / "journal.jsonl"
+    for _ in range(2):
+        with journal.Writer(path) as writer:
+            writer.write(Finish(1.0))
+    assert waited == [tmp_path]
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert b"\n\n" not in path.read_bytes()

@@ -12,17 +12,20 @@ from hypothesis import strategies as st
 
 from zlang.run import journal, run_state
 from zlang.run.events import (
+    Altered,
     Begin,
     Commit,
     End,
     Fail,
     Finish,
     Interrupt,
+    Made,
     Recorded,
     Reuse,
     Session,
     Skip,
     Start,
+    Unmade,
 )
 from zlang.run.run_state import RunState
 
@@ -237,3 +240,19 @@ def test_damage_never_makes_something_else_count(
     if [line for line in lines if line.strip()] != [journal.encode(event, n) for n, event in enumerate(events, 1)]:
         is_only_unended = b"".join(lines).endswith(b"}")
         assert state.gaps or state.torn or state.number < len(events) or is_only_unended
+
+
+def test_what_stood_is_known_by_its_making() -> None:
+    state = RunState()
+
+    def stood(*events: Recorded) -> dict[str, int]:
+        out = f"trials/t/1/a{len(state.stood_on) + 1}"
+        for event in (*events, Begin(1.0, "t", 1, 1, out)):
+            state.apply(event)
+        return state.stood_on[out]
+
+    assert stood() == {}
+    assert stood(Made(1.0, "pool", "p"), Made(1.0, "data", "d")) == {"p": 1, "d": 2}
+    assert stood(Unmade(1.0, "data", "d"), Made(1.0, "data", "d")) == {"p": 1, "d": 3}
+    assert stood(Altered(1.0, "pool", "p", "q")) == {"q": 1, "d": 3}
+    assert stood(Unmade(1.0, "pool", "q")) == {"d": 3}
