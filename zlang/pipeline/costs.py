@@ -95,6 +95,15 @@ def free(header: Header) -> dict[str, int]:
     return {name: free for name, free in found.items() if free is not None}
 
 
+def unknown(folder: Folder) -> int:
+    """Count the trials and setups that the estimate of a run leaves out, because nothing says how long they take."""
+    import json
+
+    with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
+        return round(float(json.loads(read_regular(folder.estimate, 1 << 20))["unknown_seconds"]))
+    return 0
+
+
 def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
     """Seconds by kind of step, as they were expected and as they were; None for a run that is not over.
 
