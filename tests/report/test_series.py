@@ -12,7 +12,7 @@ from run_folders import RunBuilder, factor
 
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
-from zlang.report import answers, drawing
+from zlang.report import answers, drawing, series
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, Estimate
@@ -134,3 +134,13 @@ def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -
     with pytest.raises(ProgramError) as raised:
         answers.asked_now(trials(tmp_path), text)
     assert message in raised.value.diagnostic.message
+
+
+def test_a_band_of_latencies_contains_its_curve() -> None:
+    """One trial of many operations pulls the curve away from the middle of the trials."""
+    trials = [{1000: 10, 2000: 90}] * 5 + [{1000: 90_000, 2000: 10_000}]
+    for _, found in series.cumulated(trials):
+        assert found.low is not None
+        assert found.high is not None
+        assert found.value is not None
+        assert found.low <= found.value <= found.high

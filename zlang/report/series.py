@@ -162,7 +162,7 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
     groups: dict[Levels, list[dict[int, int]]] = {}
     for levels, bins in _counts(trials, plot.measures[0], [level(trials, one) for one in columns]):
         groups.setdefault(levels, []).append(bins)
-    rows = [(ns / _NS, *levels, share) for levels, several in groups.items() for ns, share in _cumulated(several)]
+    rows = [(ns / _NS, *levels, share) for levels, several in groups.items() for ns, share in cumulated(several)]
     return Drawn(
         plot=plot,
         title=_title(trials),
@@ -174,7 +174,7 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
     )
 
 
-def _cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
+def cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
     """Nanoseconds, and the share below: of all trials together, and where it lies over trials."""
     curves = []
     for bins in several:
@@ -195,8 +195,11 @@ def _cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
         last = share
         below = [_below(ns, sums, at) for ns, sums in curves]
         over = estimate([100 * one / sums[-1] for one, (_, sums) in zip(below, curves, strict=True)])
-        high = None if over.high is None else min(over.high, 100.0)
-        made.append((at, Estimate(over.n, share, over.low, high)))
+        # All operations together may lie beside the middle of trials: the band then reaches to the curve.
+        low, high = (None, None)
+        if over.low is not None and over.high is not None:
+            low, high = min(over.low, share), min(max(over.high, share), 100.0)
+        made.append((at, Estimate(over.n, share, low, high)))
     return made
 
 
