@@ -63,6 +63,10 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
     (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / "report.md")
     text = target.read_text("utf-8").replace("\\", "")
     assert "Is a larger block faster?" in text
+    assert text.index("larger is faster: fail in 1 of 1 combinations") < text.index("## Results")
+    assert re.search(
+        r"`bs` = 64KiB against 4KiB: read_iops is 0\.5\d* times as much \(0\.[\d.]+ to 0\.[\d.]+ with", text
+    )
     assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
     assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| point-1 \|", text)
     assert re.search(r"\| bs \| 64KiB \| 4KiB \| 0\.\d+ \|.* slower", text)
@@ -105,7 +109,7 @@ def test_what_people_named_is_text(tmp_path: Path) -> None:
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "nav", "a", "main", "section", "h2", "h3",
     "div", "details", "summary", "pre", "table", "thead", "tr", "th", "tbody", "td", "figure", "figcaption", "img",
-    "script", "footer",
+    "script", "footer", "code",
 }  # fmt: skip
 
 

@@ -44,6 +44,8 @@ _SHOWN = 20
 _LONG = 200
 """A longer fact is a listing."""
 _SMALL = 1000
+_MOST_ANSWERS = 3
+"""Differences of which the answer speaks."""
 _MOST_SERIES = 6
 """Most sampled metrics; those that vary most are shown."""
 
@@ -74,11 +76,12 @@ def document_of(trials: Trials, known: Known | None) -> Document:
     """The report of a run; `known` is None if the run folder is missing. Raises RunError."""
     points = _points(trials)
     sections = (
-        Section("question", "Question", tuple(_question(known))),
+        Section("answer", "Question and answer", (*_question(known), *_answer(trials))),
         Section("results", "Results", tuple(_results(trials, points))),
         Section("comparisons", "Comparisons", tuple(_comparisons(trials, points))),
         Section("caveats", "Caveats", tuple(_caveats(trials, known))),
         Section("timeline", "Timeline", tuple(_timeline(trials, points))),
+        Section("program", "Program", tuple(_program(known))),
         Section("method", "Method", tuple(_method(trials, known))),
         Section("trials", "Trials", tuple(_every_trial(trials, points, known))),
         Section("reproduce", "How to reproduce this", tuple(_reproduction(known))),
@@ -137,16 +140,45 @@ def _plain(value: object) -> str:
             return visible(str(value), keep="\n")
 
 
-# -- question
+# -- answer
+
+
+def _answer(trials: Trials) -> Iterator[Block]:
+    """What came of each expectation, and the largest differences, in a sentence each."""
+    for expected in answers.judge(trials):
+        where, every = sum(one.verdict == expected.verdict for one in expected.findings), len(expected.findings)
+        yield Paragraph(f"{expected.expectation.title}: {expected.verdict} in {where:,} of {every:,} combinations.")
+    try:
+        read = design.read(trials)
+        compared = compare.factors(read, None, ())
+    except RunError:
+        return
+    judged = [(one, one.ratio) for one in compared if one.ratio is not None and one.is_significant]
+    judged.sort(key=lambda pair: -abs(pair[1].log))
+    for one, ratio in judged[:_MOST_ANSWERS]:
+        told = ratio.estimate(one.comparisons)
+        yield Paragraph(
+            f"`{one.factor}` = {one.second} against {one.first}: {read.metric} is {told.value:.3g} times as much "
+            f"({told.low:.3g} to {told.high:.3g} with 95 % confidence, n = {told.n:,})."
+        )
+    if not judged:
+        yield Paragraph(f"No factor has a significant effect on {read.metric}: see the comparisons.")
+
+
+# -- question and program
 
 
 def _question(known: Known | None) -> Iterator[Block]:
+    """What the comment at the head of the program says."""
+    for text in list(known.plan.header.sources.values())[:1] if known else ():
+        yield from map(Paragraph, _head(text))
+
+
+def _program(known: Known | None) -> Iterator[Block]:
     if known is None:
         yield Paragraph("The run folder is missing, so this report has neither the program nor the plan.")
         return
-    for n, (name, text) in enumerate(known.plan.header.sources.items()):
-        if n == 0:
-            yield from map(Paragraph, _head(text))
+    for name, text in known.plan.header.sources.items():
         yield Listing(name, visible(text, keep="\n\t"))
 
 

@@ -72,7 +72,15 @@ def _templates() -> Environment:
     made.tests |= {name: lambda block, kind=kind: isinstance(block, kind) for name, kind in _KINDS.items()}
     made.tests["portable"] = lambda table: len(table.data) <= _MOST_DATA
     made.tests["long"] = lambda cell: len(cell.shown) > _LONG
-    made.filters |= {"csv": _csv_link, "still": _still, "slug": slug, "plain": _escaped, "rows": _rows, "fence": _fence}
+    made.filters |= {
+        "csv": _csv_link,
+        "code": _code,
+        "still": _still,
+        "slug": slug,
+        "plain": _escaped,
+        "rows": _rows,
+        "fence": _fence,
+    }
     return made
 
 
@@ -91,6 +99,11 @@ def _csv_link(table: DocumentTable) -> str:
 def _still(spec: Mapping[str, object]) -> str:
     """A picture that cannot do anything, for where no script runs, and for paper."""
     return _data("image/svg+xml", drawing.still(spec))
+
+
+def _code(text: str) -> list[str]:
+    """A text by turns without and with what stands between backticks."""
+    return re.split("`([^`]+)`", text)
 
 
 def _data(kind: str, text: str) -> str:
