@@ -97,9 +97,16 @@ class LazyValues(Mapping[str, Value]):
 
 
 def explored(
-    factors: Mapping[str, FactorDef], most: int, ask: Callable[[PartialPoint], Answer]
+    factors: Mapping[str, FactorDef],
+    most: int,
+    ask: Callable[[PartialPoint], Answer],
+    points: dict[frozenset[tuple[str, int]], PartialPoint] | None = None,
 ) -> tuple[list[Answer], frozenset[str], bool]:
-    """The answers at all combinations of the factors that a question looks at; these factors; whether that was all."""
+    """The answers at all combinations of the factors that a question looks at; these factors; whether that was all.
+
+    Several questions about the same factors can share their `points`, at which things are worked out once.
+    """
+    points = {} if points is None else points
     answers: list[Answer] = []
     reads: set[str] = set()
     pending: list[dict[str, int]] = [{}]
@@ -108,7 +115,9 @@ def explored(
         decided = pending.pop()
         asked += 1
         try:
-            answers.append(ask(PartialPoint(decided, decided.keys())))
+            key = frozenset(decided.items())
+            point = points.get(key) or points.setdefault(key, PartialPoint(decided, decided.keys()))
+            answers.append(ask(point))
         except Undecided as undecided:
             reads.add(undecided.path)
             factor = factors.get(undecided.path)
@@ -158,7 +167,9 @@ class InstanceBuilder:
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
         if isinstance(point, PartialPoint):
-            return self._partial(point)
+            if id(self) not in point.made:
+                point.made[id(self)] = self._partial(point)
+            return point.made[id(self)]
         if isinstance(point, FaultPoint):
             return self._build(point)
         key = tuple([point.get(path) for path in self.order])

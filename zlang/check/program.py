@@ -62,6 +62,8 @@ class PartialPoint(FaultPoint):
     def __init__(self, point: Point, decided: AbstractSet[str]) -> None:
         super().__init__(point)
         self.decided = decided
+        self.made: dict[int, Instance] = {}
+        """The things at it, by what makes them."""
 
     def get(self, key: str, _default: Any = None) -> Any:
         """The level of a factor."""

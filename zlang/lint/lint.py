@@ -6,6 +6,7 @@ and the rest of the space is counted; which these are is found by asking it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -50,17 +51,35 @@ def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tup
 def _found(experiments: Iterable[Experiment], here: Instance | None) -> list[Diagnostic]:
     found: dict[Place, Diagnostic] = {}
     for experiment in experiments:
-        try:
-            built = points.of(experiment)
-        except ProgramError:
-            continue  # said where points are counted
-        faults.answer(experiment, built, _questions(experiment, here), found)
+        for place, finding in _found_in(experiment, here).items():
+            found.setdefault(place, finding)
     return list(found.values())
 
 
+def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diagnostic]:
+    """What the rules find in one experiment; a command that checks and plans asks twice."""
+    key = (id(experiment), id(here))
+    for known, objects, found in _KNOWN:
+        if known == key and objects[0] is experiment:
+            return found
+    found = {}
+    try:
+        built = points.of(experiment)
+    except ProgramError:
+        return found  # said where points are counted
+    faults.answer(experiment, built, _questions(experiment, here), found)
+    _KNOWN.append((key, (experiment, here), found))
+    return found
+
+
+_KNOWN: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(maxlen=4)
+"""What was found last; the experiments are kept, so that no other has their `id`."""
+
+
 def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:
+    points: dict[frozenset[tuple[str, int]], PartialPoint] = {}
     for rule in RULES:
-        reads = _looked_at(experiment, rule, here)
+        reads = _looked_at(experiment, rule, here, points)
         if reads is not None:
             yield Question(reads, partial(_answer, experiment, rule, reads, here))
 
@@ -77,9 +96,14 @@ def _answer(
         return ()
 
 
-def _looked_at(experiment: Experiment, rule: Rule, here: Instance | None) -> frozenset[str] | None:
+def _looked_at(
+    experiment: Experiment,
+    rule: Rule,
+    here: Instance | None,
+    points: dict[frozenset[tuple[str, int]], PartialPoint],
+) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
     found, reads, is_all = explored(
-        experiment.factors, _MOST_ASKED, lambda point: bool(rule(TrialView(experiment, point, here)))
+        experiment.factors, _MOST_ASKED, lambda point: bool(rule(TrialView(experiment, point, here))), points
     )
     return reads if any(found) or not is_all else None
