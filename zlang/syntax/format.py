@@ -78,6 +78,8 @@ def program(source: Source) -> Formatted:
     if "\r" in source.text or source.text.startswith("\ufeff"):
         return program(Source(source.name, plain(source.text)))
     lexed = lexer.lex(source, tables.load())
+    if (finding := parse.too_many_words(source, lexed)) is not None:
+        return Formatted(source.text, (finding,))
     driver = parse.Driver(source, list(lexed.findings))
     driver.run(lexed.tokens, "file")  # which also says what a word is that can be a name: `fio reads { … }`
     if driver.findings:

@@ -20,6 +20,7 @@ from zlang.syntax.build import BUILDERS
 from zlang.syntax.lexer import END, Token
 
 LONGEST = 1 << 20
+MOST_WORDS = 200_000
 DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
 _SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL", "READER", "METRIC", "DISTRIBUTION", "ASSERT"}
@@ -43,10 +44,21 @@ def program(source: Source) -> Parsed:
         finding = Code.TOO_LONG.at(Span(source, 0, 0), limit=f"{LONGEST:,}", length=f"{len(source.text):,}")
         return Parsed(tree.Tree(source, (), ()), (finding,))
     lexed = lexer.lex(source, tables.load())
+    if (finding := too_many_words(source, lexed)) is not None:
+        return Parsed(tree.Tree(source, (), ()), (finding,))
     driver = Driver(source, list(lexed.findings))
     entries = tuple(driver.run(lexed.tokens, "file") or ())
     findings = sorted(driver.findings, key=lambda finding: finding.span.start)
     return Parsed(tree.Tree(source, entries, tuple(lexed.comments)), tuple(findings), frozenset(driver.broken))
+
+
+def too_many_words(source: Source, lexed: lexer.Lexed) -> Diagnostic | None:
+    """What is wrong with a program that takes too long to read."""
+    if len(lexed.tokens) <= MOST_WORDS:
+        return None
+    length, limit = f"{len(lexed.tokens):,}", f"{MOST_WORDS:,}"
+    finding = Code.TOO_LONG.at(Span(source, 0, 0), limit=limit, length=length, hint="write a range, or import a table")
+    return finding.saying(f"the program has {length} words and signs; the limit is {limit}")
 
 
 def expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]]:
@@ -134,22 +146,23 @@ class Driver:
 
     def _reduce(self, stack: list[_Part], number: int, following: Token) -> bool:
         origin, length, kept, builder = self.tables.rules[number]
+        if length == 1 and not builder:  # most reductions: one thing is also another
+            top = stack[-1]
+            top.state, top.symbol = self.tables.gotos[stack[-2].state][origin], origin
+            return True
         parts = stack[len(stack) - length :] if length else []
         begin, end = (parts[0].start, parts[-1].end) if parts else (following.start, following.start)
         height = max((part.height for part in parts), default=0)
-        if length == 1 and not builder:
-            value = parts[0].value
+        span = Span(self.source, begin, end)
+        if builder in _COLLECTING:
+            value = BUILDERS[builder](self, span, *[parts[i].value for i in kept])
         else:
-            span = Span(self.source, begin, end)
-            if builder in _COLLECTING:
-                value = BUILDERS[builder](self, span, *[parts[i].value for i in kept])
-            else:
-                given = [parts[i].value for i in kept]
-                value = BUILDERS[builder](self, span, *[tuple(v) if type(v) is list else v for v in given])
-                height += builder not in _FLAT
-            if height > DEEPEST:
-                self.report(Code.TOO_DEEP.at(span, limit=DEEPEST, hint="use `let` to name parts of it"))
-                return False
+            given = [parts[i].value for i in kept]
+            value = BUILDERS[builder](self, span, *[tuple(v) if type(v) is list else v for v in given])
+            height += builder not in _FLAT
+        if height > DEEPEST:
+            self.report(Code.TOO_DEEP.at(span, limit=DEEPEST, hint="use `let` to name parts of it"))
+            return False
         if length:
             del stack[-length:]
         goto = self.tables.gotos[stack[-1].state][origin]
