@@ -9,7 +9,7 @@ from zlang.check import arithmetic
 from zlang.check.expressions import Context, combine, constant, guarded, resolve, unknown
 from zlang.check.factors import column_type, level, pick
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Value, axis_of
-from zlang.check.ranges import resolve_levels, resolve_range_levels
+from zlang.check.ranges import LONGEST_AMONG_OPTIONS, resolve_levels, resolve_range_levels
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, STRING, Type
@@ -21,6 +21,11 @@ from zlang.syntax import tree
 
 def resolve_choice(context: Context, node: tree.Choice, expected: Type | None, path: Path) -> Expr:
     """Resolve `a | b`: a factor."""
+    if len(node.options) > LONGEST_AMONG_OPTIONS:
+        count, limit = f"{len(node.options):,}", f"{LONGEST_AMONG_OPTIONS:,}"
+        finding = Code.RANGE_TOO_LONG.at(node.span, limit=limit, count=count, hint="write a range: `1..20000`")
+        context.report(finding.saying(f"this choice has {count} options; the limit is {limit}"))
+        return unknown(node.span)
     options: list[Expr] = []
     labels: dict[str, int] = {}
     places: dict[str, Span] = {}

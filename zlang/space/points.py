@@ -37,7 +37,11 @@ def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
     except TooConnected as error:
         names = ", ".join(f"`{name}`" for name in error.paths)
         span = experiment.wheres[0].span if experiment.wheres else experiment.span
-        raise ProgramError(Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)) from None
+        finding = Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)
+        if error.tried:
+            some = f"the {len(experiment.wheres)} conditions are tried at"
+            finding = finding.saying(f"{some} too many combinations of these factors: {names}")
+        raise ProgramError(finding) from None
     if built.count == 0:
         span = experiment.wheres[-1].span if experiment.wheres else experiment.span
         hint = "comment out conditions with `#` to see which one removes them" if experiment.wheres else ""
@@ -58,7 +62,7 @@ def shown(factor: FactorDef, index: int) -> str:
 
 def conditions(experiment: Experiment) -> list[Condition]:
     """Its conditions; one that cannot be worked out says at which levels."""
-    return [Condition(where.reads, _held(experiment, where)) for where in experiment.wheres]
+    return [Condition(where.reads, _held(experiment, where), where.work) for where in experiment.wheres]
 
 
 def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:

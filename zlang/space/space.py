@@ -17,21 +17,25 @@ from zlang.check.program import Axis, Point, every_axis, merge_axes
 from zlang.record import Record
 
 LIMIT = 1_000_000
+MOST_WORK = 1_500_000
+"""Steps that all conditions but the first may take over all combinations: about 2 s."""
 
 
 class TooConnected(Exception):
-    """A connected part of a space has more combinations than can be listed."""
+    """A connected part of a space has more combinations than can be listed, or than conditions can be tried at."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], tried: int = 0) -> None:
         super().__init__(", ".join(paths))
         self.paths = tuple(paths)
+        self.tried = tried
 
 
 class Condition(Record):
-    """A predicate over some factors: False drops a point, unknown (None) keeps it."""
+    """A predicate over some factors: False drops a point, unknown (None) keeps it. `work` is its number of steps."""
 
     reads: frozenset[str]
     holds: Callable[[Point], object]
+    work: int = 1
 
 
 class Space:
@@ -223,12 +227,18 @@ def _listed(
     if flat > LIMIT:
         raise TooConnected(sorted(needed & paths))
     combinations: list[tuple[dict[str, int], Space]] = []
-    seen = 0
+    seen = work = 0
     for chosen, rest in _expand(group, needed & paths, {}):
         seen += 1
         if seen > LIMIT:
             raise TooConnected(sorted(needed & paths))
-        if all(condition.holds(chosen) is not False for condition in conditions):
+        for number, condition in enumerate(conditions):
+            work += condition.work if number else 0
+            if condition.holds(chosen) is False:
+                break
+        else:
+            if work > MOST_WORK:
+                raise TooConnected(sorted(needed & paths), seen)
             combinations.append((chosen, _space(rest, (), known)))
     return _Listed(combinations, paths)
 

@@ -1,0 +1,51 @@
+"""Programs that would take minutes are read within seconds, or refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.errors.test_errors import findings_of
+from zlang.diagnostics import Code
+
+HEAD = 'import fio\ndir here { path = "." }\nfile data on here { size = 64MiB }\n'
+LONGEST = 20
+"""Seconds of a processor, several times what it takes on an idle machine: without the limits it would be minutes."""
+
+
+def conditions() -> str:
+    """27,000 combinations, and 300 conditions on all of them."""
+    axes = "fio r { rw = randread  bs = 4KiB..120KiB by 4KiB  iodepth = 1..30  numjobs = 1..30 }\n"
+    wheres = "".join(f"  where r.iodepth * r.numjobs + {i} != r.bs / 4KiB * 1000 + {7 * i}\n" for i in range(300))
+    return f"{HEAD}{axes}experiment e {{\n  on = data\n  run = r\n{wheres}}}\n"
+
+
+def options(count: int) -> str:
+    """A choice of so many numbers."""
+    return f"let x = {' | '.join(map(str, range(count)))}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (conditions, Code.TOO_CONNECTED),
+        (lambda: options(20_000), Code.RANGE_TOO_LONG),
+        (lambda: f"let x = {'|' * (1 << 20)}"[: 1 << 20], Code.TOO_LONG),
+        (lambda: f"let x = 1{'|1' * 500_000}", Code.TOO_LONG),
+        (lambda: f"let x = {'|' * 199_000}", Code.UNEXPECTED),
+    ],
+)
+def test_what_would_take_long_is_refused(text: Callable[[], str], code: Code) -> None:
+    """There is one finding that names the limit."""
+    program = text()
+    before = time.process_time()
+    findings = findings_of(program)
+    assert time.process_time() - before < LONGEST
+    assert [finding.code for finding in findings] == [code]
+
+
+def test_many_conditions_on_few_combinations() -> None:
+    """What takes little is not refused."""
+    assert findings_of(conditions().replace("1..30", "1..3")) == []
