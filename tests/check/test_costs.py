@@ -7,12 +7,20 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.errors.test_errors import findings_of
-from zlang.diagnostics import Code
+from zlang.check import check
+from zlang.diagnostics import Code, Diagnostic
+from zlang.source import Source
+from zlang.space import faults
 
 HEAD = 'import fio\ndir here { path = "." }\nfile data on here { size = 64MiB }\n'
 LONGEST = 20
 """Seconds of a processor, several times what it takes on an idle machine: without the limits it would be minutes."""
+
+
+def findings_of(text: str) -> list[Diagnostic]:
+    """What `check` finds."""
+    checked = check.program(Source("program.zexp", text), lambda _: "")
+    return [*checked.findings, *(faults.of(checked.program.experiments.values(), 1)[0] if checked.is_sound else ())]
 
 
 def conditions() -> str:
