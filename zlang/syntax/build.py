@@ -60,12 +60,21 @@ def _profile(driver: Parsing, span: Span, name: Token, items: tuple[tree.Item, .
     return tree.Profile(span, _word(driver, name), items)
 
 
+def _function(
+    driver: Parsing, span: Span, name: Token, parameters: tuple[tree.Word, ...], value: tree.Expr
+) -> tree.Function:
+    return tree.Function(span, _word(driver, name), parameters, value)
+
+
 def _import_library(driver: Parsing, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
     return tree.Import(span, name.text, is_file=False, alias=_word(driver, alias) if alias else None)
 
 
-def _import_file(driver: Parsing, span: Span, name: Token, alias: Token | None = None) -> tree.Import:
-    return tree.Import(span, plain_text(driver, name), is_file=True, alias=_word(driver, alias) if alias else None)
+def _import_file(
+    driver: Parsing, span: Span, name: Token, alias: Token | None = None, items: tuple[tree.Item, ...] = ()
+) -> tree.Import:
+    word = _word(driver, alias) if alias else None
+    return tree.Import(span, plain_text(driver, name), is_file=True, alias=word, items=items)
 
 
 def _declaration(
@@ -93,6 +102,11 @@ def _given_on(
 def _experiment(driver: Parsing, span: Span, name: Token, *rest: Any) -> tree.ExperimentDef:
     title = plain_text(driver, rest[0]) if len(rest) == 2 else ""  # noqa: PLR2004 - the title is optional
     return tree.ExperimentDef(span, _word(driver, name), title, rest[-1])
+
+
+def _experiment_with(driver: Parsing, span: Span, name: Token, base: tree.Name, *rest: Any) -> tree.ExperimentDef:
+    title = plain_text(driver, rest[0]) if len(rest) == 2 else ""  # noqa: PLR2004 - the title is optional
+    return tree.ExperimentDef(span, _word(driver, name), title, rest[-1], base)
 
 
 def _kind(driver: Parsing, span: Span, name: Token, role: Token, items: tuple[tree.KindItem, ...]) -> tree.KindDef:
@@ -156,6 +170,10 @@ def _offers(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.
 
 def _trait(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Trait:
     return tree.Trait(span, _word(driver, name), value)
+
+
+def _default(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Default:
+    return tree.Default(span, _word(driver, name), value)
 
 
 def _needs(driver: Parsing, span: Span, what: tuple[tree.Word, ...], name: Token) -> tree.Needs:
@@ -343,12 +361,27 @@ def _contains(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -
     return tree.Binary(span, "in", left, right)
 
 
+def _contains_not(_driver: Parsing, span: Span, left: tree.Expr, _not_in: Token, right: tree.Expr) -> tree.Not:
+    return tree.Not(span, tree.Binary(span, "in", left, right))
+
+
+def _chained(driver: Parsing, span: Span, left: tree.Binary, operator: Token, right: tree.Expr) -> tree.Binary:
+    last = left.right if left.operator == "and" else left
+    assert isinstance(last, tree.Binary)
+    begin = Span(driver.source, last.right.span.start, span.end)
+    return tree.Binary(span, "and", left, tree.Binary(begin, operator.text, last.right, right))
+
+
 def _negation(_driver: Parsing, span: Span, operand: tree.Expr) -> tree.Not:
     return tree.Not(span, operand)
 
 
 def _is_a(_driver: Parsing, span: Span, value: tree.Expr, what: tree.Name) -> tree.IsA:
     return tree.IsA(span, value, what)
+
+
+def _is_not_a(_driver: Parsing, span: Span, value: tree.Expr, what: tree.Name) -> tree.Not:
+    return tree.Not(span, tree.IsA(span, value, what))
 
 
 def _range(_driver: Parsing, span: Span, low: tree.Expr, high: tree.Expr) -> tree.Range:
@@ -384,6 +417,20 @@ def _make_on(
     _driver: Parsing, span: Span, kind: tree.Name, parent: tree.Expr, items: tuple[tree.Item, ...]
 ) -> tree.Anonymous:
     return tree.Anonymous(span, kind, parent, items)
+
+
+def _amend(_driver: Parsing, span: Span, base: tree.Name, items: tuple[tree.Item, ...]) -> tree.Amend:
+    return tree.Amend(span, base, items)
+
+
+def _index(_driver: Parsing, span: Span, many: tree.Expr, place: tree.Expr) -> tree.Index:
+    return tree.Index(span, many, place)
+
+
+def _list_from(
+    driver: Parsing, span: Span, value: tree.Expr, name: Token, many: tree.Expr, condition: tree.Expr | None = None
+) -> tree.ListFrom:
+    return tree.ListFrom(span, value, _word(driver, name), many, condition)
 
 
 def _call(_driver: Parsing, span: Span, function: tree.Name, arguments: tuple[tree.Expr, ...] = ()) -> tree.Call:
@@ -459,6 +506,15 @@ BUILDERS: dict[str, Builder] = {
     "where": _where,
     "expect": _expect,
     "assertion": _assertion,
+    "function": _function,
+    "experiment_with": _experiment_with,
+    "default": _default,
+    "contains_not": _contains_not,
+    "chained": _chained,
+    "is_not_a": _is_not_a,
+    "amend": _amend,
+    "index": _index,
+    "list_from": _list_from,
     "table": _table,
     "until": _until,
     "find": _find,

@@ -31,7 +31,9 @@ _OPENING = frozenset({"LBRACE", "LPAR", "LSQB", "ZIP_OPEN"})
 _CLOSING = frozenset({"RBRACE", "RPAR", "RSQB"})
 _GLUED_BEFORE = frozenset({"RPAR", "RSQB", "COMMA", "DOT", "COLON", _DOTDOT, "OPEN_END"})
 _GLUED_AFTER = frozenset({"LPAR", "LSQB", "ZIP_OPEN", "DOT", _DOTDOT})
-_GLUED = frozenset({("NAME", "LPAR"), ("LBRACE", "RBRACE")})
+_GLUED = frozenset(
+    {("NAME", "LPAR"), ("FUNCTION", "LPAR"), ("NAME", "LSQB"), ("RSQB", "LSQB"), ("RPAR", "LSQB"), ("LBRACE", "RBRACE")}
+)
 _BEGINS = frozenset(
     {
         "ZIP_OPEN",
@@ -47,6 +49,7 @@ _BEGINS = frozenset(
         "PROPERTY",
         "OFFERS",
         "TRAIT",
+        "DEFAULT",
         "NEEDS",
         "REQUIRES",
         "METRIC",
@@ -58,7 +61,7 @@ _LOOSEST_FIRST = (
     *({word} for word in ("COMMA", "WHERE", "VBAR")),
     {"THEN", "ELSE"},
     *({word} for word in ("OR", "AND", "COMPARE")),
-    *({"PLUS", "MINUS"}, {"TIMES", "DIVIDE"}),
+    *({"PLUS", "MINUS"}, {"TIMES", "DIVIDE", "MODULO"}),
 )
 _ONLY_BARS = frozenset({"VBAR"})
 _BARE_SIZE = re.compile(r"(-?[0-9_.]+)([kKmMgGtTpPeE])(iB)?(/s)?")
@@ -219,7 +222,7 @@ class _Reader:
         if not self.opened:
             return False
         if kind == "FIELD":
-            return self.last not in {"OFFERS", "TRAIT", "COLON"}
+            return self.last not in {"OFFERS", "TRAIT", "DEFAULT", "EXPERIMENT", "COLON"}
         if kind == "NAME" and self.in_kind and len(self.opened) == 1:
             # Two operands never stand side by side, but the words of an action such as `verify cold linux` do.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
@@ -331,7 +334,7 @@ class _Writer:
         kind = tokens.kinds[first]
         if kind == "FIELD":
             return first + 1
-        if kind not in {"LET", "PARAM", "OFFERS", "TRAIT", "ZIP_OPEN"}:
+        if kind not in {"LET", "PARAM", "OFFERS", "TRAIT", "DEFAULT", "ZIP_OPEN"}:
             return 0
         equal = next(i for i in tokens.top(first, after) if tokens.kinds[i] == "EQUAL")
         return 0 if tokens.is_cut(first, equal + 1) else equal

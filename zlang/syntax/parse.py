@@ -24,6 +24,7 @@ MOST_WORDS = 200_000
 DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
 _SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL", "READER", "METRIC", "DISTRIBUTION", "ASSERT"}
+_SOFT |= {"WITH", "FOR", "DEFAULT"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands", "metrics"}
 _COLLECTING = {"append", "first", "nothing", "one", "pair"}
@@ -44,8 +45,8 @@ def program(source: Source) -> Parsed:
         finding = Code.TOO_LONG.at(Span(source, 0, 0), limit=f"{LONGEST:,}", length=f"{len(source.text):,}")
         return Parsed(tree.Tree(source, (), ()), (finding,))
     lexed = lexer.lex(source, tables.load())
-    if (finding := too_many_words(source, lexed)) is not None:
-        return Parsed(tree.Tree(source, (), ()), (finding,))
+    if (too_long := too_many_words(source, lexed)) is not None:
+        return Parsed(tree.Tree(source, (), ()), (too_long,))
     driver = Driver(source, list(lexed.findings))
     entries = tuple(driver.run(lexed.tokens, "file") or ())
     findings = sorted(driver.findings, key=lambda finding: finding.span.start)

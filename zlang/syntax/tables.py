@@ -89,7 +89,7 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
             (keywords if text.isidentifier() else literals)[text] = terminal.name
         else:
             patterns.append((terminal.name, terminal.pattern.to_regexp()))
-    tried = ["STRING", "OPEN_END", "ZIP_OPEN", "FIELD", "NAME", "NUMBER", "COMPARE", "NEWLINE"]
+    tried = ["STRING", "OPEN_END", "ZIP_OPEN", "FUNCTION", "NOT_IN", "FIELD", "NAME", "NUMBER", "COMPARE", "NEWLINE"]
     patterns.sort(key=lambda p: tried.index(p[0]))
     longest_first = sorted(literals, key=len, reverse=True)
     named = [f"(?P<{name}>{regex})" for name, regex in patterns if name != "COMPARE"]

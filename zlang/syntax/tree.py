@@ -122,7 +122,50 @@ class Anonymous(Record):
     items: tuple[Item, ...]
 
 
-Expr = Number | Text | Name | Choice | Range | Tuple | ListOf | Call | Binary | Not | IsA | If | Anonymous
+class Amend(Record):
+    """`base with { properties }`: a declared thing like another, in which some properties differ."""
+
+    span: Span
+    base: Name
+    items: tuple[Item, ...]
+
+
+class Index(Record):
+    """`disks[0]`."""
+
+    span: Span
+    many: Expr
+    place: Expr
+
+
+class ListFrom(Record):
+    """`[value for name in many if condition]`."""
+
+    span: Span
+    value: Expr
+    name: Word
+    many: Expr
+    condition: Expr | None
+
+
+Expr = (
+    Number
+    | Text
+    | Name
+    | Choice
+    | Range
+    | Tuple
+    | ListOf
+    | Call
+    | Binary
+    | Not
+    | IsA
+    | If
+    | Anonymous
+    | Amend
+    | Index
+    | ListFrom
+)
 
 
 def parts(node: object) -> Iterator[object]:
@@ -235,6 +278,15 @@ class Let(Record):
     value: Expr
 
 
+class Function(Record):
+    """`let name(parameters) = value`."""
+
+    span: Span
+    name: Word
+    parameters: tuple[Word, ...]
+    value: Expr
+
+
 class Param(Record):
     """`param name: type = value`, overridden by `--set`."""
 
@@ -253,12 +305,13 @@ class Profile(Record):
 
 
 class Import(Record):
-    """`import zfs`, `import "./lab.zexp" as lab`."""
+    """`import zfs`, `import "./lab.zexp" as lab { param = value … }`."""
 
     span: Span
     target: str
     is_file: bool
     alias: Word | None
+    items: tuple[Item, ...] = ()
 
 
 class Declaration(Record):
@@ -273,12 +326,13 @@ class Declaration(Record):
 
 
 class ExperimentDef(Record):
-    """`experiment name "title" { … }`."""
+    """`experiment name "title" { … }`, or `experiment name = base with { … }`."""
 
     span: Span
     name: Word
     title: str
     items: tuple[Item, ...]
+    base: Name | None = None
 
 
 class TypeAtom(Record):
@@ -317,6 +371,14 @@ class Offers(Record):
 
 class Trait(Record):
     """`trait block = bs`."""
+
+    span: Span
+    name: Word
+    value: Expr
+
+
+class Default(Record):
+    """`default name = value`: another default for a property of the kind that is extended."""
 
     span: Span
     name: Word
@@ -391,7 +453,7 @@ class ReaderDecl(Record):
     metrics: tuple[MetricDecl, ...]
 
 
-KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | MetricDecl | Assert
+KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | MetricDecl | Assert | Default
 
 
 class KindDef(Record):
@@ -404,7 +466,7 @@ class KindDef(Record):
     items: tuple[KindItem, ...]
 
 
-Entry = Let | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
+Entry = Let | Function | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
 
 
 class Comment(Record):
