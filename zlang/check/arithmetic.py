@@ -43,7 +43,7 @@ _ORDER: dict[str, Callable[[Fraction, Fraction], bool]] = {
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
-    """`+ - * / of` on quantities, `+` on lists; absent where a side is. Raises ValueProblem, ZeroDivisionError."""
+    """`+ - * / % of` on quantities, `+` on lists; absent where a side is. Raises ValueProblem, ZeroDivisionError."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return ABSENT
     if isinstance(left, tuple) and isinstance(right, tuple) and operator == "+":
@@ -52,10 +52,12 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
         raise ValueProblem(f"`{operator}` is for numbers")
     one, other = left.dimension, right.dimension
     # A property that has a unit is a bare number in templates.
-    if operator in {"+", "-"} and one != other and units.NUMBER not in {one, other}:
+    if operator in {"+", "-", "%"} and one != other and units.NUMBER not in {one, other}:
         raise ValueProblem(
             f"`{operator}` needs two values of the same type, not {units.name_of(one)} and {units.name_of(other)}"
         )
+    if operator == "%":
+        return Quantity(left.amount % right.amount, left.dimension)
     if operator in {"+", "-"}:
         amount = left.amount + right.amount if operator == "+" else left.amount - right.amount
         return Quantity(_bounded(amount), left.dimension)

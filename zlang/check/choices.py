@@ -33,7 +33,7 @@ def resolve_choice(context: Context, node: tree.Choice, expected: Type | None, p
         if isinstance(option, tree.Range):
             options += resolve_range_levels(context, option)
             continue
-        given = given_label(context, option.items) if isinstance(option, tree.Anonymous) else None
+        given = given_label(context, option.items) if isinstance(option, tree.Anonymous | tree.Amend) else None
         if given is not None:
             if given[0] in places:
                 hint = "give the branches different labels"
@@ -67,8 +67,8 @@ def _refuse_twice(context: Context, options: list[Expr]) -> None:
 
 
 def _label_of(option: tree.Expr) -> str:
-    if isinstance(option, tree.Anonymous):
-        return str(option.kind)
+    if isinstance(option, tree.Anonymous | tree.Amend):
+        return str(option.kind if isinstance(option, tree.Anonymous) else option.base)
     return str(option) if isinstance(option, tree.Name) else "option"
 
 

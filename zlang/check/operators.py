@@ -136,13 +136,15 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
             Code.WRONG_TYPE.at(left.span, name="of", expected="used with shares such as `50%`", found=left.type)
         )
         return unknown(node.span)
-    verb = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "of": "take a share of"}[operator]
-    if one is None or other is None or (operator in {"+", "-"} and one != other):
+    verb = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "divide", "of": "take a share of"}[
+        operator
+    ]
+    if one is None or other is None or (operator in {"+", "-", "%"} and one != other):
         shown = [units.name_of(d) if d else str(e.type) for d, e in ((one, left), (other, right))]
-        hint = same_unit([left, right]) if operator in {"+", "-"} else "this works with numbers only"
+        hint = same_unit([left, right]) if operator in {"+", "-", "%"} else "this works with numbers only"
         context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1], hint=hint))
         return unknown(node.span)
-    dimension = one if operator in {"+", "-"} else arithmetic.result_dimension(operator, one, other)
+    dimension = one if operator in {"+", "-", "%"} else arithmetic.result_dimension(operator, one, other)
     both_counts = left.type == types.COUNT and right.type == types.COUNT and operator != "/"
     type_ = types.COUNT if both_counts else types.of_dimension(dimension)
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from zlang.check import types
 from zlang.check.calls import resolve_call
 from zlang.check.choices import resolve_choice, resolve_list, resolve_range
-from zlang.check.declarations import resolve_declaration
+from zlang.check.declarations import resolve_amend, resolve_declaration
 from zlang.check.expressions import Context, constant, unknown
+from zlang.check.lists import resolve_index, resolve_list_from
 from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_binary, resolve_if, resolve_is_a, resolve_not
 from zlang.check.program import Expr, FactorDef
@@ -53,22 +54,34 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
             return resolve_is_a(context, node)
         case tree.If():
             return resolve_if(context, node, expected)
-        case tree.ListOf():
-            return resolve_list(context, node, expected, path)
+        case tree.ListOf() | tree.ListFrom() | tree.Index():
+            return _resolve_lists(context, node, expected, path)
         case tree.Tuple():
             hint = "fields that vary together are written `(a, b) = (1, 2) | (3, 4)`"
             found = "several values in parentheses"
             context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=found, hint=hint))
             return unknown(node.span)
-        case tree.Choice() | tree.Range() | tree.Anonymous():
+        case tree.Choice() | tree.Range() | tree.Anonymous() | tree.Amend():
             if path is not None:
                 return _resolve_factors(context, node, expected, path)
             context.report(Code.CHOICE_HERE.at(node.span, hint="give it a name first: `let x = …`, then use `x` here"))
             return unknown(node.span)
 
 
+def _resolve_lists(
+    context: Context, node: tree.ListOf | tree.ListFrom | tree.Index, expected: Type | None, path: Path | None
+) -> Expr:
+    match node:
+        case tree.ListOf():
+            return resolve_list(context, node, expected, path)
+        case tree.ListFrom():
+            return resolve_list_from(context, node)
+        case tree.Index():
+            return resolve_index(context, node)
+
+
 def _resolve_factors(
-    context: Context, node: tree.Choice | tree.Range | tree.Anonymous, expected: Type | None, path: Path
+    context: Context, node: tree.Choice | tree.Range | tree.Anonymous | tree.Amend, expected: Type | None, path: Path
 ) -> Expr:
     match node:
         case tree.Choice():
@@ -77,3 +90,5 @@ def _resolve_factors(
             return resolve_range(context, node, path)
         case tree.Anonymous():
             return resolve_declaration(context, node, path)
+        case tree.Amend():
+            return resolve_amend(context, node, path)
