@@ -6,6 +6,7 @@ it takes its target, and what every frame knows: `name`, `out`, `run`, `seed`, `
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -80,10 +81,11 @@ _MEASURING = ("run", "watch", "look")
 
 
 class Declared(Record):
-    """The properties of a declaration by name, and which of them must be given."""
+    """The properties of a declaration by name, which of them must be given, and the tool whose versions they name."""
 
     nodes: Mapping[str, tree.Property]
     required: tuple[str, ...]
+    tool: str = ""
 
 
 def kind_of(
@@ -92,6 +94,10 @@ def kind_of(
     """The kind that a declaration describes; `declared` stands in where the declaration comes without properties."""
     builder = _KindBuilder(node, module, readers, report, declared or declared_in(node, report))
     kind = builder.build()
+    for item in node.items:
+        if isinstance(item, tree.Default):
+            message = "only a kind that extends another has a `default`: `kind NAME: KIND { … }`"
+            report(Code.BAD_KIND.at(item.span, message=message))
     for finding in kind_checks.findings(node, kind.phases, builder.asked):
         report(finding)
     for name in builder.asked & builder.nodes.keys():
@@ -100,6 +106,44 @@ def kind_of(
     for finding in () if declared else kind_checks.of_properties(node):
         report(finding)
     return kind
+
+
+def extended(
+    node: tree.KindDef, base: tree.KindDef, declared: Declared, report: Report
+) -> tuple[tree.KindDef, Declared]:
+    """The kind that another one is with some items changed: an item takes the place of the one of its name."""
+    own = declared_in(node, report)
+    properties = dict(own.nodes)
+    for item in node.items:
+        if isinstance(item, tree.Default):
+            known = declared.nodes.get(item.name.text)
+            if known is None:
+                hint = did_you_mean(item.name.text, declared.nodes)
+                report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=base.name.text, name=item.name.text, hint=hint))
+                continue
+            kept = tuple(one for one in known.attributes if not _is_attribute(one, "default", "required"))
+            default = tree.Field(item.span, tree.Word(item.name.span, "default"), item.value)
+            properties[item.name.text] = tree.Property(known.span, known.name, known.type, (*kept, default))
+    said = {_slot(item) for item in node.items}
+    items: list[tree.KindItem] = [
+        item for item in base.items if not isinstance(item, tree.Property) and _slot(item) not in said
+    ]
+    items += [item for item in node.items if not isinstance(item, tree.Default)]
+    merged = tree.KindDef(node.span, node.name, base.role, node.parents or base.parents, tuple(items))
+    required = (*(name for name in declared.required if name not in properties), *own.required)
+    return merged, Declared(ChainMap(properties, declared.nodes), required, declared.tool or base.name.text)  # type: ignore[arg-type]
+
+
+def _is_attribute(item: tree.Item, *names: str) -> bool:
+    return isinstance(item, tree.Field) and item.name.text in names
+
+
+def _slot(item: tree.KindItem) -> object:
+    """What of a kind an item says; of two that say the same the later one holds."""
+    if isinstance(item, tree.Needs | tree.Requires | tree.Assert):
+        return tree.Needs if isinstance(item, tree.Needs) else item.span
+    selectors = tuple(word.text for word in item.selectors) if isinstance(item, tree.ActionDef) else ()
+    return type(item), item.name.text, selectors
 
 
 def declared_in(node: tree.KindDef, report: Report) -> Declared:
@@ -170,6 +214,7 @@ class _KindBuilder:
     def __init__(self, node: tree.KindDef, module: str, readers: Readers, report: Report, declared: Declared) -> None:
         self.node, self.module, self.readers, self.report = node, module, readers, report
         self.nodes, self.required = declared.nodes, declared.required
+        self.tool = declared.tool or node.name.text
         self.properties = _Properties(self.nodes, self._property)
         self.offers: dict[str, Expr] = {}
         self.option: tuple[str | Expr, ...] = ()
@@ -218,8 +263,8 @@ class _KindBuilder:
                     known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
-                case tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert():
-                    pass
+                case tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert() | tree.Default():
+                    pass  # each has its place below
         self.option = forms.get("option", ())
         self._find_metrics(actions)
         return Kind(
@@ -381,7 +426,7 @@ class _KindBuilder:
             )
             self.report(Code.BAD_KIND.at(node.span, message=message))
             return None
-        return fact or self.node.name.text, version
+        return fact or self.tool, version
 
     def _probe(self, node: tree.Expr) -> tuple[str | Expr, ...]:
         if isinstance(node, tree.Text):

@@ -83,12 +83,16 @@ class Library:
         parents = tuple(tree.Word(at, parent) for parent in entry.parents)
         return tree.KindDef(Span(source, *entry.whole), tree.Word(at, name), tree.Word(at, entry.role), parents, items)
 
+    def declared(self, name: str) -> Declared:
+        """The properties in the declaration of a kind."""
+        entry = _Entry(*self.entries[name])
+        return Declared(_Properties(self.sources[entry.module], entry.properties), entry.required)
+
     def kind(self, name: str) -> Kind:
         """The kind of that name."""
         if name not in self.known:
-            entry = _Entry(*self.entries[name])
-            declared = Declared(_Properties(self.sources[entry.module], entry.properties), entry.required)
-            self.known[name] = kind_of(self.node(name), entry.module, self.readers, _sound, declared)
+            module = self.module_of(name)
+            self.known[name] = kind_of(self.node(name), module, self.readers, _sound, self.declared(name))
         return self.known[name]
 
 
