@@ -32,8 +32,11 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
         context.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
         return unknown(node.span)
     function = FUNCTIONS.get(name)
+    if function is None and (own := _declared(context, node)) is not None:
+        return own
     if function is None:
         known = [
+            *context.scope.names(),
             *FUNCTIONS,
             *types.AGGREGATES,
             *(word.name for word in (expected.words if expected else ()) if word.field),
@@ -73,6 +76,21 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     return note_risk(
         context, combine(context, node.span, function.returns([a.type for a in arguments]), value, arguments)
     )
+
+
+def _declared(context: Context, node: tree.Call) -> Expr | None:
+    """What a call of a function that the program declares comes to; None where it is not one."""
+    found = context.scope.lookup(node.function.path[0], node.function.span)
+    for part in node.function.path[1:]:
+        found = found.member(part, node.function.span) if found is not None and found.member is not None else None
+    if found is not None and found.call is None and found.type.is_partial:
+        return found  # something is wrong with it, and was said
+    if found is None or found.call is None:
+        return None
+    if node.where is not None:
+        context.report(Code.AGGREGATE_HERE.at(node.span, name=str(node.function)))
+        return unknown(node.span)
+    return found.call(context, node, [resolve(context, argument) for argument in node.arguments])
 
 
 def _resolve_variant(context: Context, node: tree.Call, variant: Variant) -> Expr:

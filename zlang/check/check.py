@@ -10,13 +10,16 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 from zlang.check import hosts, library, types
 from zlang.check.declarations import resolve_declaration
 from zlang.check.experiments import Experiments
-from zlang.check.expressions import resolve, unknown
-from zlang.check.kinds import kind_of
+from zlang.check.expressions import Context, limit_size, resolve, unknown
+from zlang.check.functions import FUNCTIONS
+from zlang.check.kinds import ROLES, Declared, declared_in, extended, kind_of
+from zlang.check.lists import InnerScope
 from zlang.check.program import PLATFORMS, Absent, Experiment, Expr, FactorDef, Kind, Program
 from zlang.check.resolve import new_context
 from zlang.check.typed import resolve_typed
@@ -29,6 +32,8 @@ from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import parse, tree
 from zlang.syntax.parse import DEEPEST
 
+MOST_CALLS = 5_000
+"""Calls of the program's own functions, also of each other: each is worked out by itself."""
 MOST_PENDING = 40
 """How many names may be followed to what they use before the first of them is known."""
 Read = Callable[[str], str]
@@ -64,8 +69,10 @@ class _Module:
 
     written: tree.Tree
     prefix: tuple[str, ...]
-    entries: dict[str, tree.Let | tree.Param | tree.Declaration] = field(default_factory=dict)
+    entries: dict[str, tree.Let | tree.Function | tree.Param | tree.Declaration] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
+    kind_nodes: dict[str, tuple[tree.KindDef, Declared]] = field(default_factory=dict)
+    settings: dict[str, tuple[tree.Expr, ModuleScope | None]] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
     merged: list[_Module] = field(default_factory=list)
     named: dict[str, _Module] = field(default_factory=dict)
@@ -90,6 +97,8 @@ class _Checker:
         self.factors: dict[str, FactorDef] = {}
         self.risks: set[frozenset[str]] = set()
         self.settings: dict[str, tree.Expr] = {}
+        self.calling: list[tree.Function] = []
+        self.calls = 0
         self.library = library.load()
 
     def run(self) -> Checked:
@@ -145,13 +154,38 @@ class _Checker:
                     finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
                     self.report(finding.also(places[entry.name.text], "first defined here"))
                 places[entry.name.text] = entry.name.span
-                checked = experiments.check(entry, scope)
+                checked = experiments.check(self._amended(entry, root), scope)
                 if checked is not None:
                     self.experiments[entry.name.text] = checked
         if not any(finding.code.severity is Severity.ERROR for finding in self.findings):
             for experiment in self.experiments.values():
                 self._hosts(experiment)
             self._unused_choices(root)
+
+    def _amended(self, entry: tree.ExperimentDef, root: _Module) -> tree.ExperimentDef:
+        """The experiment with what it takes from the one that it amends: fields of its own take their place."""
+        declared = {one.name.text: one for one in root.written.entries if isinstance(one, tree.ExperimentDef)}
+        items, title, chain = list(entry.items), entry.title, [entry.name.text]
+        while entry.base is not None:
+            name = str(entry.base)
+            if name in chain:
+                self.report(Code.CIRCLE.at(entry.base.span, name=name))
+                break
+            if name not in declared:
+                hint = did_you_mean(name, declared) or _listed("experiments", declared)
+                self.report(Code.UNKNOWN_NAME.at(entry.base.span, name=name, hint=hint))
+                break
+            chain.append(name)
+            entry = declared[name]
+            said = {word.text for item in items for word in tree.words(item)}
+            finds = any(isinstance(item, tree.Find) for item in items)
+            kept = [item for item in entry.items if not said & {word.text for word in tree.words(item)}]
+            items += [item for item in kept if not (finds and isinstance(item, tree.Find))]
+            title = title or entry.title
+        first = next(
+            one for one in root.written.entries if isinstance(one, tree.ExperimentDef) and one.name.text == chain[0]
+        )
+        return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
     def _unused_choices(self, root: _Module) -> None:
         """Choices that have a name, of which no experiment measures the levels."""
@@ -193,41 +227,38 @@ class _Checker:
 
     # -- modules
 
-    def _module(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...]) -> _Module:
+    def _module(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...], key: str = "") -> _Module:
         parsed = parse.program(source)
         self.findings += parsed.findings
-        self.sources.append(source)
+        if all(source.name != known.name for known in self.sources):
+            self.sources.append(source)
         imported = {entry.target for entry in parsed.tree.entries if isinstance(entry, tree.Import)}
         lacks_import = "import" in parsed.broken or bool(parsed.broken & self.library.modules.keys() - imported)
         module = _Module(
             parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings), lacks_import=lacks_import
         )
-        self.modules[source.name] = module
+        self.modules[key or source.name] = module
         places: dict[str, Span] = {}
         for entry in parsed.tree.entries:
             if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
-                word, meant = str(entry.kind), f"import {entry.name.text}"
-                instead = Hint(f"did you mean `{meant}`?", word, "import")
-                self.report(Code.UNKNOWN_KIND.at(entry.kind.span, name=word, hint=instead))
                 module.lacks_import = True
-            elif isinstance(entry, tree.Let | tree.Param | tree.Declaration | tree.KindDef):
+            elif isinstance(entry, tree.Let | tree.Function | tree.Param | tree.Declaration | tree.KindDef):
                 name = entry.name
                 if name.text in places:
                     finding = Code.DUPLICATE.at(name.span, name=name.text)
                     self.report(finding.also(places[name.text], "first defined here"))
                     continue
                 places[name.text] = name.span
-                if isinstance(entry, tree.KindDef):
-                    declared_kind = module.kinds[name.text] = kind_of(entry, source.name, self.readers, self.report)
-                    dict(declared_kind.properties)  # each is resolved, and checked, when it is asked for
-                    dict(declared_kind.traits)
-                else:
+                if not isinstance(entry, tree.KindDef):
                     module.entries[name.text] = entry
             elif isinstance(entry, tree.ReaderDecl):
                 message = 'readers belong to the library: a kind of your own declares `metric NAME: TYPE = regex "…"`'
                 self.report(Code.BAD_KIND.at(entry.name.span, message=message))
             elif isinstance(entry, tree.Import):
                 self._import(entry, module, (*chain, source.name))
+        for entry in parsed.tree.entries:
+            if isinstance(entry, tree.KindDef) and entry.name.text not in module.kinds:
+                self._kind(entry, module)
         for declared, place in places.items():
             kind = self._library_kind(module, declared)
             if kind is not None and declared not in module.kinds:
@@ -235,10 +266,36 @@ class _Checker:
                 self.report(Code.DUPLICATE.at(place, name=declared, label="this is also the name of a kind", hint=hint))
         return module
 
+    def _kind(self, entry: tree.KindDef, module: _Module) -> None:
+        """Take a kind that a file declares, or one that is another with some items changed."""
+        name, role = entry.name.text, entry.role.text
+        node, declared = entry, None
+        if role not in ROLES and (base := self._kind_node(module, role)) is not None:
+            node, declared = extended(entry, *base, self.report)
+        made = module.kinds[name] = kind_of(node, module.written.source.name, self.readers, self.report, declared)
+        module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
+        own = made.properties if declared is None else [one.name.text for one in _own(entry)]
+        _ = [made.properties[one] for one in own if one in made.properties]  # each is checked when it is asked for
+        dict(made.traits)
+
+    def _kind_node(self, module: _Module, name: str) -> tuple[tree.KindDef, Declared] | None:
+        """The declaration of a kind that another extends; it stands before it, or in another file."""
+        for one in (module, *module.merged):
+            if name in one.kind_nodes:
+                return one.kind_nodes[name]
+        if self._library_kind(module, name) is None:
+            return None
+        return self.library.node(name), self.library.declared(name)
+
     def _is_import(self, entry: tree.Declaration, module: _Module) -> bool:
-        """Whether a declaration of nothing that there is may be meant to take a module of the library: `use fio`."""
+        """Report a declaration that is meant to take a module of the library, `use fio`; whether it is one."""
         is_bare = entry.parent is None and not entry.items and entry.name.text in self.library.modules
-        return is_bare and self.find_kind(module, entry.kind.path) is None
+        if not is_bare or self.find_kind(module, entry.kind.path) is not None:
+            return False
+        word, meant = str(entry.kind), f"import {entry.name.text}"
+        instead = Hint(f"did you mean `{meant}`?", word, "import")
+        self.report(Code.UNKNOWN_KIND.at(entry.kind.span, name=word, hint=instead))
+        return True
 
     def _import(self, node: tree.Import, module: _Module, chain: tuple[str, ...]) -> None:
         if not node.is_file:
@@ -249,6 +306,7 @@ class _Checker:
                 return
             module.libraries[node.target] = node.alias.text if node.alias else ""
             return
+        settings = self._given_params(node, module)
         path = posixpath.normpath(posixpath.join(posixpath.dirname(chain[-1]), node.target))
         target = f'"{node.target}"'
         if path in chain:
@@ -257,7 +315,7 @@ class _Checker:
             self.report(Code.IMPORT_CIRCLE.at(node.span, target=target, circle=circle))
             return
         found = self.modules.get(path)
-        if found is None:
+        if found is None or settings:
             try:
                 text = self.read(path)
             except (OSError, ValueError) as error:
@@ -274,12 +332,31 @@ class _Checker:
             if path.endswith(TABLE):
                 self._table(node, Source(path, text))
                 return
-            prefix = (node.alias.text,) if node.alias else ()
-            found = self._module(Source(path, text), prefix, chain)
+            alias = node.alias.text if node.alias else ""
+            key = f"{path} as {alias}" if settings else path
+            found = self._module(Source(path, text), (alias,) if alias else (), chain, key)
+            found.settings = settings
         if node.alias:
             module.named[node.alias.text] = found
         else:
             module.merged.append(found)
+
+    def _given_params(self, node: tree.Import, module: _Module) -> dict[str, tuple[tree.Expr, ModuleScope | None]]:
+        """The params that an import gives; their values use the names of the importing file."""
+        settings: dict[str, tuple[tree.Expr, ModuleScope | None]] = {}
+        for item in node.items:
+            if isinstance(item, tree.Field):
+                settings[item.name.text] = item.value, ModuleScope(self, module)
+            else:
+                self.report(Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else"))
+        alias = node.alias.text if node.alias else ""
+        is_root = module is next(iter(self.modules.values()), module)
+        for name, text in self.overrides.values.items():
+            if is_root and alias and name.startswith(f"{alias}."):
+                value, findings = parse.expression(Source(f"--set {name}", text))
+                self.findings += findings
+                settings |= {name.removeprefix(f"{alias}."): (value, None)} if value is not None else {}
+        return settings
 
     def _table(self, node: tree.Import, source: Source) -> None:
         """Take a table of figures: its text goes with the plan, and from there into the database."""
@@ -330,7 +407,13 @@ class _Checker:
             words = Source("--profile", chosen)
             hint = did_you_mean(chosen, profiles) or _listed("profiles", profiles)
             self.report(Code.UNKNOWN_PROFILE.at(Span(words, 0, len(chosen)), name=chosen, hint=hint))
-        for name, text in self.overrides.values.items():
+        self._known_settings()
+        self._overrides(root, params)
+
+    def _overrides(self, root: _Module, params: Mapping[str, tree.Param]) -> None:
+        """Take the values of params that the command line gives."""
+        own = {name: text for name, text in self.overrides.values.items() if name.partition(".")[0] not in root.named}
+        for name, text in own.items():
             words = Source("--set", f"{name}={text}")
             if name not in params:
                 hint = did_you_mean(name, params) or _listed("params", params)
@@ -340,6 +423,15 @@ class _Checker:
             self.findings += findings
             if value is not None:
                 self.settings[name] = value
+
+    def _known_settings(self) -> None:
+        """Report what an import gives to a file that has no such param."""
+        for module in self.modules.values():
+            known = [name for name, entry in module.entries.items() if isinstance(entry, tree.Param)]
+            for name, (given, _) in module.settings.items():
+                if name not in known:
+                    hint = did_you_mean(name, known) or _listed("params", known)
+                    self.report(Code.UNKNOWN_PARAM.at(given.span, name=name, hint=hint))
 
     def armed_things(self) -> tuple[Expr, ...]:
         """All that is declared in any file and is written to only if it is armed."""
@@ -454,22 +546,75 @@ class ModuleScope:
     def _circles(self) -> set[str]:
         return {word for f in self.checker.findings if f.code is Code.CIRCLE for word in self.module.pending}
 
-    def _resolve(self, entry: tree.Let | tree.Param | tree.Declaration) -> Expr:
+    def _resolve(self, entry: tree.Let | tree.Function | tree.Param | tree.Declaration) -> Expr:
         context = new_context(self, self.checker.report, self.checker.factors, self.checker.risks)
         path = (*self.module.prefix, entry.name.text)
         if isinstance(entry, tree.Let):
             return resolve(context, entry.value, path=path)
+        if isinstance(entry, tree.Function):
+            return self._function(entry)
         if isinstance(entry, tree.Declaration):
-            return resolve_declaration(context, entry, path, is_given=entry.given)
-        value = self.checker.settings.get(entry.name.text, entry.value)
+            return resolve_declaration(context, entry, path, is_given=entry.given, label=".".join(path))
+        value, scope = self._setting(entry)
+        inner = context.replace(scope=scope) if scope is not None else context
         if entry.type is None:
             expected = resolve(context, entry.value, path=path).type
             kinds_of_number = expected.scalars and not expected.words
             if kinds_of_number:
-                return resolve_typed(context, value, path, entry.name.text, expected)
-            return resolve(context, value, path=path)
+                return resolve_typed(inner, value, path, entry.name.text, expected)
+            return resolve(inner, value, path=path)
         declared = self._param_type(entry.type)
-        return resolve_typed(context, value, path, entry.name.text, declared)
+        return resolve_typed(inner, value, path, entry.name.text, declared)
+
+    def _setting(self, entry: tree.Param) -> tuple[tree.Expr, ModuleScope | None]:
+        """The value of a param, and where its names are looked up if not here."""
+        if entry.name.text in self.module.settings:
+            return self.module.settings[entry.name.text]
+        named = None if self.module.prefix else self.checker.settings.get(entry.name.text)
+        return named or entry.value, None
+
+    def _function(self, entry: tree.Function) -> Expr:
+        """A function: its value is worked out anew, with the arguments in place of the parameters, for each call."""
+        names = [word.text for word in entry.parameters]
+        if entry.name.text in FUNCTIONS or entry.name.text in types.AGGREGATES:
+            label = "the language has a function of this name"
+            self.checker.report(Code.DUPLICATE.at(entry.name.span, name=entry.name.text, label=label))
+        for i, word in enumerate(entry.parameters):
+            if word.text in names[:i]:
+                self.checker.report(Code.DUPLICATE.at(word.span, name=word.text))
+
+        def call(context: Context, node: tree.Call, arguments: list[Expr]) -> Expr:
+            if len(arguments) != len(names):
+                found = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+                expected = f"`({', '.join(names)})`"
+                finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=found)
+                self.checker.report(finding.also(entry.name.span, "defined here"))
+                return unknown(node.span)
+            return self._inlined(context, entry, node.span, dict(zip(names, arguments, strict=True)))
+
+        self._inlined(
+            new_context(self, self.checker.report, self.checker.factors, self.checker.risks),
+            entry,
+            entry.span,
+            {name: Expr(entry.span, types.UNKNOWN, lambda _: Absent()) for name in names},
+        )
+        return Expr(entry.span, types.UNKNOWN, lambda _: Absent(), call=call)
+
+    def _inlined(self, context: Context, entry: tree.Function, span: Span, values: Mapping[str, Expr]) -> Expr:
+        checker = self.checker
+        if entry in checker.calling:
+            finding = Code.CIRCLE.at(span, name=entry.name.text, hint="a function cannot call itself")
+            checker.report(finding.also(entry.name.span, "defined here"))
+            return unknown(span)
+        checker.calls += 1
+        if checker.calls > MOST_CALLS:
+            checker.report(Code.TOO_MUCH.at(span, limit=f"{MOST_CALLS:,}"))
+            return unknown(span)
+        given = {name: partial(_placed, value) for name, value in values.items()}
+        checker.calling.append(entry)
+        made = resolve(context.replace(scope=InnerScope(self, given)), entry.value)
+        checker.calling.pop()
+        return limit_size(context, made.replace(span=span, alternatives=()), [made, *values.values()])
 
     def _param_type(self, node: tree.TypeExpr) -> Type:
         whole = NOTHING
@@ -528,6 +673,18 @@ class ModuleScope:
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""
+
+
+def _placed(value: Expr, span: Span) -> Expr:
+    """The same expression where a name stands for it."""
+    return value.replace(span=span)
+
+
+def _own(entry: tree.KindDef) -> Iterator[tree.Property | tree.Default]:
+    """The properties that a kind declares, or gives another default."""
+    for item in entry.items:
+        if isinstance(item, tree.Property | tree.Default):
+            yield item
 
 
 def _partial(found: Expr) -> Expr:

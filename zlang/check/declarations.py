@@ -9,6 +9,7 @@ from zlang.check import types
 from zlang.check.choices import given_label, resolve_zip
 from zlang.check.expressions import Context, constant, failed, limit_size, note_risk, resolve, unknown, with_values
 from zlang.check.instances import Frame, InstanceBuilder, checked_value, with_property
+from zlang.check.names import resolve_name
 from zlang.check.program import (
     ABSENT,
     COSTS,
@@ -20,6 +21,7 @@ from zlang.check.program import (
     PropertyDef,
     Reached,
     Value,
+    merge_axes,
 )
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
@@ -35,7 +37,7 @@ LONGEST_SEARCH = 1000
 
 
 def resolve_declaration(
-    context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False
+    context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False, label: str = ""
 ) -> Expr:
     """Resolve a declared thing: its properties by type, its parent by kind."""
     span, kind_name, items = node.span, node.kind, node.items
@@ -60,14 +62,34 @@ def resolve_declaration(
         hint = f"add `{'  '.join(f'{name} = {_example(kind.properties[name].type)}' for name in missing)}`"
         names = "`, `".join(missing)
         context.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
+    builder = InstanceBuilder(kind, path, label or path[-1], fields, stands_on, kind_name.span, is_given=is_given)
+    return _declared(context, span, builder, items)
+
+
+def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
+    """Resolve `base with { … }`: a thing of its own, which shares with the base all that is not said anew."""
+    found = resolve_name(context, node.base, None)
+    if found.type.unknown:
+        return found
+    base = found.value
+    if not isinstance(base, InstanceBuilder):
+        hint = "write it for one declared thing; a choice between things is `a with { … } | b with { … }`"
+        expected = "used with a declared thing"
+        context.report(Code.WRONG_TYPE.at(node.base.span, name="with", hint=hint, expected=expected, found=found.type))
+        return unknown(node.span)
+    fields = _resolve_fields(context, base.kind, node.items, path)
+    _refuse_choice_of_facts(context, base.kind, path[-1], fields)
+    given = {**base.fields, **fields}
+    span = node.base.span
+    builder = InstanceBuilder(base.kind, path, path[-1], given, base.parent, span, is_given=base.is_given)
+    return _declared(context, node.span, builder, node.items)
+
+
+def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tuple[tree.Item, ...]) -> Expr:
+    """The declared thing, with its members."""
+    kind, fields, stands_on, reads = builder.kind, builder.fields, builder.parent, builder.reads
     exprs = [*fields.values(), *([stands_on] if stands_on else [])]
-    axes = tuple(axis for expr in exprs for axis in expr.axes)
-    own = given_label(context.replace(report=_say_nothing), items) if kind.role != "machine" else None
-    label = own[0] if own else path[-1]
-    builder = InstanceBuilder(
-        kind=kind, path=path, label=label, fields=fields, parent=stands_on, span=kind_name.span, is_given=is_given
-    )
-    reads = builder.reads
+    axes = merge_axes(axis for expr in exprs for axis in expr.axes)
 
     def member(what: str, where: Span) -> Expr | None:
         if what in fields:

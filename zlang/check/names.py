@@ -40,6 +40,10 @@ def resolve_name(
             context.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name, hint=hint))
             return unknown(node.span)
         found = got
+    if found.call is not None:
+        name, written = str(node), f"{node}(…)"
+        context.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=f"`{name}` is a function: write `{written}`"))
+        return unknown(node.span)
     return found.replace(span=node.span, alternatives=())
 
 

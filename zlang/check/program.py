@@ -213,7 +213,7 @@ class Expr(Record):
     `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.
     `member` gives a property of a declared thing without evaluating the rest of it. The `alternatives` of a choice are
     its options.
-    `depth` and `work` bound what evaluating it takes.
+    `depth` and `work` bound what evaluating it takes. Of a function, `call` takes a context, a call and its arguments.
     """
 
     span: Span
@@ -226,6 +226,7 @@ class Expr(Record):
     is_constant: bool = False
     depth: int = 0
     work: int = 1
+    call: Callable[..., Expr] | None = None
 
 
 COSTS = ("none", "live", "rewrite", "create", "manual")
