@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,14 +18,16 @@ from zlang.plan.schedule import Schedule
 from zlang.source import Source
 from zlang.units import Quantity
 
-# An expression: a number, ("name", i), ("choice", expressions), ("sum", expression, expression) or
-# ("if", i, number, expression, expression), which is the third where the name has that value, else the fourth.
+# An expression: a number, ("name", i), ("choice", expressions), ("sum", expression, expression), ("twice", expression)
+# by a function, ("all", expressions) by a list that is made from a list, or ("if", i, number, expression, expression),
+# which is the third where the name has that value, else the fourth.
 FIELDS = ("iodepth", "numjobs", "loops", "nrfiles")
-HEAD = 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\n'
+HEAD = 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\nlet twice(n) = n + n\n'
 
 
-Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[Any, str, int]], list[Any]]
-"""The names, the fields of `w`, a zip in it, the conditions, and the fields of `v` if `run = w | v`."""
+Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[Any, str, int]], list[Any], bool]
+"""The names, the fields of `w`, a zip in it, the conditions, the fields of `v` if `run = w | v`, and whether it is
+`w with` these."""
 
 
 class Undecided(Exception):
@@ -40,6 +43,10 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
         return value(lets[parts[0]], f"x{parts[0]}", lets, chosen)
     if kind == "sum":
         return value(parts[0], path, lets, chosen) + value(parts[1], path, lets, chosen)
+    if kind == "twice":
+        return 2 * value(parts[0], path, lets, chosen)
+    if kind == "all":
+        return sum(value(one, path, lets, chosen) + 1 for one in parts[0])
     if kind == "if":
         is_so = value(("name", parts[0]), "", lets, chosen) == parts[1]
         return value(parts[2 if is_so else 3], path, lets, chosen)
@@ -49,15 +56,24 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
     return value(option, f"{path}.{chosen[path]}", lets, chosen)
 
 
+def holds(operator: str, known: int | None, number: int) -> bool:
+    """Whether a condition keeps a trial, which it does where it is unknown."""
+    if operator == "< 3 <=":
+        return (known is None or known < 3) and number >= 3
+    return known is None or (known <= number if operator == "<=" else known != number)
+
+
 def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]]:
-    lets, fields, zipped, wheres, others = program
+    lets, fields, zipped, wheres, others, amends = program
     try:
         if others and "run" not in chosen:
             raise Undecided("run", 2)  # noqa: TRY301 - the same as of any other choice
         workload = "wv"[chosen.get("run", 0)]
         mine = others if workload == "v" else fields
         row = [value(expr, f"{workload}.{i}", lets, chosen) for i, expr in enumerate(mine)]
-        if zipped and workload == "w":
+        if workload == "v" and amends:  # the other fields are those of `w`
+            row += [value(fields[i], f"w.{i}", lets, chosen) for i in range(len(others), len(fields))]
+        if zipped and (workload == "w" or amends):
             if "zip" not in chosen:
                 raise Undecided("zip", len(zipped))  # noqa: TRY301
             row += zipped[chosen["zip"]]
@@ -67,16 +83,13 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
             yield from trials(program, {**chosen, path: level})
         return
     for name, operator, number in wheres:
-        try:
+        known: int | None = None
+        with suppress(Undecided):
             if isinstance(name, int):
                 known = value(("name", name), "", lets, chosen)
-            elif name[0] == workload:
+            elif name[0] == workload:  # else the workload is not part of this trial
                 known = value(mine[name[1]], f"{workload}.{name[1]}", lets, chosen)
-            else:
-                continue  # the workload is not part of this trial
-        except Undecided:
-            continue
-        if not (known <= number if operator == "<=" else known != number):
+        if not holds(operator, known, number):
             return
     yield tuple(row)
 
@@ -95,6 +108,10 @@ def written(expr: Any) -> str:
     kind, *parts = expr
     if kind == "name":
         return f"x{parts[0]}"
+    if kind == "twice":
+        return f"twice({written(parts[0])})"
+    if kind == "all":
+        return f"sum([n + 1 for n in [{', '.join(map(written, parts[0]))}]])"
     if kind == "if":
         return f"if x{parts[0]} == {parts[1]} then {written(parts[2])} else {written(parts[3])}"
     return " | ".join(map(written, parts[0])) if kind == "choice" else " + ".join(map(written, parts))
@@ -109,7 +126,7 @@ def programs(draw: st.DrawFn) -> Program:
         return ("name", draw(st.integers(0, len(lets) - 1))) if len(lets) > 0 and draw(st.booleans()) else draw(numbers)
 
     def expr() -> object:
-        how = draw(st.sampled_from(("choice", "choice", "sum", "single", "if")))
+        how = draw(st.sampled_from(("choice", "choice", "sum", "single", "if", "twice", "all")))
         if how == "if" and lets:
             return ("if", draw(st.integers(0, len(lets) - 1)), draw(numbers), single(), single())
         if how == "choice":
@@ -118,6 +135,8 @@ def programs(draw: st.DrawFn) -> Program:
             same = [one if value is None else value for one, value in zip(options, known, strict=True)]
             distinct = [one for n, one in enumerate(options) if same[n] not in same[:n]]
             return ("choice", distinct) if len(distinct) > 1 else distinct[0]
+        if how in {"twice", "all"}:
+            return (how, single()) if how == "twice" else (how, [single() for _ in range(draw(st.integers(1, 3)))])
         return ("sum", single(), single()) if how == "sum" else single()
 
     for _ in range(draw(st.integers(0, 4))):
@@ -128,20 +147,21 @@ def programs(draw: st.DrawFn) -> Program:
     others = [expr() for _ in range(draw(st.integers(0, 2)))]
     named: list[Any] = [*range(len(lets)), *(("w", i) for i in range(len(fields)))]
     named += [("v", i) for i in range(len(others))]
-    operators = st.sampled_from(("<=", "!="))
+    operators = st.sampled_from(("<=", "!=", "< 3 <="))
     wheres = draw(st.lists(st.tuples(st.sampled_from(named), operators, st.integers(1, 8)), max_size=2))
-    return lets, fields, zipped, wheres, others
+    return lets, fields, zipped, wheres, others, bool(others) and draw(st.booleans())
 
 
 def text_of(program: Program) -> str:
-    lets, fields, zipped, wheres, others = program
+    lets, fields, zipped, wheres, others, amends = program
     lines = [HEAD, *(f"let x{i} = {written(expr)}" for i, expr in enumerate(lets)), "fio w {", "  rw = read"]
     lines += [f"  {FIELDS[i]} = {written(expr)}" for i, expr in enumerate(fields)]
     if zipped:
         lines.append("  (openfiles, iodepth_batch) = " + " | ".join(f"({a}, {b})" for a, b in zipped))
     lines.append("}")
     if others:
-        lines += ["fio v {", "  rw = write", *(f"  {FIELDS[i]} = {written(e)}" for i, e in enumerate(others)), "}"]
+        head = ["let v = w with {"] if amends else ["fio v {", "  rw = write"]
+        lines += [*head, *(f"  {FIELDS[i]} = {written(e)}" for i, e in enumerate(others)), "}"]
     lines += ["experiment e {", "  on = f  run = w | v" if others else "  on = f  run = w"]
     for name, operator, number in wheres:
         subject = f"x{name}" if isinstance(name, int) else f"{name[0]}.{FIELDS[name[1]]}"
@@ -165,6 +185,8 @@ def test_points_agree_with_brute_force(program: Program) -> None:
         "w": [*FIELDS[: len(program[1])], *(("openfiles", "iodepth_batch") if program[2] else ())],
         "v": FIELDS[: len(program[4])],
     }
+    if program[5]:
+        columns["v"] = [*FIELDS[: max(len(program[1]), len(program[4]))], *columns["w"][len(program[1]) :]]
     found: Counter[tuple[int, ...]] = Counter()
     for point in Schedule(experiment, 1).space:
         workload = experiment.run.value(point)
