@@ -69,7 +69,7 @@ class _Module:
 
     written: tree.Tree
     prefix: tuple[str, ...]
-    entries: dict[str, tree.Let | tree.Function | tree.Param | tree.Declaration] = field(default_factory=dict)
+    entries: dict[str, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     kind_nodes: dict[str, tuple[tree.KindDef, Declared]] = field(default_factory=dict)
     settings: dict[str, tuple[tree.Expr, ModuleScope | None]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class _Checker:
         self.factors: dict[str, FactorDef] = {}
         self.risks: set[frozenset[str]] = set()
         self.settings: dict[str, tree.Expr] = {}
-        self.calling: list[tree.Function] = []
+        self.calling: list[tree.FunctionDef] = []
         self.calls = 0
         self.library = library.load()
 
@@ -242,7 +242,7 @@ class _Checker:
         for entry in parsed.tree.entries:
             if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
                 module.lacks_import = True
-            elif isinstance(entry, tree.Let | tree.Function | tree.Param | tree.Declaration | tree.KindDef):
+            elif isinstance(entry, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration | tree.KindDef):
                 name = entry.name
                 if name.text in places:
                     finding = Code.DUPLICATE.at(name.span, name=name.text)
@@ -546,12 +546,12 @@ class ModuleScope:
     def _circles(self) -> set[str]:
         return {word for f in self.checker.findings if f.code is Code.CIRCLE for word in self.module.pending}
 
-    def _resolve(self, entry: tree.Let | tree.Function | tree.Param | tree.Declaration) -> Expr:
+    def _resolve(self, entry: tree.Let | tree.FunctionDef | tree.Param | tree.Declaration) -> Expr:
         context = new_context(self, self.checker.report, self.checker.factors, self.checker.risks)
         path = (*self.module.prefix, entry.name.text)
         if isinstance(entry, tree.Let):
             return resolve(context, entry.value, path=path)
-        if isinstance(entry, tree.Function):
+        if isinstance(entry, tree.FunctionDef):
             return self._function(entry)
         if isinstance(entry, tree.Declaration):
             return resolve_declaration(context, entry, path, is_given=entry.given, label=".".join(path))
@@ -573,7 +573,7 @@ class ModuleScope:
         named = None if self.module.prefix else self.checker.settings.get(entry.name.text)
         return named or entry.value, None
 
-    def _function(self, entry: tree.Function) -> Expr:
+    def _function(self, entry: tree.FunctionDef) -> Expr:
         """A function: its value is worked out anew, with the arguments in place of the parameters, for each call."""
         names = [word.text for word in entry.parameters]
         if entry.name.text in FUNCTIONS or entry.name.text in types.AGGREGATES:
@@ -600,7 +600,7 @@ class ModuleScope:
         )
         return Expr(entry.span, types.UNKNOWN, lambda _: Absent(), call=call)
 
-    def _inlined(self, context: Context, entry: tree.Function, span: Span, values: Mapping[str, Expr]) -> Expr:
+    def _inlined(self, context: Context, entry: tree.FunctionDef, span: Span, values: Mapping[str, Expr]) -> Expr:
         checker = self.checker
         if entry in checker.calling:
             finding = Code.CIRCLE.at(span, name=entry.name.text, hint="a function cannot call itself")

@@ -62,7 +62,10 @@ def resolve_declaration(
         hint = f"add `{'  '.join(f'{name} = {_example(kind.properties[name].type)}' for name in missing)}`"
         names = "`, `".join(missing)
         context.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
-    builder = InstanceBuilder(kind, path, label or path[-1], fields, stands_on, kind_name.span, is_given=is_given)
+    called, at = label or path[-1], kind_name.span
+    builder = InstanceBuilder(
+        kind=kind, path=path, label=called, fields=fields, parent=stands_on, span=at, is_given=is_given
+    )
     return _declared(context, span, builder, items)
 
 
@@ -80,8 +83,15 @@ def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
     fields = _resolve_fields(context, base.kind, node.items, path)
     _refuse_choice_of_facts(context, base.kind, path[-1], fields)
     given = {**base.fields, **fields}
-    span = node.base.span
-    builder = InstanceBuilder(base.kind, path, path[-1], given, base.parent, span, is_given=base.is_given)
+    builder = InstanceBuilder(
+        kind=base.kind,
+        path=path,
+        label=path[-1],
+        fields=given,
+        parent=base.parent,
+        span=node.base.span,
+        is_given=base.is_given,
+    )
     return _declared(context, node.span, builder, node.items)
 
 

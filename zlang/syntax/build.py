@@ -62,8 +62,8 @@ def _profile(driver: Parsing, span: Span, name: Token, items: tuple[tree.Item, .
 
 def _function(
     driver: Parsing, span: Span, name: Token, parameters: tuple[tree.Word, ...], value: tree.Expr
-) -> tree.Function:
-    return tree.Function(span, _word(driver, name), parameters, value)
+) -> tree.FunctionDef:
+    return tree.FunctionDef(span, _word(driver, name), parameters, value)
 
 
 def _import_library(driver: Parsing, span: Span, name: Token, alias: Token | None = None) -> tree.Import:

@@ -278,7 +278,7 @@ class Let(Record):
     value: Expr
 
 
-class Function(Record):
+class FunctionDef(Record):
     """`let name(parameters) = value`."""
 
     span: Span
@@ -466,7 +466,7 @@ class KindDef(Record):
     items: tuple[KindItem, ...]
 
 
-Entry = Let | Function | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
+Entry = Let | FunctionDef | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
 
 
 class Comment(Record):
