@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +24,7 @@ from typing import TypedDict
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools.generated import WIDTH, quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - found only by the line above
+from tools.generated import quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - found only by the line above
 
 DATA = ROOT / "stdlib/data/fio_options.json"
 LIBRARY = ROOT / "stdlib/fio.zexp"
@@ -41,7 +40,10 @@ def each(names: str, value: str) -> dict[str, str]:
 
 LEFT_OUT: tuple[tuple[str, str], ...] = (
     ("name description comm", "zlang names the job"),
-    ("filename directory opendir filename_format unique_filename", "`at` says where the data are"),
+    (
+        "filename directory opendir filename_format unique_filename",
+        "the experiment says where the data are: `on = data`",
+    ),
     ("randseed randrepeat allrandrepeat", "zlang owns the seed: every replicate draws offsets of its own"),
     (
         "wait_for stonewall new_group exit_what flow flow_id flow_sleep",
@@ -474,7 +476,12 @@ def region(options: Options) -> str:
             lines += written(member.name, member.type, member.attributes)
     lines += ["", "  # Options of fio that are left out, and why:"]
     for names, reason in left_out(options):
-        lines += textwrap.wrap(f"{names}: {reason}", WIDTH - 6, initial_indent="  # - ", subsequent_indent="  #   ")
+        lines.append(f"  without {quoted(names)} {quoted(reason)}")
+    lines += ["", "  # Other names of options of fio."]
+    for option in options.all():
+        if option.get("aliases") and is_property(option):
+            instead = f"write `{option['name']}`"
+            lines.append(f"  without {quoted(', '.join(option['aliases']))} {quoted(instead)}")
     return "".join(f"{line}\n" for line in [*lines[1:], ""])
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +24,7 @@ from typing import TypedDict
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools.generated import WIDTH, quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - as above
+from tools.generated import quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - as above
 
 DATA = ROOT / "stdlib/data/zfs_properties.json"
 LIBRARY = ROOT / "stdlib/zfs.zexp"
@@ -363,8 +362,7 @@ def left_out() -> str:
     """The lines that say what is left out, and why."""
     lines = ["  # Properties of ZFS that are left out, and why:"]
     for names, reason in LEFT_OUT:
-        said = f"{', '.join(names.split())}: {reason}"
-        lines += textwrap.wrap(said, WIDTH - 6, initial_indent="  # - ", subsequent_indent="  #   ")
+        lines.append(f"  without {quoted(', '.join(names.split()))} {quoted(reason)}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -31,6 +31,7 @@ from zlang.source import Span
 from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
+from zlang.syntax.slips import ENTRIES
 
 LONGEST_SEARCH = 1000
 """Levels that a search may have: each of them is in the plan, since any may have to be measured."""
@@ -44,7 +45,11 @@ def resolve_declaration(
     kind = context.scope.kind(kind_name)
     if kind is None:
         name = str(kind_name)
-        hint: str = context.scope.kind_hint(name) or did_you_mean(name, [*context.scope.kind_names(), *ENTRY_WORDS])
+        hint: str = (
+            ENTRIES.get(name)
+            or context.scope.kind_hint(name)
+            or did_you_mean(name, [*context.scope.kind_names(), *ENTRY_WORDS])
+        )
         if context.scope.lookup(name, kind_name.span) is not None:
             hint = f"`{name}` cannot be changed here: put a choice into its declaration, or declare another"
         context.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
@@ -312,7 +317,11 @@ def _note_cost(context: Context, kind: Kind, definition: PropertyDef, given: Exp
 def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | None:
     found = kind.properties.get(word.text)
     if found is None:
-        hint = did_you_mean(word.text, kind.properties) or f"`zlang kinds {kind.name}` lists them"
+        hint = (
+            kind.without.get(word.text)
+            or did_you_mean(word.text, kind.properties)
+            or f"`zlang kinds {kind.name}` lists them"
+        )
         context.report(Code.UNKNOWN_PROPERTY.at(word.span, kind=kind.name, name=word.text, hint=hint))
     return found
 

@@ -140,7 +140,7 @@ def _is_attribute(item: tree.Item, *names: str) -> bool:
 
 def _slot(item: tree.KindItem) -> object:
     """What of a kind an item says; of two that say the same the later one holds."""
-    if isinstance(item, tree.Needs | tree.Requires | tree.Assert):
+    if isinstance(item, tree.Needs | tree.Requires | tree.Assert | tree.Without):
         return tree.Needs if isinstance(item, tree.Needs) else item.span
     selectors = tuple(word.text for word in item.selectors) if isinstance(item, tree.ActionDef) else ()
     return type(item), item.name.text, selectors
@@ -263,7 +263,9 @@ class _KindBuilder:
                     known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
-                case tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert() | tree.Default():
+                case (
+                    tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert() | tree.Default() | tree.Without()
+                ):
                     pass  # each has its place below
         self.option = forms.get("option", ())
         self._find_metrics(actions)
@@ -288,6 +290,7 @@ class _KindBuilder:
             draws=self._draws(),
             traits=_Traits({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
             armed=next((resolve(self.context, i.value) for i in node.items if _is_field(i, "armed")), None),
+            without=dict(_left_out(node)),
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
         )
 
@@ -363,7 +366,9 @@ class _KindBuilder:
 
     def _template_source(self) -> str:
         """The text of what is done, as it stands there: white space can matter to the shell."""
-        without = tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert  # these decide nothing that is done
+        without = (
+            tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert | tree.Without
+        )  # these decide nothing that is done
         items = [item for item in self.node.items if not isinstance(item, without) and not _is_field(item, "doc")]
         return "\n".join(item.span.text for item in items)
 
@@ -738,6 +743,13 @@ class _KindScope:
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.builder.option, self.builder.properties[name], given)
+
+
+def _left_out(node: tree.KindDef) -> Iterator[tuple[str, str]]:
+    """What the tool of a kind has and the kind does not, each with what to write instead."""
+    for item in node.items:
+        if isinstance(item, tree.Without):
+            yield from ((name.strip(), item.reason) for name in item.names.split(","))
 
 
 def _is_field(item: object, name: str) -> TypeGuard[tree.Field]:

@@ -342,6 +342,7 @@ class Kind:
     traits: Mapping[str, Expr] = field(default_factory=dict)
     armed: Expr | None = None
     asserts: tuple[Assertion, ...] = ()
+    without: Mapping[str, str] = field(default_factory=dict)
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""

@@ -184,6 +184,10 @@ def _requires(driver: Parsing, span: Span, tool: Token, hint: Token) -> tree.Req
     return tree.Requires(span, _word(driver, tool), plain_text(driver, hint))
 
 
+def _without(driver: Parsing, span: Span, names: Token, reason: Token) -> tree.Without:
+    return tree.Without(span, plain_text(driver, names), plain_text(driver, reason))
+
+
 def _reader(driver: Parsing, span: Span, name: Token, metrics: tuple[tree.MetricDecl, ...]) -> tree.ReaderDecl:
     return tree.ReaderDecl(span, _word(driver, name), metrics)
 
@@ -507,6 +511,7 @@ BUILDERS: dict[str, Builder] = {
     "expect": _expect,
     "assertion": _assertion,
     "function": _function,
+    "without": _without,
     "experiment_with": _experiment_with,
     "default": _default,
     "contains_not": _contains_not,

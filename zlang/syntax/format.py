@@ -50,6 +50,7 @@ _BEGINS = frozenset(
         "OFFERS",
         "TRAIT",
         "DEFAULT",
+        "WITHOUT",
         "NEEDS",
         "REQUIRES",
         "METRIC",

@@ -14,7 +14,7 @@ from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import nearest
 from zlang.syntax import tree
-from zlang.syntax.lexer import Token
+from zlang.syntax.lexer import ENTRY_WORDS, Token
 from zlang.units import UNITS
 
 Meant = tuple[str, Fix | None]
@@ -124,6 +124,8 @@ def number(stop: StopPlace) -> Meant | None:
         return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
     if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
         return "a range has both ends: `4KiB..64KiB`", stop.fix(token.start, token.end, "")
+    if token.text in {"*", "/"} and stop.follows(token.text) and stop.expected == "a value":
+        return {"*": "there is no power operator; multiply instead", "/": "use `floor(a / b)`"}[token.text], None
     if token.text == "/" and stop.expected == "a value":
         found = _PATH.match(text, token.start)
         assert found is not None
@@ -208,8 +210,124 @@ def search(stop: StopPlace) -> Meant | None:
     return None
 
 
-SLIPS = (search, comparison, choice, number, made, clause, word)
+def foreign(stop: StopPlace) -> Meant | None:
+    """A word with which other languages say what zlang says in another form."""
+    token, text = stop.token, stop.text
+    symbols = [symbol for symbol, _ in stop.read]
+    line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
+    begin = (line or [token.text])[0]
+    is_top = "LBRACE" not in symbols and "EQUAL" not in symbols
+    if is_top and begin in ENTRIES:
+        return ENTRIES[begin], None
+    if "EXPERIMENT" in symbols and stop.expected == "`{`" and token.type == "NAME":
+        before = _WORD_BEFORE.search(text, 0, stop.end)
+        name = f"{before[0] if before else ''}_{token.text}"
+        return f"a name is one word: `{name}`", stop.fix(stop.end, token.start, "_", is_safe=False)
+    if stop.expected.startswith("`name") and "LBRACE" in symbols:
+        words = EXPERIMENT_WORDS if "EXPERIMENT" in symbols else FIELD_WORDS
+        if token.text in words:
+            return words[token.text], None
+        within = "EXPERIMENT" in symbols and line[-2:-1] == ["="] and token.text not in {*_FIELDS, *CLAUSES}
+        if within and token.type == "NAME" and _ALONE.match(text, token.end):
+            return f"write a choice with `|`: `{line[-1]} | {token.text}`", stop.fix(
+                stop.end, token.start, " | ", is_safe=False
+            )
+    if is_top and token.text == "[":
+        return ENTRIES["[global]"], None
+    return None
+
+
+def foreign_value(stop: StopPlace) -> Meant | None:
+    """A value, or what follows one, as other languages write it."""
+    token, text = stop.token, stop.text
+    symbols = [symbol for symbol, _ in stop.read]
+    if stop.expected == "the end of the line":
+        if token.text in ENTRY_WORDS or (token.type == "NAME" and _ENTRY.match(text, token.end)):
+            return "put each declaration on a line of its own", stop.fix(stop.end, token.start, "\n", is_safe=False)
+        if text[: stop.end].endswith(" lambda"):
+            return "write a function as `let NAME(x) = …`", None
+    if stop.last in {"IS", "NOT"} and "IS" in symbols[-2:] and token.type in {"NUMBER", "STRING"}:
+        begin_of_is = text.rindex("is", 0, token.start)
+        sign = "!=" if stop.last == "NOT" else "=="
+        return f"use `{sign}` to compare values", stop.fix(begin_of_is, token.start, f"{sign} ")
+    if token.text in {"vs", "versus", "against"} and stop.expected.startswith("`over`"):
+        return "write `over`: `plot METRIC over FACTOR`", stop.fix(token.start, token.end, "over")
+    if token.text in VALUE_WORDS and stop.expected == "the end of the line":
+        return VALUE_WORDS[token.text], None
+    if token.type == "STRING" and stop.end == token.start and text[token.start - 1 : token.start] in {"f", "r", "b"}:
+        hint = 'a text needs no letter before it: `"{x}"` inserts a value'
+        return hint, stop.fix(token.start - 1, token.start, "")
+    return None
+
+
+SLIPS = (search, comparison, choice, number, made, clause, foreign, foreign_value, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
+ENTRIES = {
+    "zfs": "declare a dataset: `dataset NAME on POOL { compression = lz4 }`",
+    "zpool": "declare a pool: `pool NAME on here { layout = raidz2 }`",
+    "fio": "declare a workload: `fio NAME { rw = randread  bs = 4KiB }`",
+    "mkfs": "declare a file system: `ext4 NAME on DEVICE`",
+    "mount": "declare a file system: `ext4 NAME on DEVICE`",
+    "for": "there are no loops: `bs = 4KiB | 8KiB` measures both",
+    "def": "write a function as `let NAME(x) = …`",
+    "function": "write a function as `let NAME(x) = …`",
+    "fn": "write a function as `let NAME(x) = …`",
+    "from": "write `import fio`: all kinds of the module are then known",
+    "include": 'write `import "./lab.zexp"`',
+    "require": 'write `import "./lab.zexp"`',
+    "source": 'write `import "./lab.zexp"`',
+    "import": "write one module a line: `import fio`",
+    "variable": "write `param NAME = VALUE`, which `--set NAME=…` changes",
+    "variables": "write `param NAME = VALUE`, which `--set NAME=…` changes",
+    "locals": "write `let NAME = VALUE`",
+    "resource": "write the kind and the name without quotes: `fio NAME { … }`",
+    "module": 'write `import "./lab.zexp" as NAME { PARAM = VALUE }`',
+    "provider": "write `import fio`",
+    "output": "write `table …` in the experiment",
+    "select": "ask results with `zlang sql`, or write `table median(read_iops) by bs` in the experiment",
+    "[global]": "write `let base = …`, or `let other = base with { … }` to share options",
+}
+"""What begins a line elsewhere, and what to write instead."""
+EXPERIMENT_WORDS = {
+    "group": "write `table median(read_iops) by FACTOR`",
+    "order": "tables are in the order of the levels; `zlang sql` can sort",
+    "limit": "write `design = sample(100)` to measure fewer points",
+    "select": "write `table median(read_iops) by FACTOR`",
+    "having": "write `where CONDITION`",
+    "filter": "write `where CONDITION`",
+    "only": "write `where CONDITION`",
+    "when": "write `where CONDITION`",
+    "unless": "write `where not (CONDITION)`",
+    "exclude": "write `where not (CONDITION)`",
+    "except": "write `where not (CONDITION)`",
+    "skip": "write `where not (CONDITION)`",
+    "between": "write `where LOW <= x <= HIGH`",
+    "like": 'write `where starts_with(x, "…")`, or `"part" in x`',
+    "vs": "write `plot METRIC over FACTOR`",
+    "against": "write `plot METRIC over FACTOR`",
+    "for": "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
+}
+"""Words of queries and other languages in an experiment, and what to write instead."""
+_RANGE = "write a range as `4KiB..64KiB by *2`"
+FIELD_WORDS = {"step": _RANGE, "to": _RANGE, "until": _RANGE, "through": _RANGE} | {
+    "raidz": "write `layout = raidz1`",
+    "raidz1": "write `layout = raidz1`",
+    "raidz2": "write `layout = raidz2`",
+    "raidz3": "write `layout = raidz3`",
+    "mirror": "write `layout = mirror`",
+    "stripe": "write `layout = stripe`",
+}
+"""The same among the properties of a declared thing."""
+_TIMES = "write a number and its unit as one word: `5s`, `5min`, `2h`"
+VALUE_WORDS = {
+    **dict.fromkeys(("seconds", "second", "sec", "secs", "minutes", "minute", "hours", "hour", "days", "day"), _TIMES),
+    "if": "write `if CONDITION then A else B`",
+    ".": 'functions stand before their values: `len(x)`; texts are joined as `"{a}{b}"`',
+    ",": "write one value, a choice `a | b`, or a list `[a, b]`",
+}
+"""Words behind a value."""
+_ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
+_ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _FIELDS = {"with", "before", "run", "cache", "repeat", "design", "collect"}
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}

@@ -377,6 +377,14 @@ class Trait(Record):
     value: Expr
 
 
+class Without(Record):
+    """`without "names" "reason"`: what the tool has and the kind does not, and what to write instead."""
+
+    span: Span
+    names: str
+    reason: str
+
+
 class Default(Record):
     """`default name = value`: another default for a property of the kind that is extended."""
 
@@ -453,7 +461,7 @@ class ReaderDecl(Record):
     metrics: tuple[MetricDecl, ...]
 
 
-KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | MetricDecl | Assert | Default
+KindItem = Property | Offers | Trait | Needs | Requires | Field | ActionDef | MetricDecl | Assert | Default | Without
 
 
 class KindDef(Record):
