@@ -230,7 +230,9 @@ class Experiments:
                         continue
                     until = item
                 if name in places:
-                    finding = Code.DUPLICATE.at(item.name.span, name=name)
+                    is_choice = name in _ROLES or name == "cache"
+                    hint = f"measure both as a choice: `{name} = … | …`" if is_choice else ""
+                    finding = Code.DUPLICATE.at(item.name.span, name=name, hint=hint)
                     self.checker.report(finding.also(places[name], "first defined here"))
                 places[name] = item.name.span
                 if name == "repeat":
@@ -328,6 +330,8 @@ class Experiments:
                     expected = "a " + " or a ".join(_ROLES[name])
                     self.checker.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
                     return unknown(resolved.span)
+        if name == "collect" and not resolved.type.unknown and resolved.type.kinds:
+            resolved = _as_list(resolved)
         return resolved if resolved.is_constant else _having(resolved)
 
     def _join(
@@ -473,7 +477,7 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
     if name == "design":
         return Type(words=DESIGNS)
     if name == "collect":
-        return Type(element=types.ANYTHING_DECLARED)
+        return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     if name == "with":
         return _OR_NONE | Type(element=types.ANYTHING_DECLARED)
     return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
@@ -545,6 +549,17 @@ class _ConditionScope(ExperimentScope):
         if found is None or name in self.fields or any(field.type.unknown for field in self.fields.values()):
             return found
         return guard(found, self.presence)
+
+
+def _as_list(field: Expr) -> Expr:
+    """One declared thing where there may be several, as a list of it."""
+
+    def value(at: Any) -> Value:
+        known = field.value(at)
+        return known if isinstance(known, tuple | Absent) else (known,)
+
+    element = Type(kinds=field.type.kinds, beneath=field.type.beneath) | (field.type.element or NOTHING)
+    return field.replace(type=Type(element=element, is_partial=field.type.is_partial), value=value, alternatives=())
 
 
 def _having(field: Expr) -> Expr:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from zlang.check import types
 from zlang.check.expressions import Context, constant, unknown
 from zlang.check.program import Expr, Symbol
-from zlang.check.types import NOTHING, Type
+from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
@@ -72,6 +72,21 @@ def resolve_word(context: Context, node: tree.Name, name: str, expected: Type) -
     return None
 
 
+FOREIGN = {
+    **dict.fromkeys(("null", "nil", "None", "undefined"), "remove it: what is not given has its default"),
+    "True": Hint("write `on`", "True", "on"),
+    "False": Hint("write `off`", "False", "off"),
+    "iops": "a metric says of what: `read_iops`, `write_iops`",
+    "bandwidth": "a metric says of what: `read_bw`, `write_bw`",
+    "latency": "a metric says of what: `read_clat_mean`, or `p99(read_clat)`",
+    "lat": "a metric says of what: `read_lat_mean`, or `p99(read_lat)`",
+    "ram": "declare it: `param ram: size = 8GiB`",
+    "memory": "declare it: `param memory: size = 8GiB`",
+    **dict.fromkeys(("one", "two", "three", "four", "five"), "write a number with digits: `3`"),
+}
+"""Names of other languages and tools, and what to write instead."""
+
+
 def report_unknown_name(context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
     """Report a name that stands for nothing, with what may have been meant."""
     words = [word.name for word in expected.words] if expected else []
@@ -81,6 +96,9 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
         return unknown(node.span, ())
     hint = did_you_mean(name, [*words, *context.scope.names()])
     kind = context.scope.kind(node)
+    if kind is not None and kind.role == "protocol" and not kind.required:
+        return constant(node.span, Type(words=(Variant(name),)), Symbol(name))  # `let c = cold | hot`
+    hint = FOREIGN.get(name) or hint
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
         hint = f"`{name}` is a kind; to declare one here, write `{made}`"
