@@ -12,8 +12,26 @@ from zlang.check.functions import call as call_function
 from zlang.check.program import Expr, Symbol, Value
 from zlang.check.types import Type, Variant
 from zlang.diagnostics import Code
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
+
+_RANGE = "write a range as `4KiB..64KiB by *2`, or `1..10 by 2`"
+FOREIGN = {
+    "avg": Hint("use `mean(…)`", "avg", "mean"),
+    "average": Hint("use `mean(…)`", "average", "mean"),
+    "range": _RANGE,
+    "seq": _RANGE,
+    "linspace": _RANGE,
+    "length": Hint("use `len(…)`", "length", "len"),
+    "size": Hint("use `len(…)`", "size", "len", is_safe=False),
+    "concat": 'insert values into a text: `"{a}{b}"`',
+    "str": Hint("use `text(…)`", "str", "text"),
+    "tostring": Hint("use `text(…)`", "tostring", "text"),
+    "int": Hint("use `floor(…)`", "int", "floor", is_safe=False),
+    "log": Hint("use `log2(…)`", "log", "log2", is_safe=False),
+    "pow": "there is no power operator; multiply instead",
+}
+"""Functions of other languages, and what to write instead."""
 
 
 def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Expr:
@@ -41,8 +59,10 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
             *types.AGGREGATES,
             *(word.name for word in (expected.words if expected else ()) if word.field),
         ]
-        hint = did_you_mean(name, known) or (
-            f"expected {expected}" if expected and expected.scalars | set(expected.words) else ""
+        hint = (
+            FOREIGN.get(name)
+            or did_you_mean(name, known)
+            or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
         )
         context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
         return unknown(node.span)

@@ -622,7 +622,11 @@ class ModuleScope:
             if atom.name in types.SCALARS:
                 whole = whole | Type(frozenset({atom.name}))
             elif len(node.atoms) == 1:
-                hint = did_you_mean(atom.name, types.SCALARS) or "the types are " + ", ".join(types.SCALARS)
+                hint = (
+                    _TYPES.get(atom.name)
+                    or did_you_mean(atom.name, types.SCALARS)
+                    or "the types are " + ", ".join(types.SCALARS)
+                )
                 self.checker.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.name, hint=hint))
                 return types.UNKNOWN
             else:
@@ -673,6 +677,22 @@ class ModuleScope:
 
     def is_given(self, _name: str) -> None:
         """Outside of templates nothing asks this."""
+
+
+_TYPES = {
+    word: Hint(f"write `{meant}`", word, meant)
+    for words, meant in (
+        ("int integer long uint", "count"),
+        ("float double real", "number"),
+        ("str text", "string"),
+        ("boolean", "bool"),
+        ("bytes", "size"),
+        ("time seconds", "duration"),
+        ("percent", "share"),
+    )
+    for word in words.split()
+}
+"""What types are called elsewhere."""
 
 
 def _placed(value: Expr, span: Span) -> Expr:

@@ -57,7 +57,8 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
         case tree.ListOf() | tree.ListFrom() | tree.Index():
             return _resolve_lists(context, node, expected, path)
         case tree.Tuple():
-            hint = "fields that vary together are written `(a, b) = (1, 2) | (3, 4)`"
+            listed = f"[{', '.join(item.span.text for item in node.items)}]"
+            hint = f"write a list as `{listed}`; fields that vary together are `(a, b) = (1, 2) | (3, 4)`"
             found = "several values in parentheses"
             context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=found, hint=hint))
             return unknown(node.span)

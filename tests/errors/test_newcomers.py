@@ -1,0 +1,52 @@
+"""What newcomers write who know another language or tool: one error at its place, and a hint that mends it.
+
+`newcomers.txt` has a program and the hint that was read and found to mend it, in turn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zlang.check import check
+from zlang.diagnostics import Diagnostic, Severity
+from zlang.source import Source
+
+HEAD = """\
+import fio
+import linux
+dir here { path = "." }
+file data on here { size = 64MiB }
+fio reads { rw = randread  bs = 4KiB | 8KiB }
+"""
+LINES = (Path(__file__).parent / "newcomers.txt").read_text("utf-8").splitlines()
+CASES = list(zip(LINES[::2], LINES[1::2], strict=True))
+FIO_LEFT_OUT = ("filename", "directory", "randseed", "group_reporting", "cgroup_nodelete", "pre_read", "buffered")
+
+
+def errors_of(text: str) -> list[Diagnostic]:
+    """The errors of a program that begins as these do."""
+
+    def read(path: str) -> str:
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    findings = check.program(Source("program.zexp", f"{HEAD}{text}\n"), read).findings
+    return [finding for finding in findings if finding.code.severity is Severity.ERROR]
+
+
+@pytest.mark.parametrize(("text", "hint"), CASES)
+def test_one_error_with_the_hint_that_mends_it(text: str, hint: str) -> None:
+    """It stands in the line that is wrong."""
+    (finding,) = errors_of(text)
+    assert f"  => {finding.hint}" == hint
+    assert finding.span.start >= len(HEAD) - 1
+
+
+@pytest.mark.parametrize("option", FIO_LEFT_OUT)
+def test_an_option_that_is_left_out_has_its_reason(option: str) -> None:
+    """No other option is proposed, so no fix writes one."""
+    (finding,) = errors_of(f"fio other {{ rw = read  {option} = 1 }}")
+    assert "did you mean" not in finding.hint
+    assert finding.hint
+    assert finding.fixes == ()
