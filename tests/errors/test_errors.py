@@ -232,7 +232,7 @@ LOOPS = "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the
         ("experiment e { on = data  run = reads  plot read_iops by bs }", OVER),
         ("experiment e { on = data  run = reads  plot read_iops over bs, by bs }", "remove the comma before `by`"),
         ("experiment e { on = data  run = reads  table read_clat_p99.9 }", PERCENTILE),
-        ("fio w { rw = read  time_based }", "write a field as `time_based = on`"),
+        ("fio w { rw = read  time_based }", "write a field as `time_based = on`, or `NAME = time_based`"),
         ("fio w { rw = read  for b in [1] { bs = b } }", LOOPS),
         ("experiment e { on = data  run = reads and reads }", "write a choice as `reads | reads`"),
         ('experiment e { on = "data"  run = reads }', "write names without quotes: `data`"),

@@ -52,6 +52,7 @@ def resolve_declaration(
         )
         if context.scope.lookup(name, kind_name.span) is not None:
             hint = f"`{name}` cannot be changed here: put a choice into its declaration, or declare another"
+        hint = hint or "`zlang kinds` lists all kinds"
         context.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
         return unknown(span)
     if is_given and not kind.has("present"):

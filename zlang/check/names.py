@@ -9,7 +9,7 @@ from zlang.check.expressions import Context, constant, unknown
 from zlang.check.program import Expr, Symbol
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code
-from zlang.suggest import Hint, did_you_mean
+from zlang.suggest import Hint, did_you_mean, did_you_mean_column
 from zlang.syntax import tree
 
 UnknownName = Callable[[Context, tree.Name, str, Type | None], Expr]
@@ -76,10 +76,6 @@ FOREIGN = {
     **dict.fromkeys(("null", "nil", "None", "undefined"), "remove it: what is not given has its default"),
     "True": Hint("write `on`", "True", "on"),
     "False": Hint("write `off`", "False", "off"),
-    "iops": "a metric says of what: `read_iops`, `write_iops`",
-    "bandwidth": "a metric says of what: `read_bw`, `write_bw`",
-    "latency": "a metric says of what: `read_clat_mean`, or `p99(read_clat)`",
-    "lat": "a metric says of what: `read_lat_mean`, or `p99(read_lat)`",
     "ram": "declare it: `param ram: size = 8GiB`",
     "memory": "declare it: `param memory: size = 8GiB`",
     **dict.fromkeys(("one", "two", "three", "four", "five"), "write a number with digits: `3`"),
@@ -94,7 +90,7 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
         hint: str = did_you_mean(name, words) or f"it can be {expected}"
         context.report(Code.NOT_ALLOWED.at(node.span, name=context.property_name, value=f"`{name}`", hint=hint))
         return unknown(node.span, ())
-    hint = did_you_mean(name, [*words, *context.scope.names()])
+    hint = did_you_mean_column(name, [*words, *context.scope.names()])
     kind = context.scope.kind(node)
     if kind is not None and kind.role == "protocol" and not kind.required:
         return constant(node.span, Type(words=(Variant(name),)), Symbol(name))  # `let c = cold | hot`

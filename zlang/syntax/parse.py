@@ -317,7 +317,8 @@ class Driver:
             return self._misspelt_word(stack)
         if token.type == "NAME" and expected.startswith("`name"):
             is_alone = _STANDS_ALONE.match(self.source.text, token.end) is not None
-            return f"write a field as `{token.text} = {'on' if is_alone else '…'}`"
+            other = f", or `NAME = {token.text}`" if is_alone else ""
+            return f"write a field as `{token.text} = {'on' if is_alone else '…'}`{other}"
         return ""
 
     def _misspelt_word(self, stack: list[_Part]) -> Hint:

@@ -219,6 +219,8 @@ def foreign(stop: StopPlace) -> Meant | None:
     is_top = "LBRACE" not in symbols and "EQUAL" not in symbols
     if is_top and begin in ENTRIES:
         return ENTRIES[begin], None
+    if is_top and stop.expected == "`{`" and len(line) > 1 and not nearest(begin, ENTRY_WORDS):
+        return "a line declares something, it is not a command: `KIND NAME on PARENT { PROPERTY = VALUE }`", None
     if "EXPERIMENT" in symbols and stop.expected == "`{`" and token.type == "NAME":
         before = _WORD_BEFORE.search(text, 0, stop.end)
         name = f"{before[0] if before else ''}_{token.text}"
@@ -263,36 +265,31 @@ def foreign_value(stop: StopPlace) -> Meant | None:
 SLIPS = (search, comparison, choice, number, made, clause, foreign, foreign_value, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
 ENTRIES = {
-    "zfs": "declare a dataset: `dataset NAME on POOL { compression = lz4 }`",
-    "zpool": "declare a pool: `pool NAME on here { layout = raidz2 }`",
-    "fio": "declare a workload: `fio NAME { rw = randread  bs = 4KiB }`",
-    "mkfs": "declare a file system: `ext4 NAME on DEVICE`",
-    "mount": "declare a file system: `ext4 NAME on DEVICE`",
     "for": "there are no loops: `bs = 4KiB | 8KiB` measures both",
     "def": "write a function as `let NAME(x) = …`",
     "function": "write a function as `let NAME(x) = …`",
     "fn": "write a function as `let NAME(x) = …`",
-    "from": "write `import fio`: all kinds of the module are then known",
+    "from": "write `import MODULE`: all kinds of the module are then known",
     "include": 'write `import "./lab.zexp"`',
     "require": 'write `import "./lab.zexp"`',
     "source": 'write `import "./lab.zexp"`',
-    "import": "write one module a line: `import fio`",
+    "import": "write one module a line: `import MODULE`",
     "variable": "write `param NAME = VALUE`, which `--set NAME=…` changes",
     "variables": "write `param NAME = VALUE`, which `--set NAME=…` changes",
     "locals": "write `let NAME = VALUE`",
-    "resource": "write the kind and the name without quotes: `fio NAME { … }`",
+    "resource": "write the kind and the name without quotes: `KIND NAME { … }`",
     "module": 'write `import "./lab.zexp" as NAME { PARAM = VALUE }`',
-    "provider": "write `import fio`",
+    "provider": "write `import MODULE`",
     "output": "write `table …` in the experiment",
-    "select": "ask results with `zlang sql`, or write `table median(read_iops) by bs` in the experiment",
+    "select": "ask results with `zlang sql`, or write `table median(METRIC) by FACTOR` in the experiment",
     "[global]": "write `let base = …`, or `let other = base with { … }` to share options",
 }
 """What begins a line elsewhere, and what to write instead."""
 EXPERIMENT_WORDS = {
-    "group": "write `table median(read_iops) by FACTOR`",
+    "group": "write `table median(METRIC) by FACTOR`",
     "order": "tables are in the order of the levels; `zlang sql` can sort",
     "limit": "write `design = sample(100)` to measure fewer points",
-    "select": "write `table median(read_iops) by FACTOR`",
+    "select": "write `table median(METRIC) by FACTOR`",
     "having": "write `where CONDITION`",
     "filter": "write `where CONDITION`",
     "only": "write `where CONDITION`",
@@ -309,14 +306,7 @@ EXPERIMENT_WORDS = {
 }
 """Words of queries and other languages in an experiment, and what to write instead."""
 _RANGE = "write a range as `4KiB..64KiB by *2`"
-FIELD_WORDS = {"step": _RANGE, "to": _RANGE, "until": _RANGE, "through": _RANGE} | {
-    "raidz": "write `layout = raidz1`",
-    "raidz1": "write `layout = raidz1`",
-    "raidz2": "write `layout = raidz2`",
-    "raidz3": "write `layout = raidz3`",
-    "mirror": "write `layout = mirror`",
-    "stripe": "write `layout = stripe`",
-}
+FIELD_WORDS = {"step": _RANGE, "to": _RANGE, "until": _RANGE, "through": _RANGE} | {}
 """The same among the properties of a declared thing."""
 _TIMES = "write a number and its unit as one word: `5s`, `5min`, `2h`"
 VALUE_WORDS = {
