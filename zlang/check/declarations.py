@@ -68,7 +68,8 @@ def resolve_declaration(
         hint = f"add `{'  '.join(f'{name} = {_example(kind.properties[name].type)}' for name in missing)}`"
         names = "`, `".join(missing)
         context.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
-    called, at = label or path[-1], kind_name.span
+    own = given_label(context.replace(report=_say_nothing), items) if kind.role != "machine" else None
+    called, at = own[0] if own else label or path[-1], kind_name.span
     builder = InstanceBuilder(
         kind=kind, path=path, label=called, fields=fields, parent=stands_on, span=at, is_given=is_given
     )
@@ -89,10 +90,11 @@ def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
     fields = _resolve_fields(context, base.kind, node.items, path)
     _refuse_choice_of_facts(context, base.kind, path[-1], fields)
     given = {**base.fields, **fields}
+    own = given_label(context.replace(report=_say_nothing), node.items)
     builder = InstanceBuilder(
         kind=base.kind,
         path=path,
-        label=path[-1],
+        label=own[0] if own else path[-1],
         fields=given,
         parent=base.parent,
         span=node.base.span,
