@@ -162,7 +162,7 @@ class InstanceBuilder:
         self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
         self.order = tuple(sorted(self.reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
-        self.said = digests.Memory(_said)
+        self.said = digests.Memory(_property_text)
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
@@ -261,7 +261,7 @@ def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
     return [name for name in sorted(given) if kind.properties[name].cost != "none"]
 
 
-def _said(name: str, value: Value) -> str:
+def _property_text(name: str, value: Value) -> str:
     return f"{name}={digests.canonical(value)}"
 
 
@@ -274,7 +274,7 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
     if isinstance(value, Absent):
         return thing
     given = {**thing.values, name: value}
-    said = [_said(one, given[one]) for one in _decisive(thing.kind, given)]
+    said = [_property_text(one, given[one]) for one in _decisive(thing.kind, given)]
     digest = _digest(thing.kind, thing.label, said, thing.parent, thing.origin, replays=thing.replays)
     return replace(thing, values=given, digest=digest, places=places, said=tuple(said))
 

@@ -401,7 +401,7 @@ class _KindBuilder:
             doc=self._plain(attributes["doc"].value, "doc") if "doc" in attributes else "",
             only=only.value.span.text if only else "",
             lists=self._added(attributes),
-            probe=self._probe(attributes["probe"].value) if "probe" in attributes else None,
+            probe=self._resolve_part(attributes["probe"].value) if "probe" in attributes else None,
             ask=self._ask(node, cost, attributes.get("ask")),
             is_line="one_line" in attributes and _is_on(attributes["one_line"]),
         )
@@ -433,7 +433,7 @@ class _KindBuilder:
             return None
         return fact or self.tool, version
 
-    def _probe(self, node: tree.Expr) -> tuple[str | Expr, ...]:
+    def _resolve_part(self, node: tree.Expr) -> tuple[str | Expr, ...]:
         if isinstance(node, tree.Text):
             return resolve_template(self.context, node)
         self.report(Code.BAD_KIND.at(node.span, message="`probe` must be a command in quotes"))

@@ -218,7 +218,7 @@ def _packed(value: object) -> bytes:
 
 
 def _unpacked(packed: bytes, source: Source) -> Any:
-    return _made(marshal.loads(packed), source)  # noqa: S302 - a part of a file of the package
+    return _build_record(marshal.loads(packed), source)  # noqa: S302 - a part of a file of the package
 
 
 def _plain(value: object) -> _Plain:
@@ -236,9 +236,9 @@ def _plain(value: object) -> _Plain:
             return value
 
 
-def _made(plain: _Plain, source: Source) -> Any:
+def _build_record(plain: _Plain, source: Source) -> Any:
     if type(plain) is list:
-        return tuple([_made(one, source) for one in plain])
+        return tuple([_build_record(one, source) for one in plain])
     if type(plain) is not tuple:
         return plain
     name, *parts = plain
@@ -246,4 +246,4 @@ def _made(plain: _Plain, source: Source) -> Any:
         return Span(source, *parts)
     if name == "/":
         return Fraction(*parts)
-    return _CLASSES[name](*[_made(one, source) for one in parts])
+    return _CLASSES[name](*[_build_record(one, source) for one in parts])

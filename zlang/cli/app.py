@@ -56,7 +56,7 @@ def _apart() -> int:
     try:
         return apart.call(guarded, "the command", "the run folders are untouched; `zlang ingest` builds the database")
     except RunError as error:
-        return _told(error)
+        return _fail(error)
 
 
 def guarded(arguments: list[str] | None = None) -> int:
@@ -84,17 +84,17 @@ def _ended(words: list[str]) -> int:
         print(render.diagnostic(error.diagnostic, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         return 1
     except RunError as error:
-        return _told(error)
+        return _fail(error)
     except KeyboardInterrupt:
         return 130
     except OSError as error:
         if _is_lost():
-            return _told(RunError("the working directory was deleted", "change to another one: cd DIR"))
-        return _told(RunError(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")))
+            return _fail(RunError("the working directory was deleted", "change to another one: cd DIR"))
+        return _fail(RunError(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")))
     except ImportError as error:
-        return _told(RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again"))
+        return _fail(RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again"))
     except MemoryError:
-        return _told(RunError("there is not enough memory"))
+        return _fail(RunError("there is not enough memory"))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
         return render.bug(error)
     return code if isinstance(code, int) else 0
@@ -120,7 +120,7 @@ def _is_lost() -> bool:
     return False
 
 
-def _told(error: RunError) -> int:
+def _fail(error: RunError) -> int:
     from zlang.cli import render
 
     print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
@@ -128,7 +128,7 @@ def _told(error: RunError) -> int:
 
 
 def _unwritten(reason: str) -> int:
-    return _told(
+    return _fail(
         RunError(f"standard output cannot be written: {reason}", "free some space, or send the output elsewhere")
     )
 

@@ -102,7 +102,7 @@ def describe(kind: Kind, only: str = "") -> Described:
     node = library.load().node(kind.name)
     properties = [_property(kind, kind.properties[name]) for name in ([only] if only else kind.properties)]
     actions = [item for item in node.items if isinstance(item, tree.ActionDef)]
-    shown = [action for action in actions if not only or _said(action) in properties[0].used_by]
+    shown = [action for action in actions if not only or _action_name(action) in properties[0].used_by]
     return Described(
         name=kind.name,
         role=kind.role,
@@ -125,7 +125,7 @@ def _metrics(kind: Kind) -> dict[Metric, None]:
     return {metric: None for reader in readers for metric in reader.metrics}
 
 
-def _said(action: tree.ActionDef) -> str:
+def _action_name(action: tree.ActionDef) -> str:
     return " ".join(word.text for word in (action.name, *action.selectors))
 
 

@@ -17,14 +17,14 @@ def fmt(files: list[str], *, check: bool, diff: bool) -> int:
     worst = 0
     for file in files:
         try:
-            worst = max(worst, _one(file, check=check, diff=diff))
+            worst = max(worst, _format_file(file, check=check, diff=diff))
         except RunError as error:
             print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
             worst = 1
     return worst
 
 
-def _one(file: str, *, check: bool, diff: bool) -> int:
+def _format_file(file: str, *, check: bool, diff: bool) -> int:
     source = _standard_input() if file == STANDARD else programs.read_exactly(file)
     formatted = programs.format_source(source)
     if formatted.findings:

@@ -23,7 +23,7 @@ from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
 from zlang.plan.survey import EXACT
 from zlang.report import wording
-from zlang.run.earlier import Measured
+from zlang.run.reuse import Measured
 from zlang.text import LAYOUT
 
 FIRST = 10

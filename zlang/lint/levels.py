@@ -69,14 +69,14 @@ def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
     reasons: dict[str, str] = {}
     path = next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
     for level, words in _in_file(path) if path else ():
-        said |= {_known(word, f"{path}").name: level for word in words}
-        reasons |= {_known(word, f"{path}").name: why for word, why in words.items()}
+        said |= {_find_lint(word, f"{path}").name: level for word in words}
+        reasons |= {_find_lint(word, f"{path}").name: why for word, why in words.items()}
     for level, named in options.items():
-        said |= {_known(word, f"--{level}").name: level for word in named}
+        said |= {_find_lint(word, f"--{level}").name: level for word in named}
     return Levels(said, reasons)
 
 
-def _known(word: str, where: str) -> Lint:
+def _find_lint(word: str, where: str) -> Lint:
     if word not in LINTS:
         raise RunError(f"{where}: unknown rule `{word}`", did_you_mean(word, LINTS) or "`zlang explain` lists them")
     return LINTS[word]

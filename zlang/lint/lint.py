@@ -29,7 +29,7 @@ _MOST_ASKED = 4096
 
 def findings(program: Program, levels: Levels, here: Instance | None = None) -> list[Diagnostic]:
     """What there is to say about all experiments, by its place; `here` is what is known of this machine."""
-    unallowed, _, wrong = allowances.apply(program, _found(program.experiments.values(), here))
+    unallowed, _, wrong = allowances.apply(program, _find_in_experiments(program.experiments.values(), here))
     weighed = (levels.of(finding) for finding in (*unallowed, *wrong))
     return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
 
@@ -39,7 +39,7 @@ def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tup
 
     With it goes what is said of rules that look at results, since these are not found yet.
     """
-    unallowed, allowed, _ = allowances.apply(program, _found([experiment], None))
+    unallowed, allowed, _ = allowances.apply(program, _find_in_experiments([experiment], None))
     whole = Span(program.source, 0, 0)
     in_results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if name in levels.said]
     for finding in (*unallowed, *in_results):
@@ -48,7 +48,7 @@ def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tup
     return sorted(allowed, key=lambda one: one[0].span.start)
 
 
-def _found(experiments: Iterable[Experiment], here: Instance | None) -> list[Diagnostic]:
+def _find_in_experiments(experiments: Iterable[Experiment], here: Instance | None) -> list[Diagnostic]:
     found: dict[Place, Diagnostic] = {}
     for experiment in experiments:
         for place, finding in _found_in(experiment, here).items():

@@ -18,10 +18,10 @@ from zlang.units import DURATION, SHARE, SIZE, Quantity, show
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
-class Found(Record):
-    """What is wrong with a trial: a thing, the traits of it that decide it, a sentence, and what to do.
+class TrialFinding(Record):
+    """A finding about a trial: a thing, the traits that cause it, a message and a hint.
 
-    What is wrong with the experiment itself has the place in the stead of a thing.
+    A finding about the experiment itself has a place instead of a thing.
     """
 
     thing: Thing | Span
@@ -30,7 +30,7 @@ class Found(Record):
     hint: str = ""
 
 
-Find = Callable[[TrialView], Found | None]
+Find = Callable[[TrialView], TrialFinding | None]
 
 
 class Rule(Record):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import Outlook, Past, PlanEstimate
     from zlang.plan.plan import Header
-    from zlang.run.earlier import Measured
     from zlang.run.folder import Folder
+    from zlang.run.reuse import Measured
 
 OTHERS = ("as-written", "random")
 """The orders with which a plan's own is compared."""

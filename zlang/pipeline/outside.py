@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def bring_in_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
     """The run made of reports that a tool left behind without zlang, and how many there are. Raises RunError."""
-    from zlang.run import bare
+    from zlang.run import report_import
 
-    return bare.bring_in(runs, directory)
+    return report_import.import_reports(runs, directory)
 
 
 def begin_outside(planned: Planned, runs: Path) -> Folder:

@@ -49,11 +49,11 @@ def plan(
         known = [name for name in schedule.hosts if name]
         near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "no trial is on a host")
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
-    findings = tuple(_said(checked, experiment))
+    findings = tuple(_lint_findings(checked, experiment))
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
 
 
-def _said(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
+def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
     """What the rules say of an experiment, as its plan has it."""
     from zlang.lint import lint as rules
     from zlang.plan.plan import Finding

@@ -19,10 +19,10 @@ def report(db: Path, run: str | None, runs: Path, place: Path) -> Document:
     from zlang.report import answers, compose
 
     trials = answers.trials_of(db, run)
-    return compose.document_of(trials, _known(trials.run, runs, place))
+    return compose.document_of(trials, _load_context(trials.run, runs, place))
 
 
-def _known(run: str, runs: Path, place: Path) -> Known | None:
+def _load_context(run: str, runs: Path, place: Path) -> Known | None:
     """What is known of a run beside its trials, where its folder is there."""
     from zlang.report.compose import Known
     from zlang.run.folder import Folder

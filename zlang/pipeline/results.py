@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zlang.store.ingest import Ingested
     from zlang.store.query import Parameters, QuerySession, Result
     from zlang.store.run_rows import Progress
-    from zlang.store.saved import Saved
+    from zlang.store.saved import SavedQuery
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
@@ -118,14 +118,14 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
     return written(db, sql, parameters, out, partition)
 
 
-def saved_query(name: str) -> Saved:
+def saved_query(name: str) -> SavedQuery:
     """The saved query of that name. Raises RunError."""
     from zlang.store import saved
 
     return saved.named(name)
 
 
-def saved_queries() -> list[Saved]:
+def saved_queries() -> list[SavedQuery]:
     """All saved queries, by name."""
     from zlang.store import saved
 

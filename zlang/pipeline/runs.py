@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
     from zlang.run.arming import Armed
-    from zlang.run.earlier import Measured
     from zlang.run.events import Event
     from zlang.run.folder import Folder
+    from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState
     from zlang.run.runner import Selection
 
@@ -40,14 +40,14 @@ def begin(
     import json
     from dataclasses import asdict
 
-    from zlang.run import earlier
+    from zlang.run import reuse
 
     require_one_host(planned)
     require_distinct(planned)
     require_tools(planned.plan.header.tools)
     folder = new_folder(planned, runs, armed)
     if found:
-        earlier.bring(found, folder, time.time())
+        reuse.bring(found, folder, time.time())
     if expected is not None:
         try:
             replace_file(folder.estimate, json.dumps(asdict(expected)).encode() + b"\n")
@@ -179,7 +179,7 @@ def measured(
     """
     from zlang.plan import build
     from zlang.readers.judge import judge
-    from zlang.run import earlier, machine
+    from zlang.run import machine, reuse
 
     if planned.schedule.part is None and len(planned.schedule.hosts) > 1:
         return {}  # no one machine carries that out
@@ -191,7 +191,7 @@ def measured(
     if header.at_most - len(tried) * header.repeat > most:
         return None
     trials = tuple(build.trials(checked.program, planned.schedule, tried))
-    return earlier.measured(header, trials, folders, judge, machine.answer, refuse)
+    return reuse.measured(header, trials, folders, judge, machine.answer, refuse)
 
 
 def remaining_trials(planned: Planned, found: Mapping[str, Measured]) -> int:

@@ -70,8 +70,8 @@ Place = tuple[frozenset[tuple[str, Scalar]], int]
 
 def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifference:
     """Compare two sides; each is gone through once."""
-    before, first = _side(was)
-    after, second = _side(now)
+    before, first = _index_trials(was)
+    after, second = _index_trials(now)
     gone = {_place(one): one for key, one in before.items() if key not in after}
     new = [one for key, one in after.items() if key not in before]
     changed: dict[frozenset[tuple[str, Scalar]], Changed] = {}
@@ -91,7 +91,7 @@ def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifferen
     )
 
 
-def _side(keys: Iterable[TrialKey]) -> tuple[dict[Key, TrialKey], str]:
+def _index_trials(keys: Iterable[TrialKey]) -> tuple[dict[Key, TrialKey], str]:
     """A side's trials by what identifies them, and the hash of their order."""
     found: dict[Key, TrialKey] = {}
     order = hashlib.sha256()

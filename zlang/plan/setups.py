@@ -50,7 +50,7 @@ class Setups:
         core, keys = host.digest if host else "", ""
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
             keys = f"{keys}/{instance.name}"
-            asked = _asked(instance, core, keys)
+            asked = _manual_setup(instance, core, keys)
             carries = [_made_of(carried), carried.key] if instance.kind.carries_one and carried is not None else []
             if carries and carried is treated and treatment is not None:
                 carries.append(treatment.digest)
@@ -191,7 +191,7 @@ def leaves_changed(thing: Instance, frame: Frame) -> bool:
     return thing.kind.role == "treatment" or (writes is not None and writes.value(frame) is not False)
 
 
-def _asked(instance: Instance, below: str, keys: str) -> Setup | None:
+def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
     """What a person does for a resource, as something on which it stands: it lasts when the resource is made anew."""
     properties = instance.kind.properties
     manual = {name: asked for name in instance.values if (asked := properties[name].ask) is not None}
@@ -250,12 +250,12 @@ class _Watched(Mapping[str, Value]):
 
     def __init__(self, instance: Instance, asked: set[str]) -> None:
         self._values, self._changeable = instance.values, _changeable(instance)
-        self._key, self._asked = instance.key, asked
+        self._key, self._manual_setup = instance.key, asked
 
     def __getitem__(self, name: str) -> Value:
         value = self._values[name]
         if name in self._changeable:
-            self._asked.add(f"{self._key}.{name}={digests.canonical(value)}")
+            self._manual_setup.add(f"{self._key}.{name}={digests.canonical(value)}")
         return value
 
     def __iter__(self) -> Iterator[str]:

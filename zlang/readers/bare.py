@@ -57,10 +57,10 @@ def reports(directory: Path) -> Iterator[Report]:
             except (OSError, orjson.JSONDecodeError):
                 continue
             if isinstance(report, dict) and "fio version" in report and isinstance(report.get("jobs"), list):
-                yield _told(path.relative_to(directory), data, report, path)
+                yield _read_report(path.relative_to(directory), data, report, path)
 
 
-def _told(path: Path, data: bytes, report: Mapping[str, object], file: Path) -> Report:
+def _read_report(path: Path, data: bytes, report: Mapping[str, object], file: Path) -> Report:
     listed = report["jobs"]
     jobs = [job for job in listed if isinstance(job, dict)] if isinstance(listed, list) else []
     levels = {name: value for name, value in _options(report.get("global options")) if name not in _NO_FACTORS}

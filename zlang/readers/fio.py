@@ -62,8 +62,10 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     except FileNotFoundError:
         data = None
     except OSError as error:
-        return _failed([f"{reader.artefact} cannot be read: {error.strerror}"], _said(directory, step, reader.artefact))
-    said = _said(directory, step, reader.artefact)
+        return _failed(
+            [f"{reader.artefact} cannot be read: {error.strerror}"], _messages(directory, step, reader.artefact)
+        )
+    said = _messages(directory, step, reader.artefact)
     if not data or data.isspace():
         missing = "was not written" if data is None else "is empty"
         return _failed([f"{reader.artefact} {missing}"], said)
@@ -119,7 +121,7 @@ def _torn(text: str, name: str, error: orjson.JSONDecodeError) -> str:
 # --- what fio said beside its report
 
 
-def _said(directory: Path, step: Step, artefact: str) -> str:
+def _messages(directory: Path, step: Step, artefact: str) -> str:
     """Standard error and output of the step; most often both are empty."""
     said = ""
     for suffix in ("err", "out"):

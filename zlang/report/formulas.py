@@ -170,23 +170,23 @@ def _group(keys: Sequence[str]) -> str:
 def _every(count: int, keys: Sequence[str]) -> str:
     """All combinations, each with the aggregates of its own."""
     joins = [f"LEFT JOIN a{i} ON true{_same(keys, 'g', f'a{i}')}" for i in range(count)]
-    own = [*(f"g.{key}" for key in keys), "g.trials", *(_side(f"a{i}", i) for i in range(count))]
+    own = [*(f"g.{key}" for key in keys), "g.trials", *(_side_columns(f"a{i}", i) for i in range(count))]
     return f"j AS (SELECT {', '.join(own)} FROM g {' '.join(joins)})"
 
 
 def _matched(count: int, keys: Sequence[str]) -> str:
     """The combinations of the first aggregate, matched with those of each other in turn."""
-    made = [f"j0 AS (SELECT {', '.join([*keys, _side('a0', 0)])} FROM a0)"]
+    made = [f"j0 AS (SELECT {', '.join([*keys, _side_columns('a0', 0)])} FROM a0)"]
     for i in range(1, count):
         same = [f"(x.{key} = y.{key} OR x.{key} IS NULL OR y.{key} IS NULL)" for key in keys]
         both = [f"coalesce(x.{key}, y.{key}) AS {key}" for key in keys]
         known = [f"v{n}, n{n}, tried{n}, values{n}" for n in range(i)]
-        chosen = ", ".join([*both, *known, _side("y", i)])
+        chosen = ", ".join([*both, *known, _side_columns("y", i)])
         made.append(f"j{i} AS (SELECT {chosen} FROM j{i - 1} x FULL JOIN a{i} y ON {' AND '.join(same) or 'true'})")
     return ", ".join([*made, f"j AS (SELECT *, 0 AS trials FROM j{count - 1})"])
 
 
-def _side(table: str, i: int) -> str:
+def _side_columns(table: str, i: int) -> str:
     return f"{table}.v AS v{i}, {table}.n AS n{i}, {table}.tried AS tried{i}, {table}.vs AS values{i}"
 
 

@@ -74,7 +74,7 @@ def sentences(trials: Trials) -> Iterator[str]:
             others = {name: level for name, level in steps[0].point.items() if name != search.factor}
             same = {point[search.factor]: holds for point, holds, _ in every if others.items() <= point.items()}
             where = _where(others, kinds)
-            answer = _answer(steps, search, kinds[search.factor]) + _doubt(same)
+            answer = _answer(steps, search, kinds[search.factor]) + _contradiction(same)
             answer += _range(trials, search, steps, kinds[search.factor])
             yield f"  {where}: {answer}" if where else f"  {answer}"
     for until in asked(trials, "until", Until):
@@ -194,7 +194,7 @@ def knee(verdicts: Mapping[float, answers.Verdict]) -> tuple[float | None, float
     return min(ends), max(ends)
 
 
-def _doubt(same: Mapping[Cell, bool | None]) -> str:
+def _contradiction(same: Mapping[Cell, bool | None]) -> str:
     """What keeps the answer from being believed: among all that was measured the condition changes more than once."""
     known = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
     changes = sum(same[one] != same[other] for one, other in pairwise(known))

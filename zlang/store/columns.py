@@ -124,7 +124,7 @@ class Columns:
         return OfRun(self, factors, declared)
 
     def merge(self, brought: RunColumns) -> None:
-        """Take notice of what a run brought that is not read again."""
+        """Add the columns of a run that is not read again."""
         for one in brought.factors:
             self.factor(one)
         for metric in brought.metrics:
@@ -189,7 +189,7 @@ class BroughtFactor:
 
 @dataclass(frozen=True, slots=True)
 class RunColumns:
-    """What one run brings to the columns."""
+    """The factors and metrics of one run."""
 
     factors: tuple[BroughtFactor, ...]
     metrics: tuple[Metric, ...]

@@ -21,7 +21,7 @@ import orjson
 
 from zlang.errors import RunError
 from zlang.files import scratch
-from zlang.store import kept, load, store
+from zlang.store import incremental, load, store
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource, run_folders
 from zlang.store.run_rows import AFTER, Progress, RunRows, stage_problem
@@ -121,9 +121,9 @@ def _build(
     found = Ingested()
     experiments: dict[str, StoredExperiment] = {}
     copied = {copy.run for copy in copies}
-    code = kept.code(look.code if look else ())
-    marks = {source.run: kept.mark(source, code) for source in sources if source.run not in copied}
-    known = kept.unchanged(target, marks)
+    code = incremental.code(look.code if look else ())
+    marks = {source.run: incremental.mark(source, code) for source in sources if source.run not in copied}
+    known = incremental.unchanged(target, marks)
     with Staging(built.parent) as staging:
         for copy in copies:
             stage_problem(staging, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
@@ -134,7 +134,7 @@ def _build(
                 _take(source, marks.get(source.run), experiments, staging, found, progress)
         connection = store.create(built, built.parent / "spill")
         try:
-            before = kept.Before(connection, target, list(known))
+            before = incremental.Before(connection, target, list(known))
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
             ((found.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
         finally:
@@ -158,7 +158,7 @@ def _looked_at(built: Path, look: Look, read: set[str]) -> None:
         staging.load(connection, "findings")
 
 
-def _keep(run: str, one: kept.Kept, experiments: dict[str, StoredExperiment], found: Ingested) -> None:
+def _keep(run: str, one: incremental.UnchangedRun, experiments: dict[str, StoredExperiment], found: Ingested) -> None:
     """Take notice of a run that is not read again."""
     experiment = _experiment(experiments, one.experiment)
     experiment.columns.merge(one.brought)

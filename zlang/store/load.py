@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from zlang.store import logs
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import StoredExperiment
-from zlang.store.kept import Before
+from zlang.store.incremental import Before
 from zlang.store.staging import Row, Staging
 from zlang.store.store import ALIAS, first_line, literal, quoted, timestamp
 

@@ -92,7 +92,7 @@ class RunRows:
                     progress(self.run, self.done, total)
         except RunError as error:
             self._problem(f"the plan is damaged: {error}")
-        self._rest()
+        self._stage_remainder()
         if progress:
             progress(self.run, self.done, total)
 
@@ -120,7 +120,7 @@ class RunRows:
             "elapsed": window[1] - window[0] if window else None,
         }
         row.update(self.columns.staged(trial.factors))
-        self._natures(trial)
+        self._stage_traits(trial)
         self._stood_on(trial, attempt.out)
         verdict, why_not = self.account.verdict(trial)
         row["valid"], row["why_not"] = not why_not, why_not
@@ -143,7 +143,7 @@ class RunRows:
             row = {**self.named, "trial": trial.identity, "replicate": trial.replicate, "depth": depth}
             self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
 
-    def _natures(self, trial: Trial) -> None:
+    def _stage_traits(self, trial: Trial) -> None:
         """Stage what is known of a point, when its first trial comes."""
         if trial.identity in self.known:
             return
@@ -213,7 +213,7 @@ class RunRows:
                 row["action"], row["why"] = step.action, step.why
             self.staging.add("steps", row)
 
-    def _rest(self) -> None:
+    def _stage_remainder(self) -> None:
         """Stage what stands in no item of the plan: facts, the run itself, and what the plan does not know."""
         for outs in list(self.places.values()):
             for out in outs:

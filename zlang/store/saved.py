@@ -26,7 +26,7 @@ _PARAM = re.compile(r"--\s*param\s+(\w+)\s*(?:=\s*(.*?)\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedQuery:
     """A query with a name: what it answers, its SQL, and its parameters with their values, if any, as written."""
 
     name: str
@@ -36,9 +36,9 @@ class Saved:
     place: str
 
 
-def listed() -> list[Saved]:
+def listed() -> list[SavedQuery]:
     """All saved queries, by name."""
-    found: dict[str, Saved] = {}
+    found: dict[str, SavedQuery] = {}
     for place, file in _files():
         name = file.name.removesuffix(".sql")
         if name not in found:
@@ -46,7 +46,7 @@ def listed() -> list[Saved]:
     return [found[name] for name in sorted(found)]
 
 
-def named(name: str) -> Saved:
+def named(name: str) -> SavedQuery:
     """The query of that name. Raises RunError."""
     for place, file in _files():
         if file.name == f"{name}.sql":
@@ -78,7 +78,7 @@ def _files() -> Iterator[tuple[str, Traversable]]:
                 yield from [(said, file) for file in place.iterdir() if file.name.endswith(".sql")]
 
 
-def _read(name: str, place: str, file: Traversable) -> Saved:
+def _read(name: str, place: str, file: Traversable) -> SavedQuery:
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -86,4 +86,4 @@ def _read(name: str, place: str, file: Traversable) -> Saved:
     lines = [line.strip() for line in text.splitlines()]
     about = next((line.removeprefix("--").strip() for line in lines if line.startswith("--")), "")
     params = {found[1]: found[2] for line in lines if (found := _PARAM.fullmatch(line))}
-    return Saved(name, about, text, params, place)
+    return SavedQuery(name, about, text, params, place)

@@ -196,10 +196,10 @@ class Driver:
         if self._is_at_edge(token):
             self.excused.update(part.start for part in stack if part.symbol == "LBRACE")
         hint = self._hint(stack, token, expected)
-        finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=hint)
+        finding = Code.UNEXPECTED.at(here, expected=expected, found=self._describe_token(token), hint=hint)
         finding = finding.mended_by(*finding.fixes, *self._fixes(token, expected))
         if slip is not None:
-            finding = Code.UNEXPECTED.at(here, expected=expected, found=self._found(token), hint=slip[0])
+            finding = Code.UNEXPECTED.at(here, expected=expected, found=self._describe_token(token), hint=slip[0])
             finding = finding.mended_by(slip[1]) if slip[1] is not None else finding
         self.report(finding)
 
@@ -265,7 +265,7 @@ class Driver:
                 return words
         return "nothing more"
 
-    def _found(self, token: Token) -> str:
+    def _describe_token(self, token: Token) -> str:
         if token.type == END and token.end < len(self.source.text):
             return "`}`"
         if token.type == END or (token.type == "NEWLINE" and not token.text):

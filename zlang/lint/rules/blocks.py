@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from zlang.lint.rule import NOTE, WARNING, Found, Rules, size, times
+from zlang.lint.rule import NOTE, WARNING, Rules, TrialFinding, size, times
 from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
@@ -24,7 +24,7 @@ def _smaller(keeping: Thing, block: Fraction, rule: str) -> str:
 
 
 @RULES.add("ZL021", "bs-below-recordsize", WARNING)
-def block_below_record(trial: TrialView) -> Found | None:
+def block_below_record(trial: TrialView) -> TrialFinding | None:
     """Blocks are smaller than the records that hold them.
 
     A file system that stores and verifies data in records reads a whole record to return a part of it. For each
@@ -67,11 +67,11 @@ def block_below_record(trial: TrialView) -> Found | None:
         f"blocks of {size(block)} in records of {size(record)}: the file system {moved} up to "
         f"{times(record / block)} times the data"
     )
-    return Found(run, ("block",), message, _smaller(keeping, block, "bs-below-recordsize"))
+    return TrialFinding(run, ("block",), message, _smaller(keeping, block, "bs-below-recordsize"))
 
 
 @RULES.add("ZL022", "uncached-small-reads", WARNING)
-def uncached_small_reads(trial: TrialView) -> Found | None:
+def uncached_small_reads(trial: TrialView) -> TrialFinding | None:
     """Without a data cache, each small read fetches a whole record again.
 
     With `primarycache = metadata` or `none`, a record is dropped as soon as a part of it has been returned. Even a
@@ -113,11 +113,11 @@ def uncached_small_reads(trial: TrialView) -> Found | None:
         f"blocks of {size(block)} in records of {size(record)} that are not cached: each record is read "
         f"{times(record / block)} times"
     )
-    return Found(run, ("block",), message, _smaller(keeping, block, "uncached-small-reads"))
+    return TrialFinding(run, ("block",), message, _smaller(keeping, block, "uncached-small-reads"))
 
 
 @RULES.add("ZL023", "sector-mismatch", WARNING)
-def misaligned(trial: TrialView) -> Found | None:
+def misaligned(trial: TrialView) -> TrialFinding | None:
     """The device is not aligned to physical blocks.
 
     If a partition or device does not start at a multiple of the physical block size, many operations touch two blocks
@@ -162,12 +162,12 @@ def misaligned(trial: TrialView) -> Found | None:
         if begins is not None and begins % _PAGE:
             message = f"`{thing.name}` starts at {size(begins)}, which is not a multiple of {size(_PAGE)}"
             hint = "start at a multiple of 1MiB, or allow this rule if the offset is what you study"
-            return Found(thing, ("begins",), message, hint)
+            return TrialFinding(thing, ("begins",), message, hint)
     return None
 
 
 @RULES.add("ZL024", "raidz-padding", NOTE)
-def stripe_is_not_filled(trial: TrialView) -> Found | None:
+def stripe_is_not_filled(trial: TrialView) -> TrialFinding | None:
     """Records that do not fill a stripe use more space for parity.
 
     raidz spreads a record over the devices in sectors, adds parity to each row, and pads the result. A record of 4
@@ -212,11 +212,11 @@ def stripe_is_not_filled(trial: TrialView) -> Found | None:
         f"a record of {size(record)} on {devices} data and {parity} parity devices takes {size(taken)}, "
         f"{times(taken / record)} times its size"
     )
-    return Found(keeping, ("record",), message, "collect the used capacity, and compare it between record sizes")
+    return TrialFinding(keeping, ("record",), message, "collect the used capacity, and compare it between record sizes")
 
 
 @RULES.add("ZL025", "compression-below-sector-gain", NOTE)
-def compression_saves_no_sector(trial: TrialView) -> Found | None:
+def compression_saves_no_sector(trial: TrialView) -> TrialFinding | None:
     """Compression that does not save a whole sector saves nothing.
 
     A compressed record is stored compressed only if that saves whole sectors, and at least an eighth. A record of 8
@@ -254,11 +254,11 @@ def compression_saves_no_sector(trial: TrialView) -> Found | None:
         return None
     needed = "can never be compressed" if record <= sector else "is compressed only if it halves"
     message = f"a record of {size(record)} {needed}: compression saves whole sectors of {size(sector)}"
-    return Found(keeping, ("record",), message, "use larger records to compare levels of compression")
+    return TrialFinding(keeping, ("record",), message, "use larger records to compare levels of compression")
 
 
 @RULES.add("ZL026", "bs-unaligned-to-recordsize-direct", NOTE, of_machine=True)
-def unaligned_past_the_cache(trial: TrialView) -> Found | None:
+def unaligned_past_the_cache(trial: TrialView) -> TrialFinding | None:
     """Direct writes that go through the cache.
 
     OpenZFS 2.3 and later bypasses the ARC only for writes that fill whole records. All other writes go through the
@@ -297,4 +297,4 @@ def unaligned_past_the_cache(trial: TrialView) -> Found | None:
     if not run.is_("uncached") or not run.is_("modifies") or not block or not record or block % record == 0:
         return None
     message = f"writes of {size(block)} do not fill records of {size(record)}, so they go through the cache"
-    return Found(run, ("uncached",), message, _smaller(keeping, block, "bs-unaligned-to-recordsize-direct"))
+    return TrialFinding(run, ("uncached",), message, _smaller(keeping, block, "bs-unaligned-to-recordsize-direct"))

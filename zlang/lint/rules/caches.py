@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, size
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size
 from zlang.lint.trial import TrialView
 
 RULES = Rules()
@@ -24,7 +24,7 @@ def _has_another(trial: TrialView) -> bool:
 
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
-def working_set_in_cache(trial: TrialView) -> Found | None:
+def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     """The working set fits into memory.
 
     Data that are read more than once come from memory the second time if they fit there. The first of five studies
@@ -64,11 +64,11 @@ def working_set_in_cache(trial: TrialView) -> Found | None:
     if not held or held > ram:
         return None
     message = f"the workload reads {size(held)}, which fits into the memory of {size(ram)}: it measures the cache"
-    return Found(holding, ("holds",), message, f"read more than {size(2 * ram)}, or write `cache = hot`")
+    return TrialFinding(holding, ("holds",), message, f"read more than {size(2 * ram)}, or write `cache = hot`")
 
 
 @RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
-def replicates_warm_the_cache(trial: TrialView) -> Found | None:
+def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     """Replicates warm the cache for each other.
 
     If nothing empties the caches between replicates, each replicate reads what the earlier ones left in the cache,
@@ -108,11 +108,11 @@ def replicates_warm_the_cache(trial: TrialView) -> Found | None:
     if not _is_cached(trial) or (run.is_("invalidates") and (run.is_said("invalidates") or not _has_another(trial))):
         return None  # `invalidate` that the program sets is ZL005's
     message = f"nothing empties the caches between {repeat} replicates: each reads what the earlier ones left there"
-    return Found(trial.said("repeat"), (), message, "write `cache = cold` or `cache = hot`")
+    return TrialFinding(trial.said("repeat"), (), message, "write `cache = cold` or `cache = hot`")
 
 
 @RULES.add("ZL003", "randrepeat-replays-offsets", WARNING)
-def replays_offsets(trial: TrialView) -> Found | None:
+def replays_offsets(trial: TrialView) -> TrialFinding | None:
     """Replicates that repeat their offsets read from the cache.
 
     fio draws the same offsets in every run by default. zlang changes that, and `seed = replay` restores it. If the
@@ -142,11 +142,11 @@ def replays_offsets(trial: TrialView) -> Found | None:
     if repeat == 1 or trial.phases or not run.instance.replays or not run.is_("random"):
         return None
     message = f"{repeat} replicates read the same offsets, and nothing empties the caches between them"
-    return Found(run, (), message, "write `seed = fresh` or `cache = cold`")
+    return TrialFinding(run, (), message, "write `seed = fresh` or `cache = cold`")
 
 
 @RULES.add("ZL004", "flush-does-not-reach-the-cache", WARNING)
-def flush_is_not_verified(trial: TrialView) -> Found | None:
+def flush_is_not_verified(trial: TrialView) -> TrialFinding | None:
     """Nothing verifies that the flush worked.
 
     A command that empties one cache may leave another one full. After `drop_caches`, the ARC of zfs-fuse still held
@@ -182,11 +182,11 @@ def flush_is_not_verified(trial: TrialView) -> Found | None:
     if "flush" not in trial.phases or any(phase.startswith("verify_") for phase in trial.phases):
         return None
     message = "the protocol flushes the caches, but nothing verifies that they are empty"
-    return Found(trial.said("cache"), (), message, "add `verify_cold` to the phases of the protocol")
+    return TrialFinding(trial.said("cache"), (), message, "add `verify_cold` to the phases of the protocol")
 
 
 @RULES.add("ZL006", "jobs-share-one-file", WARNING)
-def jobs_share_one_file(trial: TrialView) -> Found | None:
+def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     """Jobs read the same file in lock-step.
 
     If several jobs read one file from its beginning, they ask for the same blocks at the same time. The device reads
@@ -220,11 +220,11 @@ def jobs_share_one_file(trial: TrialView) -> Found | None:
     reach = run.number("reach")
     apart = f"give each job its own part: `offset_increment = {size(reach / workers)}`" if reach else ""
     message = f"{workers} jobs read the same offsets in lock-step: one reads from the device, the others from the cache"
-    return Found(run, ("workers",), message, apart)
+    return TrialFinding(run, ("workers",), message, apart)
 
 
 @RULES.add("ZL009", "property-change-without-flush", WARNING)
-def change_without_flush(trial: TrialView) -> Found | None:
+def change_without_flush(trial: TrialView) -> TrialFinding | None:
     """Changing a cache property does not empty the cache.
 
     `zfs set primarycache=none` does not drop what is already cached: the first pass after it had 320 hits of 320, the
@@ -261,12 +261,12 @@ def change_without_flush(trial: TrialView) -> Found | None:
         for trait in ("keeps_data", "feeds_second"):
             if thing.factors(trait):
                 message = "this cache property differs between trials, and nothing empties the cache between them"
-                return Found(thing, (trait,), message, "write `cache = cold`")
+                return TrialFinding(thing, (trait,), message, "write `cache = cold`")
     return None
 
 
 @RULES.add("ZL011", "loop-double-cache", WARNING)
-def loop_is_cached_beneath(trial: TrialView) -> Found | None:
+def loop_is_cached_beneath(trial: TrialView) -> TrialFinding | None:
     """A page cache below a workload that bypasses the page cache.
 
     A loop device without direct I/O keeps its file in the page cache. A workload with `direct = on` on top of it
@@ -302,12 +302,12 @@ def loop_is_cached_beneath(trial: TrialView) -> Found | None:
     for thing in trial.beneath():
         if thing.is_("cached_beneath"):
             message = f"the workload bypasses the page cache, but `{thing.name}` below it uses the page cache"
-            return Found(thing, ("cached_beneath",), message, "write `direct_io = on`")
+            return TrialFinding(thing, ("cached_beneath",), message, "write `direct_io = on`")
     return None
 
 
 @RULES.add("ZL005", "invalidate-is-not-a-flush", WARNING)
-def pages_alone_are_dropped(trial: TrialView) -> Found | None:
+def pages_alone_are_dropped(trial: TrialView) -> TrialFinding | None:
     """`invalidate` drops the page cache only.
 
     A workload with `invalidate` drops the pages that this machine has cached of its file. It does not empty the cache
@@ -344,12 +344,12 @@ def pages_alone_are_dropped(trial: TrialView) -> Found | None:
     for thing in trial.beneath():
         if any(thing.is_(trait) for trait in ("own_cache", "remote", "cached_beneath")) and _is_cached(trial):
             message = f"`invalidate` drops this machine's page cache only, and `{thing.name}` has a cache of its own"
-            return Found(run, ("invalidates",), message, "write `cache = cold`")
+            return TrialFinding(run, ("invalidates",), message, "write `cache = cold`")
     return None
 
 
 @RULES.add("ZL007", "two-ended-cache", ERROR)
-def one_end_is_flushed(trial: TrialView) -> Found | None:
+def one_end_is_flushed(trial: TrialView) -> TrialFinding | None:
     """Only one of two caches is flushed.
 
     Over a network, the client has a cache and the server has another. A cold measurement needs both to be empty.
@@ -386,11 +386,11 @@ def one_end_is_flushed(trial: TrialView) -> Found | None:
     if behind is None or "flush" not in trial.phases:
         return None
     message = f"zlang can empty the client's cache of `{behind.name}`, but not the server's"
-    return Found(behind, (), message, 'give a command that does: `server_flush = "…"`, or write `cache = as_is`')
+    return TrialFinding(behind, (), message, 'give a command that does: `server_flush = "…"`, or write `cache = as_is`')
 
 
 @RULES.add("ZL012", "hypervisor-cache", NOTE, of_machine=True)
-def disks_are_virtual(trial: TrialView) -> Found | None:
+def disks_are_virtual(trial: TrialView) -> TrialFinding | None:
     """The hypervisor may cache the disks.
 
     The disks of a virtual machine may be files that the host has in memory. On a virtual disk, reads of 4 KiB took
@@ -423,11 +423,11 @@ def disks_are_virtual(trial: TrialView) -> Found | None:
     if not (trial.is_cold or trial.run.is_("uncached")) or any(thing.is_("remote") for thing in trial.beneath()):
         return None
     message = f"`{machine.name}` is a virtual machine: its hypervisor may cache what is cold in the guest"
-    return Found(machine, ("virtual",), message, "mention it with the results, or measure on a physical machine")
+    return TrialFinding(machine, ("virtual",), message, "mention it with the results, or measure on a physical machine")
 
 
 @RULES.add("ZL051", "no-warmup", WARNING)
-def nothing_warms(trial: TrialView) -> Found | None:
+def nothing_warms(trial: TrialView) -> TrialFinding | None:
     """Caches are expected to be warm, but nothing warms them.
 
     A study of 2013 ran sequential reads before random ones, so the order of the tests decided how warm the caches
@@ -464,4 +464,6 @@ def nothing_warms(trial: TrialView) -> Found | None:
     if "verify_hot" not in trial.phases or trial.phases[0] != "verify_hot":
         return None
     message = "the protocol expects warm caches, but nothing warms them"
-    return Found(trial.said("cache"), (), message, "add `warm` to the phases of the protocol, or write `cache = hot`")
+    return TrialFinding(
+        trial.said("cache"), (), message, "add `warm` to the phases of the protocol, or write `cache = hot`"
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, WARNING, Found, Rules, share, size, times
+from zlang.lint.rule import ERROR, WARNING, Rules, TrialFinding, share, size, times
 from zlang.lint.trial import TrialView
 
 RULES = Rules()
 
 
 @RULES.add("ZL013", "read-of-never-written", WARNING)
-def read_of_never_written(trial: TrialView) -> Found | None:
+def read_of_never_written(trial: TrialView) -> TrialFinding | None:
     """Blocks that were never written are read without any device.
 
     Holes, and blocks that are only reserved for a file, are returned as zeros without a device read. Measured on xfs:
@@ -59,11 +59,13 @@ def read_of_never_written(trial: TrialView) -> Found | None:
     if target is None or trial.before is not None or not trial.run.is_("reads") or not target.is_("unwritten"):
         return None
     message = f"`{target.name}` was never written: reads return zeros and reach no device"
-    return Found(target, ("unwritten",), message, "write `allocation = full`, or fill it first with `before = …`")
+    return TrialFinding(
+        target, ("unwritten",), message, "write `allocation = full`, or fill it first with `before = …`"
+    )
 
 
 @RULES.add("ZL014", "constant-or-zero-data", WARNING)
-def constant_data(trial: TrialView) -> Found | None:
+def constant_data(trial: TrialView) -> TrialFinding | None:
     """Zeros take no space where data are compressed or deduplicated.
 
     A file system that compresses stores almost nothing of a file of zeros, and one that deduplicates stores one
@@ -101,17 +103,17 @@ def constant_data(trial: TrialView) -> Found | None:
     hint = "write `content = random`, or a share that can be compressed: `content = compressible(50%)`"
     run = trial.run
     if run.is_("modifies") and run.is_("constant"):
-        return Found(run, ("constant",), f"`{run.name}` writes identical blocks, which are {lost}")
+        return TrialFinding(run, ("constant",), f"`{run.name}` writes identical blocks, which are {lost}")
     holding = trial.having("constant")
     if holding is None or not holding.is_("constant") or not run.is_("reads"):
         return None
     held = holding.number("holds")
     what = f"{size(held)} of identical blocks" if held else "identical blocks"
-    return Found(holding, ("constant",), f"`{holding.name}` has {what}, and nearly all are {lost}", hint)
+    return TrialFinding(holding, ("constant",), f"`{holding.name}` has {what}, and nearly all are {lost}", hint)
 
 
 @RULES.add("ZL015", "stale-buffers-compress", WARNING)
-def stale_buffers(trial: TrialView) -> Found | None:
+def stale_buffers(trial: TrialView) -> TrialFinding | None:
     """Buffers that are written again and again compress well.
 
     A workload that fills its buffer only once writes the same block many times. A record that holds several such
@@ -157,11 +159,11 @@ def stale_buffers(trial: TrialView) -> Found | None:
         f"the same buffer of {size(block)} fills each record of {size(record)} {times(record / block)} times, "
         "so the records compress well"
     )
-    return Found(run, ("fresh",), message, "remove `refill_buffers = off`")
+    return TrialFinding(run, ("fresh",), message, "remove `refill_buffers = off`")
 
 
 @RULES.add("ZL018", "prealloc-defeats-compression", WARNING)
-def preallocated_is_not_compressed(trial: TrialView) -> Found | None:
+def preallocated_is_not_compressed(trial: TrialView) -> TrialFinding | None:
     """Preallocated blocks are never compressed.
 
     btrfs does not compress data that are written into preallocated blocks. With fio's own preallocation, a file of
@@ -197,11 +199,11 @@ def preallocated_is_not_compressed(trial: TrialView) -> Found | None:
     if keeping is None or not run.is_("promises") or not keeping.is_("keeps_promises"):
         return None
     message = f"`{keeping.name}` does not compress data in preallocated blocks"
-    return Found(run, ("promises",), message, "remove it: the default preallocates nothing")
+    return TrialFinding(run, ("promises",), message, "remove it: the default preallocates nothing")
 
 
 @RULES.add("ZL016", "compress-percentage-zero-trap", ERROR)
-def share_of_zero(trial: TrialView) -> Found | None:
+def share_of_zero(trial: TrialView) -> TrialFinding | None:
     """A compression share of zero makes all blocks the same.
 
     If `buffer_compress_percentage = 0` is set explicitly, fio stops scrambling its buffers, and it does not start to
@@ -233,11 +235,11 @@ def share_of_zero(trial: TrialView) -> Found | None:
         return None
     message = "all blocks that are written are the same: the load neither scrambles nor refills its buffer"
     hint = "remove `refill_buffers = off`, or write `zero_buffers = on` if you want identical blocks"
-    return Found(run, ("alike",), message, hint)
+    return TrialFinding(run, ("alike",), message, hint)
 
 
 @RULES.add("ZL017", "ssd-compresses", WARNING)
-def device_compresses(trial: TrialView) -> Found | None:
+def device_compresses(trial: TrialView) -> TrialFinding | None:
     """The device compresses data.
 
     The controllers of some flash drives compress data and so write less than they are given. A study of 2011 measured
@@ -284,11 +286,11 @@ def device_compresses(trial: TrialView) -> Found | None:
     else:
         return None
     message = f"{what}, and `{device.name}` compresses, so it moves fewer bytes than the workload asks for"
-    return Found(thing, ("constant", "saves", "fresh"), message, "use random data, or make the share a factor")
+    return TrialFinding(thing, ("constant", "saves", "fresh"), message, "use random data, or make the share a factor")
 
 
 @RULES.add("ZL033", "baseline-is-compressed", WARNING)
-def compression_is_not_said(trial: TrialView) -> Found | None:
+def compression_is_not_said(trial: TrialView) -> TrialFinding | None:
     """The default of `compression` differs between versions.
 
     OpenZFS compresses by default since 2.2, and did not before. Its volumes have blocks of 16 KiB by default since
@@ -328,11 +330,11 @@ def compression_is_not_said(trial: TrialView) -> Found | None:
     if not can:
         return None
     message = f"`{unsaid.name}` does not set whether it compresses, and the default differs between versions"
-    return Found(unsaid, ("compresses",), message, f"write `{unsaid.word('compresses')} = off` or `on`")
+    return TrialFinding(unsaid, ("compresses",), message, f"write `{unsaid.word('compresses')} = off` or `on`")
 
 
 @RULES.add("ZL060", "first-write-into-prealloc", WARNING)
-def first_write(trial: TrialView) -> Found | None:
+def first_write(trial: TrialView) -> TrialFinding | None:
     """The first write to a block is slower than later ones.
 
     The first write to a reserved block, or to a block of a thin device, has to allocate it. A first pass of random
@@ -382,4 +384,4 @@ def first_write(trial: TrialView) -> Found | None:
         return None
     message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
     hint = "fill it first: `before = precondition {}`, or `allocation = full` where the kind has it"
-    return Found(target, ("unwritten",), message, hint)
+    return TrialFinding(target, ("unwritten",), message, hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share, size, times
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, size, times
 from zlang.lint.trial import Thing, TrialView, formulas
 
 RULES = Rules()
@@ -15,7 +15,7 @@ _MIB = Fraction(2**20)
 
 
 @RULES.add("ZL039", "iodepth-without-async", WARNING)
-def depth_without_queue(trial: TrialView) -> Found | None:
+def depth_without_queue(trial: TrialView) -> TrialFinding | None:
     """`iodepth` has no effect with a synchronous engine.
 
     `sync`, `psync`, `mmap` and similar engines return when the operation is complete. There is never more than one
@@ -44,11 +44,11 @@ def depth_without_queue(trial: TrialView) -> Found | None:
     if depth is None or depth == 1 or not run.is_("waits"):
         return None
     message = f"a depth of {depth} has no effect: the engine waits for each operation"
-    return Found(run, ("depth",), message, "use an asynchronous engine (`ioengine = io_uring`), or `numjobs`")
+    return TrialFinding(run, ("depth",), message, "use an asynchronous engine (`ioengine = io_uring`), or `numjobs`")
 
 
 @RULES.add("ZL040", "buffered-async-is-sync", WARNING)
-def buffered_queue(trial: TrialView) -> Found | None:
+def buffered_queue(trial: TrialView) -> TrialFinding | None:
     """`libaio` is synchronous unless it bypasses the page cache.
 
     Through the page cache, and always on ZFS, libaio's submission call returns when the operation is complete. fio
@@ -81,15 +81,15 @@ def buffered_queue(trial: TrialView) -> Found | None:
     own = trial.having("own_cache")
     if own is not None and own.is_("own_cache"):
         message = f"a depth of {depth} has no effect on `{own.name}`: the engine waits for each operation there"
-        return Found(run, ("depth",), message, "use `ioengine = io_uring`, or `numjobs`")
+        return TrialFinding(run, ("depth",), message, "use `ioengine = io_uring`, or `numjobs`")
     if run.is_("uncached"):
         return None
     message = f"a depth of {depth} has no effect through the page cache: the engine waits for each operation there"
-    return Found(run, ("depth",), message, "write `direct = on`, or use `ioengine = io_uring` or `numjobs`")
+    return TrialFinding(run, ("depth",), message, "write `direct = on`, or use `ioengine = io_uring` or `numjobs`")
 
 
 @RULES.add("ZL047", "shared-link-or-nfs-size", NOTE)
-def small_transfers(trial: TrialView) -> Found | None:
+def small_transfers(trial: TrialView) -> TrialFinding | None:
     """Small requests over a network measure the network.
 
     A mount with `rsize = 8192` sends 16 requests to the server for 128 KiB. A study of 2017 compared file systems
@@ -136,11 +136,11 @@ def small_transfers(trial: TrialView) -> Found | None:
     if behind is None or transfer is None or block is None or block <= transfer or transfer >= _SMALL:
         return None
     message = f"each operation of {size(block)} takes {times(block / transfer)} network requests of {size(transfer)}"
-    return Found(behind, ("transfer",), message, "use larger requests, or make their size a factor")
+    return TrialFinding(behind, ("transfer",), message, "use larger requests, or make their size a factor")
 
 
 @RULES.add("ZL042", "over-capacity", ERROR)
-def over_capacity(trial: TrialView) -> Found | None:
+def over_capacity(trial: TrialView) -> TrialFinding | None:
     """The data do not fit.
 
     The layout would fail half-way, and so would the run. zlang does not know how much space a file system uses for
@@ -175,17 +175,17 @@ def over_capacity(trial: TrialView) -> Found | None:
         least, most = thing.number("least"), beneath.number("capacity")
         if least and most and most < least:
             message = f"`{thing.name}` needs at least {size(least)}, and `{beneath.name}` has {size(most)}"
-            return Found(beneath, ("capacity",), message, f"give `{beneath.name}` {size(least)} or more")
+            return TrialFinding(beneath, ("capacity",), message, f"give `{beneath.name}` {size(least)} or more")
     fitting = _held_and_room(trial)
     if fitting is None or fitting[1] <= fitting[3]:
         return None
     holding, held, room, most = fitting
     message = f"`{holding.name}` holds {size(held)}, and `{room.name}` has room for {size(most)}"
-    return Found(holding, ("holds",), message, f"make `{holding.name}` smaller, or `{room.name}` larger")
+    return TrialFinding(holding, ("holds",), message, f"make `{holding.name}` smaller, or `{room.name}` larger")
 
 
 @RULES.add("ZL058", "pool-too-full", WARNING)
-def too_full(trial: TrialView) -> Found | None:
+def too_full(trial: TrialView) -> TrialFinding | None:
     """A file system that is nearly full behaves differently.
 
     The last free blocks take longer to find and are scattered. Oracle's advice for ZFS was to stay below 80 %.
@@ -223,7 +223,7 @@ def too_full(trial: TrialView) -> Found | None:
     part = share(round(held / most, 2))
     message = f"{size(held)} fills {part} of `{room.name}`, and a nearly full one behaves differently"
     hint = f"hold {size(_FULL * most // _MIB * _MIB)} at most, or make the fill level a factor"
-    return Found(holding, ("holds",), message, hint)
+    return TrialFinding(holding, ("holds",), message, hint)
 
 
 def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
@@ -238,7 +238,7 @@ def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] 
 
 
 @RULES.add("ZL041", "closed-loop-latency", NOTE)
-def closed_loop(trial: TrialView) -> Found | None:
+def closed_loop(trial: TrialView) -> TrialFinding | None:
     """A closed-loop load hides how slow slow answers are.
 
     Each worker submits its next operation when the previous one is complete. While the device stalls, nothing is
@@ -291,11 +291,11 @@ def closed_loop(trial: TrialView) -> Found | None:
         return None
     message = "each operation waits for the one before, so stalls of the device are missing from the percentiles"
     hint = "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
-    return Found(run, (), message, hint)
+    return TrialFinding(run, (), message, hint)
 
 
 @RULES.add("ZL043", "generator-on-the-server", NOTE)
-def generator_competes(trial: TrialView) -> Found | None:
+def generator_competes(trial: TrialView) -> TrialFinding | None:
     """The load generator competes for the processors.
 
     Compression, checksums and the search for duplicate blocks need processor time, and so does the load generator. On
@@ -342,7 +342,9 @@ def generator_competes(trial: TrialView) -> Found | None:
         for trait, what in _BUSY.items():
             if (trait != "dedups" or run.is_("modifies")) and thing.factors(trait):
                 message = f"trials differ in {what}, which competes for processors with the load on the same machine"
-                return Found(thing, (trait,), message, "run the load on another machine, or add a collector of CPU")
+                return TrialFinding(
+                    thing, (trait,), message, "run the load on another machine, or add a collector of CPU"
+                )
     return None
 
 
@@ -350,7 +352,7 @@ _BUSY = {"compresses": "compression", "dedups": "deduplication", "checks_data": 
 
 
 @RULES.add("ZL048", "numa-and-affinity", NOTE, of_machine=True)
-def nodes_are_mixed(trial: TrialView) -> Found | None:
+def nodes_are_mixed(trial: TrialView) -> TrialFinding | None:
     """The workload is not bound to a NUMA node.
 
     On a machine with several NUMA nodes, a worker may run on one node and have its buffers on another. This changes
@@ -381,4 +383,4 @@ def nodes_are_mixed(trial: TrialView) -> Found | None:
     if machine is None or nodes is None or nodes == 1 or not run.is_not("bound"):
         return None
     message = f"`{machine.name}` has {nodes} NUMA nodes, and the workload is bound to none: it may move from run to run"
-    return Found(run, ("bound",), message, f"bind it: `{run.word('bound')} = …`")
+    return TrialFinding(run, ("bound",), message, f"bind it: `{run.word('bound')} = …`")

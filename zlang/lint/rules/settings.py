@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from zlang.lint.rule import NOTE, WARNING, Found, Rules, size
+from zlang.lint.rule import NOTE, WARNING, Rules, TrialFinding, size
 from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
@@ -25,7 +25,7 @@ def _second(trial: TrialView) -> Thing | None:
 
 
 @RULES.add("ZL032", "l2arc-starved", WARNING)
-def second_level_is_starved(trial: TrialView) -> Found | None:
+def second_level_is_starved(trial: TrialView) -> TrialFinding | None:
     """The second cache level gets only what leaves the first.
 
     Only data that the ARC evicts reach the L2ARC. `primarycache = metadata` therefore keeps data out of both,
@@ -63,11 +63,11 @@ def second_level_is_starved(trial: TrialView) -> Found | None:
     if not keeping.is_not("keeps_data") or not feeding.is_("feeds_second"):
         return None
     message = f"no data reach the second cache level of `{second.name}`, because the first level keeps no data"
-    return Found(keeping, ("keeps_data",), message, "write `primarycache = all`, or remove the cache devices")
+    return TrialFinding(keeping, ("keeps_data",), message, "write `primarycache = all`, or remove the cache devices")
 
 
 @RULES.add("ZL035", "direct-differs-by-fs", WARNING)
-def direct_means_two_things(trial: TrialView) -> Found | None:
+def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     """`direct = on` does not bypass the cache on every file system.
 
     On ext4 and xfs, `direct = on` bypasses the page cache and reaches the disk. ZFS has its own cache: up to 0.7 it
@@ -115,11 +115,11 @@ def direct_means_two_things(trial: TrialView) -> Found | None:
         if run.is_("modifies") or (block and record and block % record == 0):
             return None  # it bypasses the cache; writes that do not fill a record are ZL026's
     message = f"`{own.name}` has a cache of its own, which direct I/O may not bypass"
-    return Found(run, ("uncached",), message, "remove it, and write `cache = cold`")
+    return TrialFinding(run, ("uncached",), message, "remove it, and write `cache = cold`")
 
 
 @RULES.add("ZL034", "ddt-exceeds-ram", WARNING, of_machine=True)
-def dedup_table_exceeds_memory(trial: TrialView) -> Found | None:
+def dedup_table_exceeds_memory(trial: TrialView) -> TrialFinding | None:
     """The deduplication table does not fit into memory.
 
     For each block that is written, ZFS looks in a table that has an entry of about 320 bytes for every unique block.
@@ -165,11 +165,11 @@ def dedup_table_exceeds_memory(trial: TrialView) -> Found | None:
         f"{size(held)} in records of {size(record)} needs a deduplication table of {entries:,} entries, about "
         f"{float(entries * _ENTRY / 2**30):.1f} GiB, and the machine has {size(ram)} of memory"
     )
-    return Found(finding, ("dedups",), message, "use larger records")
+    return TrialFinding(finding, ("dedups",), message, "use larger records")
 
 
 @RULES.add("ZL020", "dedup-direct-io", WARNING, of_machine=True)
-def past_the_table(trial: TrialView) -> Found | None:
+def past_the_table(trial: TrialView) -> TrialFinding | None:
     """Direct writes are not deduplicated.
 
     OpenZFS 2.3 and later bypasses the ARC for writes with `direct = on`, and does not look for duplicates of such
@@ -207,11 +207,11 @@ def past_the_table(trial: TrialView) -> Found | None:
     if not run.is_("uncached") or not run.is_("modifies"):
         return None
     message = f"direct writes to `{finding.name}` are not deduplicated"
-    return Found(run, ("uncached",), message, "remove it, and write `end_fsync = on`")
+    return TrialFinding(run, ("uncached",), message, "remove it, and write `end_fsync = on`")
 
 
 @RULES.add("ZL036", "fallocate-on-zfs", WARNING)
-def promises_are_not_kept(trial: TrialView) -> Found | None:
+def promises_are_not_kept(trial: TrialView) -> TrialFinding | None:
     """ZFS cannot preallocate blocks.
 
     A file system that writes each block to a new place cannot reserve blocks for a file. ZFS up to 0.8 rejects the
@@ -247,11 +247,11 @@ def promises_are_not_kept(trial: TrialView) -> Found | None:
     if keeping is None or not run.is_("promises"):
         return None
     message = f"`{keeping.name}` cannot reserve blocks for a file: it reports an error or makes a hole"
-    return Found(run, ("promises",), message, "remove it: the default reserves nothing")
+    return TrialFinding(run, ("promises",), message, "remove it: the default reserves nothing")
 
 
 @RULES.add("ZL037", "atime-writes", NOTE)
-def reading_writes(trial: TrialView) -> Found | None:
+def reading_writes(trial: TrialView) -> TrialFinding | None:
     """Reads that write.
 
     If the file system stores access times, each file that is read is also written to. Over many files that is a load
@@ -286,11 +286,11 @@ def reading_writes(trial: TrialView) -> Found | None:
         return None
     what = "each file" if many < _MANY else f"each of {int(many):,} files"
     message = f"to read {what} also writes to it, because `{dating.name}` stores access times"
-    return Found(dating, ("dates_reads",), message, "turn access times off, or make them a factor")
+    return TrialFinding(dating, ("dates_reads",), message, "turn access times off, or make them a factor")
 
 
 @RULES.add("ZL038", "unequal-fs-options", NOTE)
-def unlike_besides(trial: TrialView) -> Found | None:
+def unlike_besides(trial: TrialView) -> TrialFinding | None:
     """The file systems differ in more than their name.
 
     One file system may verify its data and another not; one may compress; one may report writes as stable before they
@@ -338,12 +338,12 @@ def unlike_besides(trial: TrialView) -> Found | None:
             continue
         one, another = (here, other) if here.is_(trait) else (other, here)
         message = f"`{one.name}` {does} and `{another.name}` does not, so the comparison includes that difference"
-        return Found(here, (trait,), message, f"set it if the kind allows: `{one.word(trait)} = …`")
+        return TrialFinding(here, (trait,), message, f"set it if the kind allows: `{one.word(trait)} = …`")
     return None
 
 
 @RULES.add("ZL046", "sync-writes-and-slog", WARNING)
-def stability_is_only_said(trial: TrialView) -> Found | None:
+def stability_is_only_said(trial: TrialView) -> TrialFinding | None:
     """Synchronous writes, and what they cost.
 
     Each synchronous write waits for the log of the file system. A study of 2011 measured 1,086 IOPS over NFS, and
@@ -382,9 +382,9 @@ def stability_is_only_said(trial: TrialView) -> Found | None:
     untrue = next((thing for thing in trial.beneath() if thing.is_("ignores_sync")), None)
     if untrue is not None:
         message = f"`{untrue.name}` reports writes as stable before they are, so do not compare it with one that waits"
-        return Found(untrue, ("ignores_sync",), message, "make it wait, or compare it only with its like")
+        return TrialFinding(untrue, ("ignores_sync",), message, "make it wait, or compare it only with its like")
     log = trial.having("log_device")
     if log is None or not log.is_not("log_device") or not is_stable:
         return None
     message = f"each write waits for the log of `{log.name}`, which is on the same devices as the data"
-    return Found(log, ("log_device",), message, "give the log its own devices, or make that a factor")
+    return TrialFinding(log, ("log_device",), message, "give the log its own devices, or make that a factor")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, time
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, time
 from zlang.lint.trial import TrialView
 
 RULES = Rules()
@@ -12,7 +12,7 @@ _FEW = 3
 
 
 @RULES.add("ZL049", "buffered-write-not-synced", WARNING)
-def write_is_not_synced(trial: TrialView) -> Found | None:
+def write_is_not_synced(trial: TrialView) -> TrialFinding | None:
     """Writes that end in memory.
 
     A write through the page cache is complete when the data are in memory. The device gets them later, and an error
@@ -40,11 +40,11 @@ def write_is_not_synced(trial: TrialView) -> Found | None:
     if not run.is_("modifies") or not run.is_not("uncached") or not run.is_not("synced") or trial.waits_for_writes:
         return None
     message = "writes end in memory: nothing waits until they are on the device"
-    return Found(run, ("modifies",), message, "write `end_fsync = on`, `fsync = 1` or `direct = on`")
+    return TrialFinding(run, ("modifies",), message, "write `end_fsync = on`, `fsync = 1` or `direct = on`")
 
 
 @RULES.add("ZL050", "runtime-too-short", NOTE)
-def runtime_is_short(trial: TrialView) -> Found | None:
+def runtime_is_short(trial: TrialView) -> TrialFinding | None:
     """The runtime is too short for a steady state.
 
     Write buffers fill and devices slow down over minutes, and a second cache level fills at 8 MiB/s. A measurement of
@@ -76,16 +76,16 @@ def runtime_is_short(trial: TrialView) -> Found | None:
     window = run.number("rounds")
     if window and runtime < _WINDOWS * window:
         message = f"{time(runtime)} covers {float(runtime / window):.3g} rounds of {time(window)}, too few for a trend"
-        return Found(run, ("runtime",), message, f"run for {time(_WINDOWS * window)} or longer")
+        return TrialFinding(run, ("runtime",), message, f"run for {time(_WINDOWS * window)} or longer")
     fills = run.is_("modifies") or any(thing.is_("second_cache") for thing in trial.beneath())
     if runtime >= _SHORT or not fills:
         return None
     message = f"{time(runtime)} covers only the start-up phase: buffers fill and devices slow down over minutes"
-    return Found(run, ("runtime",), message, "run for a minute or longer; use a `profile` for short trial runs")
+    return TrialFinding(run, ("runtime",), message, "run for a minute or longer; use a `profile` for short trial runs")
 
 
 @RULES.add("ZL052", "time_based-needs-runtime", ERROR)
-def time_without_end(trial: TrialView) -> Found | None:
+def time_without_end(trial: TrialView) -> TrialFinding | None:
     """`time_based` needs a runtime.
 
     With `time_based` and no `runtime`, fio prints a remark, stops after the given amount of data, and exits with code
@@ -112,11 +112,11 @@ def time_without_end(trial: TrialView) -> Found | None:
     run = trial.run
     if not run.is_("timed") or run.number("runtime"):
         return None
-    return Found(run, ("timed",), "`time_based` is on, and no runtime is given", "write `runtime = 60s`")
+    return TrialFinding(run, ("timed",), "`time_based` is on, and no runtime is given", "write `runtime = 60s`")
 
 
 @RULES.add("ZL053", "runtime-without-time_based", WARNING)
-def end_comes_before_time(trial: TrialView) -> Found | None:
+def end_comes_before_time(trial: TrialView) -> TrialFinding | None:
     """`runtime` has little effect without `time_based`.
 
     Without `time_based`, the workload ends when it has gone through the data once. `runtime` can only end it earlier.
@@ -145,11 +145,11 @@ def end_comes_before_time(trial: TrialView) -> Found | None:
     if not runtime or not run.is_not("timed") or run.is_("bounded"):
         return None
     message = f"the workload ends after one pass over the data, which may be before {time(runtime)}"
-    return Found(run, ("runtime",), message, "write `time_based = on`, or the amount to move: `io_size = …`")
+    return TrialFinding(run, ("runtime",), message, "write `time_based = on`, or the amount to move: `io_size = …`")
 
 
 @RULES.add("ZL057", "too-few-replicates", NOTE)
-def few_replicates(trial: TrialView) -> Found | None:
+def few_replicates(trial: TrialView) -> TrialFinding | None:
     """Too few replicates to tell a difference from chance.
 
     In published studies the same measurement varies by 5 to 35 % from one time to the next, and many studies measured
@@ -179,11 +179,11 @@ def few_replicates(trial: TrialView) -> Found | None:
         return None
     often = "once" if repeat == 1 else "twice"
     message = f"each point is measured only {often}, too few to tell a difference from chance"
-    return Found(trial.said("repeat"), (), message, "write `repeat = 5`")
+    return TrialFinding(trial.said("repeat"), (), message, "write `repeat = 5`")
 
 
 @RULES.add("ZL059", "background-work", WARNING)
-def still_writing_its_tables(trial: TrialView) -> Found | None:
+def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
     """Background work goes on during the measurement.
 
     A new file system may initialise its tables for minutes, a pool frees the space of destroyed data, and a device
@@ -228,11 +228,11 @@ def still_writing_its_tables(trial: TrialView) -> Found | None:
     if unready is None:
         return None
     message = f"`{unready.name}` is still initialising its tables during the measurement"
-    return Found(unready, ("unready",), message, "initialise them when it is created")
+    return TrialFinding(unready, ("unready",), message, "initialise them when it is created")
 
 
 @RULES.add("ZL054", "ssd-not-preconditioned", WARNING)
-def flash_is_fresh(trial: TrialView) -> Found | None:
+def flash_is_fresh(trial: TrialView) -> TrialFinding | None:
     """The flash drive is not preconditioned.
 
     A drive that was just erased writes to free blocks; a full drive has to free blocks first. A study of 2011
@@ -274,11 +274,11 @@ def flash_is_fresh(trial: TrialView) -> Found | None:
     if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("steadies")):
         return None
     message = f"`{flash.name}` is flash, which writes faster while it is fresh than later"
-    return Found(trial.run, ("modifies",), message, "write `before = precondition {}` (and `import treatments`)")
+    return TrialFinding(trial.run, ("modifies",), message, "write `before = precondition {}` (and `import treatments`)")
 
 
 @RULES.add("ZL055", "thermal-and-governor", NOTE, of_machine=True)
-def processors_are_paced(trial: TrialView) -> Found | None:
+def processors_are_paced(trial: TrialView) -> TrialFinding | None:
     """The CPU governor may slow the processors down.
 
     A governor other than `performance` lets a processor slow down between two operations. The latency of a fast
@@ -309,4 +309,4 @@ def processors_are_paced(trial: TrialView) -> Found | None:
     if machine is None or not machine.is_("paced_down"):
         return None
     message = f"the processors of `{machine.name}` may slow down between operations"
-    return Found(machine, ("paced_down",), message, "set the CPU governor to `performance`")
+    return TrialFinding(machine, ("paced_down",), message, "set the CPU governor to `performance`")

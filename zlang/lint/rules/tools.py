@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Found, Rules, share
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share
 from zlang.lint.trial import TrialView, formulas, metrics_of, terms
 from zlang.metrics import PERCENTILES, Metric, in_trials, statistics_of
 
@@ -18,7 +18,7 @@ def _is_latency(metric: Metric) -> bool:
 
 
 @RULES.add("ZL069", "metric-disabled", ERROR)
-def latency_is_not_measured(trial: TrialView) -> Found | None:
+def latency_is_not_measured(trial: TrialView) -> TrialFinding | None:
     """The workload does not measure a metric that the program asks for.
 
     `gtod_reduce` and the `disable_…` options save system calls by not taking the time. Latencies are then 0 in the
@@ -59,11 +59,11 @@ def latency_is_not_measured(trial: TrialView) -> Found | None:
     if not any(map(_is_latency, metrics_of(trial.experiment, formulas(trial.experiment)).values())):
         return None
     message = "the program asks for latencies, but this option turns their measurement off"
-    return Found(run, ("unclocked",), message, "remove it")
+    return TrialFinding(run, ("unclocked",), message, "remove it")
 
 
 @RULES.add("ZL068", "percentiles-averaged", WARNING)
-def averages_of_percentiles(trial: TrialView) -> Found | None:
+def averages_of_percentiles(trial: TrialView) -> TrialFinding | None:
     """Percentiles cannot be averaged.
 
     The 99th percentile of several measurements together is not the mean of their 99th percentiles. One slow
@@ -115,11 +115,11 @@ def averages_of_percentiles(trial: TrialView) -> Found | None:
     metric, percentile = percentiles[name]
     message = f"a mean of `{name}` is not a percentile of all operations: it hides a slow replicate"
     hint = f"write `{percentile}({metric})`, which merges the histograms"
-    return Found(trial.said(clause.text), (), message, hint)
+    return TrialFinding(trial.said(clause.text), (), message, hint)
 
 
 @RULES.add("ZL072", "no-random-map", NOTE)
-def blocks_may_be_missed(trial: TrialView) -> Found | None:
+def blocks_may_be_missed(trial: TrialView) -> TrialFinding | None:
     """Random offsets may repeat.
 
     With `norandommap`, fio reads some blocks twice and others never. If it draws as many offsets as there are blocks,
@@ -147,11 +147,11 @@ def blocks_may_be_missed(trial: TrialView) -> Found | None:
     if not run.is_("random") or not run.is_("repeats_blocks") or run.is_("timed"):
         return None
     message = "random offsets may repeat: with as many draws as blocks, 37% of the blocks are never accessed"
-    return Found(run, ("repeats_blocks",), message, "remove `norandommap`")
+    return TrialFinding(run, ("repeats_blocks",), message, "remove `norandommap`")
 
 
 @RULES.add("ZL073", "rwmix-as-mode", NOTE)
-def mix_of_one(trial: TrialView) -> Found | None:
+def mix_of_one(trial: TrialView) -> TrialFinding | None:
     """A mix that has only reads or only writes.
 
     With `rw = randrw` and `rwmixread = 0%`, fio opens the file for both reading and writing, and reports a direction
@@ -180,11 +180,11 @@ def mix_of_one(trial: TrialView) -> Found | None:
     if part is None or 0 < part < 1:
         return None
     message = f"a mix with {share(part)} reads is not a mix"
-    return Found(run, ("read_share",), message, "write `rw = randwrite` or `rw = randread`")
+    return TrialFinding(run, ("read_share",), message, "write `rw = randwrite` or `rw = randread`")
 
 
 @RULES.add("ZL067", "mixed-direction-latency", NOTE)
-def one_direction_is_hidden(trial: TrialView) -> Found | None:
+def one_direction_is_hidden(trial: TrialView) -> TrialFinding | None:
     """The latency of a mix in one direction only.
 
     Reads and writes of a mixed workload have different latencies. One of them alone, or a mean of both, hides the
@@ -231,7 +231,9 @@ def one_direction_is_hidden(trial: TrialView) -> Found | None:
     declared = trial.experiment.metrics
     other = next((metric for metric in (*declared, *in_trials(declared)) if metric.means == meaning), None)
     message = f"the workload mixes reads and writes, but the program asks only for the latency of {direction}s"
-    return Found(run, ("read_share",), message, f"ask for both: `{one.name}` and `{other.name}`" if other else "")
+    return TrialFinding(
+        run, ("read_share",), message, f"ask for both: `{one.name}` and `{other.name}`" if other else ""
+    )
 
 
 _OTHER = {"read": "write", "write": "read"}
@@ -239,7 +241,7 @@ _OTHER = {"read": "write", "write": "read"}
 
 
 @RULES.add("ZL078", "sync-left-out", WARNING)
-def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
+def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
     """The latency of writes without the latency of their syncs.
 
     fio measures an fsync or fdatasync as an operation of its own. `write_clat` and `write_lat` end when the write
@@ -286,7 +288,7 @@ def sync_is_not_in_the_latency(trial: TrialView) -> Found | None:
     hint = f"ask for `{other.name}` too" if other else "measure the syncs too"
     if other and other.is_distribution:
         hint += f", such as `p99({other.name})`"
-    return Found(run, ("syncs",), message, hint)
+    return TrialFinding(run, ("syncs",), message, hint)
 
 
 def _is_one_of(meaning: str, kinds: tuple[str, ...]) -> bool:

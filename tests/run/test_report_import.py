@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from zlang.errors import RunError
-from zlang.run import bare
+from zlang.run import report_import
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
 
@@ -33,7 +33,7 @@ def test_what_differs_is_a_factor(tmp_path: Path) -> None:
                 left(reports, f"{system}/{size}-{n}.json", when + n, size=size, iodepth="8")
     (reports / "notes.json").write_text('{"jobs": []}')
     (reports / "notes.txt").write_text("{")
-    folder, count = bare.bring_in(runs, reports)
+    folder, count = report_import.import_reports(runs, reports)
     assert (count, folder.name[:15]) == (8, "fio-my-reports-")
     found = ingest(runs, db)
     assert not run_query(db, "from problems").rows
@@ -53,7 +53,7 @@ def test_the_same_reports_come_in_once_and_a_file_that_says_more_is_a_factor(tmp
     for name in ("zfs-1.json", "zfs-2.json", "xfs-1.json"):
         left(tmp_path / "r", name, 1_790_000_000_000)
     runs = tmp_path / "runs"
-    one, again = bare.bring_in(runs, tmp_path / "r"), bare.bring_in(runs, tmp_path / "r")
+    one, again = report_import.import_reports(runs, tmp_path / "r"), report_import.import_reports(runs, tmp_path / "r")
     assert one == again
     assert [path.name for path in runs.iterdir()] == [one[0].name]
     header = one[0].read_plan().header
@@ -68,7 +68,7 @@ def test_the_directories_of_bench_fio_say_again_what_options_do(tmp_path: Path) 
                 for depth in ("1", "16"):
                     name = f"{target}/{mode}/{bs}/{mode}-{depth}-1.json"
                     left(tmp_path / "r", name, 1_790_000_000_000, bs=bs, rw=mode, iodepth=depth, numjobs="1")
-    folder, count = bare.bring_in(tmp_path / "runs", tmp_path / "r")
+    folder, count = report_import.import_reports(tmp_path / "runs", tmp_path / "r")
     header = folder.read_plan().header
     assert {factor.name for factor in header.factors} == {"rw", "bs", "iodepth", "directory_1"}
     assert (count, header.points, header.repeat) == (16, 16, 1)
@@ -76,6 +76,6 @@ def test_the_directories_of_bench_fio_say_again_what_options_do(tmp_path: Path) 
 
 def test_a_directory_without_reports(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no reports of fio"):
-        bare.bring_in(tmp_path / "runs", tmp_path)
+        report_import.import_reports(tmp_path / "runs", tmp_path)
     with pytest.raises(RunError, match="no directory"):
-        bare.bring_in(tmp_path / "runs", tmp_path / "none")
+        report_import.import_reports(tmp_path / "runs", tmp_path / "none")

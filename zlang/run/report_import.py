@@ -27,7 +27,7 @@ from zlang.run.journal import encode
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
-def bring_in(runs: Path, directory: Path) -> tuple[Folder, int]:
+def import_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
     """The run made of the reports in or under a directory, and how many there are. Raises RunError."""
     if not directory.is_dir():
         raise RunError(f"there is no directory {directory}", "give the directory with the reports")

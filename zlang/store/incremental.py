@@ -34,8 +34,8 @@ _DERIVED = ("all_metrics", "columns")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A run that is not read again: what it brings, and what is counted of it."""
+class UnchangedRun:
+    """A run that is not read again: its columns and counts."""
 
     experiment: str
     brought: RunColumns
@@ -67,7 +67,7 @@ def code(more: Sequence[str] = ()) -> str:
     return digest.hexdigest()[:16]
 
 
-def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
+def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, UnchangedRun]:
     """The runs in a database that have the same mark; none where it is not there or cannot be read."""
     import duckdb
 
@@ -86,7 +86,7 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, Kept]:
         if marks.get(run) == known:
             told = orjson.loads(text)
             brought = RunColumns(tuple(map(_factor, told["factors"])), tuple(Metric(**one) for one in told["metrics"]))
-            found[str(run)] = Kept(experiment, brought, float(last), done, valid)
+            found[str(run)] = UnchangedRun(experiment, brought, float(last), done, valid)
     return found
 
 
