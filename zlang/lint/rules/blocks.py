@@ -156,7 +156,7 @@ def misaligned(trial: TrialView) -> TrialFinding | None:
             message = (
                 f"`{allocates.name}` has blocks of {size(block)}, and `{device.name}` has sectors of {size(sector)}"
             )
-            return Found(allocates, ("sector_power",), message, "make its blocks as large as the sectors")
+            return TrialFinding(allocates, ("sector_power",), message, "make its blocks as large as the sectors")
     for thing in trial.beneath():
         begins = thing.number("begins")
         if begins is not None and begins % _PAGE:

@@ -106,8 +106,8 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
         and run.factors("uncached") & on.reads
         and run.trait("uncached") != trial.first.run.trait("uncached")
     ):
-        message = "some targets are measured with direct I/O and others through the page cache: that is compared, too"
-        return Found(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
+        message = "some targets are measured with direct I/O and others through the page cache, so the comparison includes that difference"
+        return TrialFinding(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
     if own is None or not own.is_("own_cache") or not run.is_("uncached"):
         return None
     if machine is not None and machine.is_("passes_own_cache") and keeping is not None:
