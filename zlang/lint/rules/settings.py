@@ -106,7 +106,7 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
         and run.factors("uncached") & on.reads
         and run.trait("uncached") != trial.first.run.trait("uncached")
     ):
-        message = "some targets are measured with direct I/O and others through the page cache, so the comparison includes that difference"
+        message = "some targets use direct I/O and others the page cache, so the comparison includes that"
         return TrialFinding(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
     if own is None or not own.is_("own_cache") or not run.is_("uncached"):
         return None
