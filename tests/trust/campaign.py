@@ -25,6 +25,7 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 import aftermath  # noqa: E402 - found only by the lines above
 from aftermath import Score, Share  # noqa: E402
 from command_line import file_system  # noqa: E402
+from hostile_texts import try_texts  # noqa: E402
 from mutate_run import mutate  # noqa: E402
 from power_loss import lose_power  # noqa: E402
 from syscall_faults import inject_faults  # noqa: E402
@@ -98,6 +99,11 @@ def damage(seed: int, seconds: float, place: Path, share: Share) -> Score:
     return whole
 
 
+def place_texts(seed: int, seconds: float, place: Path, share: Share) -> Score:
+    """Put hostile texts wherever a text can stand."""
+    return try_texts(seed, _EVERYTHING, seconds, place, share)
+
+
 def _note_of_power(score: Score) -> str:
     return (
         f"crash states at {score.places:,} fsyncs; `resume` gave a reason and `clean` cleaned up: "
@@ -114,10 +120,15 @@ def _note_of_damage(score: Score) -> str:
     return f"{score.ended['noticed']:,} made a trial not count"
 
 
+def _note_of_texts(score: Score) -> str:
+    return f"combinations of {len(score.tried):,} texts with {score.places:,} places and outputs"
+
+
 ATTACKS = (
-    Attack("power cut", 0.5, cut_power, _note_of_power),
-    Attack("failing system call", 0.35, fail_calls, _note_of_faults),
-    Attack("damaged run folder", 0.15, damage, _note_of_damage),
+    Attack("power cut", 0.45, cut_power, _note_of_power),
+    Attack("failing system call", 0.3, fail_calls, _note_of_faults),
+    Attack("damaged run folder", 0.1, damage, _note_of_damage),
+    Attack("hostile text", 0.15, place_texts, _note_of_texts),
 )
 
 

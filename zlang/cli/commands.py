@@ -5,6 +5,7 @@ Commands import what they need when they are called, so that each starts fast.
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from zlang import __version__
+from zlang import __version__, text
 from zlang.cli.words import RUNS
 from zlang.readers import REPORTS_OF
 
@@ -666,7 +667,9 @@ def carry_out(arguments: list[str]) -> object:
     try:
         return application(arguments)(args=_typed(arguments), prog_name="zlang", standalone_mode=False)
     except typer.TyperException as error:
-        error.show()  # type: ignore[attr-defined]  # all that Typer raises of it can
+        said = io.StringIO()
+        error.show(file=said)  # type: ignore[attr-defined]  # all that Typer raises of it can
+        sys.stderr.write(text.visible(said.getvalue(), text.LAYOUT))
         return error.exit_code
     except typer.Abort:
         print("nothing was done", file=sys.stderr)

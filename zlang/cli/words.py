@@ -13,6 +13,7 @@ from zlang.check.values import quote
 from zlang.cli import streams
 from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
+from zlang.text import LAYOUT
 
 if TYPE_CHECKING:
     from zlang.run.folder import Folder
@@ -118,8 +119,10 @@ def duration(seconds: float) -> str:
 
 
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
-    """What changes in a file, as patch(1) takes it."""
-    for line in difflib.unified_diff(_lines(old), _lines(new), name, f"{name} ({how})"):
+    """What changes in a file, as patch(1) takes it unless there are characters that nobody would see."""
+    name = visible(name)
+    for exact in difflib.unified_diff(_lines(old), _lines(new), name, f"{name} ({how})"):
+        line = visible(exact, LAYOUT)
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -20,8 +21,10 @@ from zlang.text import visible, visible_json
 Rows = Iterable[Sequence[object]]
 
 _LARGEST = 2**63
-_BREAKS = "\n\r\t"
-_EXECUTED = ("=", "+", "-", "@", "\t", "\r")
+_BREAKS = "\n\t"
+_MARKUP = re.compile(r"([\\`\[\]<>|&])")
+"""What Markdown takes for HTML, a link, code or the end of a cell."""
+_EXECUTED = ("=", "+", "-", "@", "\t")
 """How text begins that spreadsheets take for a formula (OWASP, CSV injection)."""
 
 
@@ -158,8 +161,8 @@ def _is_numeric(values: Sequence[object]) -> bool:
 
 
 def _cell_of_markdown(text: str) -> str:
-    escaped = visible(text.replace("\\", "\\\\"), _BREAKS).replace("|", "\\|")
-    return escaped.replace("\r\n", "<br>").replace("\n", "<br>").replace("\r", "<br>")
+    escaped = visible(_MARKUP.sub(r"\\\1", text), _BREAKS)
+    return escaped.replace("\n", "<br>")
 
 
 _LATEX = str.maketrans(

@@ -65,6 +65,7 @@ def _templates() -> Environment:
         loader=PackageLoader("zlang.report"),
         autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -82,6 +83,11 @@ def _templates() -> Environment:
         "fence": _fence,
     }
     return made
+
+
+def _shown(value: object) -> object:
+    """Make text visible that is not ours."""
+    return visible(value, LAYOUT) if type(value) is str else value
 
 
 def _text(name: str) -> str:

@@ -1,0 +1,467 @@
+# ruff: noqa: E501 - programs of one line
+"""Put hostile texts wherever a text can stand, and see what every command prints of them.
+
+A case is a text, a place and an output. In each room some texts, joined, stand in all places; then every
+command of `OUTPUTS` is carried out. Nothing may be executed (a text that is carried out makes a file `pwned`), no
+control, bidirectional or invisible character may be printed as it is, and what has a syntax (HTML, Markdown, CSV, JSON)
+has to have that of a room with a harmless text.
+
+    python tests/trust/hostile_texts.py [--seed N] [--rooms N] [--seconds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib
+import io
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+
+import aftermath
+from aftermath import Score, Share
+from command_line import Ended
+from markdown_it import MarkdownIt
+
+from zlang.text import LAYOUT
+
+MARK = "pwned"
+TEXTS: Mapping[str, str] = {
+    "harmless": "harmless",
+    "substitution": "$(touch pwned)",
+    "backticks": "`touch pwned`",
+    "single quote": "'; touch pwned; '",
+    "double quote": '"; touch pwned; "',
+    "line of a shell": "x\ntouch pwned\n",
+    "end of a here-document": "\nEND_OF_PLAN\ntouch pwned\n",
+    "comment": "x # touch pwned\\",
+    "words of a shell": "fi; }; done; esac; touch pwned",
+    "option": "--help",
+    "printf": "%s%n%d \\033[2J \\x1b[2J $'\\x1b'",
+    "variable": "${IFS}touch${IFS}pwned $PATH",
+    "escape": "\x1b[2J\x1b]0;title\x07",
+    "carriage return": "harmless\rrm -rf",
+    "backspaces": "rm -rf /\b\b\b\b\b\b\b\b",
+    "C1": "\u009b2J\u009d0;title\u009c",
+    "delete": "a\x7f\x7fb",
+    "bidirectional override": "abc\u202etxt.exe\u202c",
+    "bidirectional isolate": "\u2066abc\u2067def\u2069",
+    "zero width": "pass\u200bword\u200d\ufeff",
+    "tags": "a\U000e0041\U000e0042b",
+    "line separators": "a\u2028b\u2029c\x85d\x0be\x0cf",
+    "script": "<script>document.title='pwned'</script>",
+    "end of a script": "</script><script>document.title='pwned'</script>",
+    "comment of HTML": "<!-- <script> --> ]]>",
+    "attribute": "\" onmouseover=\"document.title='pwned'\" x='",
+    "image": "<img src=x onerror=alert(1)>",
+    "link": "[a](javascript:alert(1)) ![b](http://x/y)",
+    "fence": "\n```\n<script>x</script>\n````\n",
+    "table of Markdown": "a | b\n---|---\n| c |",
+    "formula": '=HYPERLINK("http://x","y")',
+    "formula of plus": "+cmd|' /C calc'!A0",
+    "formula of at": "@SUM(1+1)",
+    "formula after a tab": "\t=1+1",
+    "SQL": "'; drop table trials; --",
+    "SQL name": '"; drop schema main cascade; --',
+    "JSON": '","x":1}],"\\u0022',
+    "Vega": "datum['x'] + [constructor]",
+    "markup of rich": "[bold red]x[/bold red] [link=http://x]y[/link]",
+    "template": "{{ 7 * 7 }} {% raw %} ${7*7}",
+    "LaTeX": "\\input{/etc/passwd} $x$ & % # _ ~ ^",
+    "graph": 'a"] ; b [label="x" URL="http://x"',
+    "mermaid": 'a"]; click a "javascript:alert(1)"',
+    "surrogates in a path": "a\udcffb",
+    "long": "x" * 5000,
+}
+_IN_A_ROOM = 8
+FORMATS = ("text", "short", "json", "sarif", "github")
+_BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+PROGRAM = """
+import "./figures.csv"
+param word: string = {text}
+param other: string = "plain"
+profile odd {{ other = {text} }}
+
+host machine {{ doc = {text} }}
+kind own: resource on dir {{
+  doc = {text}
+  property p: string {{ required = on  doc = {text} }}
+  offers dir = "{{on.dir}}"
+  create {{ sh "printf %s {{p}}" {{ why = {text} }} }}
+  destroy {{ sh "true" }}
+}}
+dir here on machine {{ path = {place} }}
+own thing on here {{ p = {text} }}
+let n = word | "plain"
+shell io {{
+  command = "cat input >&2; cat input; printf %s {{n}} {{other}} >$OUT/answer; echo; echo speed=3; test {{n}} != plain || test -z \\"$FAIL\\""
+  metrics = [time, regex("speed: count=speed=([0-9]+)")]
+  label   = word
+}}
+experiment e {text} {{
+  on = thing  run = io  repeat = 3
+  expect median(speed) > 0
+  table median(speed) by n
+  plot speed over position by n
+}}
+"""
+WRONG = (
+    "experiment e {text} {{ on = {text}  run = {text} }}",
+    "shell io {{ command = {text}  nonsense = {text} }}",
+    "disk d {{ id = {text}  serial = {text}  size = 1MiB }}",
+    'dir here {{ path = "." }}\nshell io {{ command = "true"  metrics = [regex({text})] }}\nexperiment e {{ on = here  run = io }}',
+    'dir here {{ path = "." }}\nexternal t {{ ask = {text}  metrics = [{text}] }}\nexperiment e {{ on = here  run = t }}',
+    'dir here {{ path = "." }}\nexternal t {{ ask = "x"  metrics = ["m: count in " + {text}] }}\nexperiment e {{ on = here  run = t }}',
+    "import {text}",
+    "let {raw} = 1",
+    "{raw}",
+    "host h {{ ram = {text} }}",
+    "kind {raw}: resource on dir {{}}",
+)
+"""Programs that are wrong at a text; what is said of them names it."""
+
+Check = Callable[[str], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A command, the exit codes with which it may end, and what is looked at in what it prints or writes."""
+
+    name: str
+    arguments: tuple[str, ...]
+    check: Check = lambda _: []
+    codes: frozenset[int] = frozenset({0})
+    files: str = ""
+    shape: Callable[[str], object] | None = None
+    """What has to be as it is of a harmless text."""
+
+
+# -- what is looked at
+
+
+def hidden(text: str) -> list[str]:
+    """List the characters that are not to be seen, and that are printed as they are."""
+    return sorted({f"raw U+{ord(char):04X}" for char in text if not char.isprintable() and char not in LAYOUT})
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[tuple[str, tuple[str, ...]]] = set()
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        names = tuple(sorted(name for name, _ in attributes if name not in {"class", "tabindex", "open"}))
+        self.found.add((tag, names))
+        self.scripts += tag == "script"
+
+
+def tags(text: str) -> object:
+    """Which elements a page has, with the names of their attributes, and how many scripts."""
+    parser = _Tags()
+    parser.feed(text)
+    return sorted(parser.found), parser.scripts
+
+
+def is_json(text: str) -> list[str]:
+    """Say why a text is not JSON."""
+    try:
+        for line in [text] if text.lstrip().startswith(("[", "{\n")) else text.splitlines():
+            json.loads(line)
+    except ValueError as error:
+        return [f"not JSON: {error}"]
+    return []
+
+
+def is_plain_csv(text: str) -> list[str]:
+    """List the cells that a spreadsheet would carry out."""
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    begun = [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    return [f"a formula: {cell!r}" for cell in begun if not re.fullmatch(r"[-+]?[0-9.e+-]+|-Infinity", cell)]
+
+
+def is_plain_markdown(text: str) -> list[str]:
+    """List the markup in a Markdown text that is not ours."""
+    tokens = [
+        token
+        for block in MarkdownIt("commonmark").enable("table").parse(text)
+        for token in [block, *(block.children or [])]
+    ]
+    bad = [
+        token
+        for token in tokens
+        if token.type in {"html_block", "html_inline", "image"} and token.content not in {"<br>", ""}
+    ]
+    links = [str(token.attrs.get("href")) for token in tokens if token.type == "link_open"]
+    return [f"{token.type}: {token.content[:99]!r}" for token in bad] + [
+        f"a link to {link}" for link in links if not link.startswith(("runs/", "#", ".", "/"))
+    ]
+
+
+OUTPUTS: tuple[Output, ...] = (
+    Output("plan", ("plan", "{program}")),
+    Output("plan --steps", ("plan", "{program}", "--steps")),
+    Output("plan --trials", ("plan", "{program}", "--trials")),
+    Output("plan --trial", ("plan", "{program}", "--trial", "1")),
+    Output("plan --json", ("plan", "{program}", "--json"), is_json),
+    Output("plan --set", ("plan", "{program}", "--steps", "--set", "other={literal}")),
+    Output("plan --profile", ("plan", "{program}", "--steps", "--profile", "odd")),
+    Output("runbook", ("plan", "{program}", "--emit", "markdown"), is_plain_markdown),
+    Output("script", ("plan", "{program}", "--emit", "sh")),
+    Output("plan as JSON", ("plan", "{program}", "--emit", "json"), is_json),
+    Output("plan as dot", ("plan", "{program}", "--emit", "dot")),
+    Output("plan as mermaid", ("plan", "{program}", "--emit", "mermaid")),
+    Output("explain", ("explain", "{program}"), codes=frozenset({0, 1, 2})),
+    Output("check", ("check", "{program}")),
+    Output("fmt --diff", ("fmt", "--diff", "{program}"), codes=frozenset({0, 1})),
+    Output("status", ("status",)),
+    Output("status RUN", ("status", "{run}")),
+    Output("status --json", ("status", "--json"), is_json),
+    Output("table", ("table",)),
+    Output("table as CSV", ("table", "--format", "csv"), is_plain_csv),
+    Output("table as Markdown", ("table", "--format", "markdown"), is_plain_markdown),
+    Output("table as JSON", ("table", "--format", "json"), is_json),
+    Output("expect", ("expect",), codes=frozenset({0, 4, 5})),
+    Output("findings", ("findings",), codes=frozenset({0, 1})),
+    Output("findings --json", ("findings", "--json"), is_json, codes=frozenset({0, 1})),
+    Output("compare", ("compare",), codes=frozenset({0, 1})),
+    Output("effects", ("effects",), codes=frozenset({0, 1})),
+    Output("plot", ("plot",), codes=frozenset({0, 1})),
+    Output("sql", ("sql", "from all_trials")),
+    Output("sql as CSV", ("sql", "from all_trials", "--format", "csv"), is_plain_csv),
+    Output("sql as Markdown", ("sql", "from all_trials", "--format", "markdown"), is_plain_markdown),
+    Output("sql as JSON", ("sql", "from all_trials", "--format", "json"), is_json),
+    Output("sql as lines of JSON", ("sql", "from all_trials", "--format", "ndjson"), is_json),
+    Output("sql as LaTeX", ("sql", "from all_trials", "--format", "latex")),
+    Output("sql of problems", ("sql", "from problems")),
+    Output("sql of columns", ("sql", "from columns")),
+    Output("sql of runs", ("sql", "from runs", "--format", "csv"), is_plain_csv),
+    Output("sql of facts", ("sql", "from facts", "--format", "markdown"), is_plain_markdown),
+    Output("sql of clauses", ("sql", "from clauses")),
+    Output("sql of an import", ("sql", "from imported.figures")),
+    Output("sql of an import as CSV", ("sql", "from imported.figures", "--format", "csv"), is_plain_csv),
+    Output("sql with a name", ("sql", "select 1 as {name}")),
+    Output("sql that is wrong", ("sql", "select {name} from nothing"), codes=frozenset({1})),
+    Output("report as HTML", ("report", "--out", "r.html"), files="r.html", shape=tags),
+    Output("report as Markdown", ("report", "--format", "markdown", "--out", "r.md"), is_plain_markdown, files="r.md"),
+    Output("report as CSV", ("report", "--format", "csv", "--out", "r"), is_plain_csv, files="r/*.csv"),
+    Output("a plot's specification", ("plot", "--out", "p.json"), is_json, frozenset({0, 1}), "p.json"),
+    Output("no such run", ("status", "{text}"), codes=frozenset({0, 1, 2})),
+    Output("no such file", ("check", "{text}"), codes=frozenset({0, 1, 2})),
+    Output("no such option", ("--{text}",), codes=frozenset({0, 1, 2})),
+    Output("no such database", ("sql", "select 1", "--db", "{text}"), codes=frozenset({0, 1, 2})),
+    Output("no such runs", ("ingest", "{text}"), codes=frozenset({0, 1, 2})),
+    Output("no such kind", ("kinds", "{text}"), codes=frozenset({0, 1, 2})),
+    Output("no such experiment", ("plan", "{program}", "--experiment", "{text}"), codes=frozenset({0, 1, 2})),
+    Output("no such parameter", ("plan", "{program}", "--set", "{text}=1"), codes=frozenset({1, 2})),
+    Output("clean", ("clean",)),
+)
+PLACES = (
+    *("title", "label", "default", "profile", "--set", "doc", "why", "property", "host", "level", "word of a command"),
+    *("path", "program's name", "cell", "standard output", "standard error", "fact", "environment", "comment"),
+)
+"""Where the text stands in a room."""
+SHELLS = {"dash": ("dash",), "bash": ("bash",), "busybox": ("busybox", "sh")}
+
+
+# -- a room
+
+
+def literal(text: str) -> str:
+    """Write a text of the language; characters that a program cannot have are left out."""
+    kept = _writable(text).replace("\\", "\\\\").replace('"', '\\"').replace("{", "{{").replace("}", "}}")
+    return '"' + kept.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") + '"'
+
+
+def _writable(text: str) -> str:
+    return _BIDIRECTIONAL.sub("", text).encode("utf-8", "ignore").decode()
+
+
+def file_name(text: str) -> str:
+    """Make the name of a file of a text."""
+    return text.replace("/", "_")[:60].lstrip("-") or "x"
+
+
+@dataclass
+class Room:
+    """A directory in which one text stands everywhere, with a run."""
+
+    at: Path
+    text: str
+    shapes: dict[str, object] = field(default_factory=dict)
+    program: str = ""
+
+    def __post_init__(self) -> None:
+        """Write the program and what it needs."""
+        self.at.mkdir()
+        raw = self.text.encode("utf-8", "surrogateescape")
+        self.program = f"{file_name(self.text)}.zexp"
+        place = file_name(_writable(self.text))
+        (self.at / place).mkdir()
+        program = PROGRAM.format(text=literal(self.text), place=literal(place))
+        (self.at / self.program).write_text(f"# {literal(self.text)[1:-1]}\n{program}", "utf-8")
+        (self.at / "input").write_bytes(raw + b"\n")
+        cells = io.StringIO()
+        csv.writer(cells).writerows([["bs", "what"], [1, self.text]])
+        (self.at / "figures.csv").write_text(cells.getvalue(), "utf-8", "replace")
+        tools = self.at.parent / f"{self.at.name}-bin"
+        tools.mkdir()
+        (tools / "uname").write_text(f'#!/bin/sh\ncat "{self.at}/input"\n')
+        (tools / "uname").chmod(0o755)
+        said = self.text.replace("\0", "")
+        self.environment = {
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            **dict.fromkeys(("ZLANG_ODD", "USER", "LOGNAME", "EDITOR", "PAGER", "LANG"), said),
+        }
+
+    def run(self) -> list[str]:
+        """Measure: some trials fail, so that what their tool said is shown."""
+        ended = self.call("run", "--", self.program, environment={"FAIL": "1"})
+        found = aftermath.said_wrong("run", ended)
+        return [*found, *self._seen("run", ended.out + ended.err)]
+
+    def look(self, output: Output) -> list[str]:
+        """Carry out a command, and list what is wrong with what it says."""
+        name = self.text.replace("\0", "").replace('"', '""')
+        run = next((plan.parent.name for plan in self.at.glob("runs/*/plan.jsonl")), "none")
+        words = {
+            "{program}": self.program,
+            "{run}": run,
+            "{literal}": literal(self.text),
+            "{name}": f'"{name}"' if name else "x",
+            "{text}": self.text.replace("\0", ""),
+        }
+        arguments = []
+        for argument in output.arguments:
+            said = argument
+            for word, value in words.items():
+                said = said.replace(word, value)
+            arguments.append(said)
+        ended = self.call(*arguments)
+        found = [] if ended.code in output.codes else [f"ended with {ended.code}: {ended.err[-300:]!r}"]
+        found += aftermath.said_wrong(output.name, Ended(0, ended.out, ended.err))
+        texts = (
+            [path.read_text("utf-8") for path in sorted(self.at.glob(output.files))] if output.files else [ended.out]
+        )
+        for text in texts if ended.code == 0 else []:
+            found += output.check(text)
+            if output.shape is not None and output.shape(text) != self.shapes.setdefault(
+                output.name, output.shape(text)
+            ):
+                found.append(f"its elements are {output.shape(text)}")
+        return [*found, *self._seen(output.name, *texts, ended.out, ended.err)]
+
+    def carry_out(self, shell: str) -> list[str]:
+        """Carry out the script of the plan."""
+        script = self.at / "plan.sh"
+        script.write_text(self.call("plan", self.program, "--emit", "sh").out, "utf-8")
+        done = subprocess.run(
+            [*SHELLS[shell], "./plan.sh"],
+            cwd=self.at,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        said = (done.stdout + done.stderr).decode("utf-8", "replace")
+        found = [] if done.returncode == 0 else [f"{shell} ended with {done.returncode}: {said[-300:]!r}"]
+        return [*found, *self._seen(shell, said)]
+
+    def refuse(self, wrong: str) -> list[str]:
+        """Check a program that is wrong at the text."""
+        program = wrong.format(text=literal(self.text), raw=self.text.replace("\0", ""))
+        (self.at / "wrong.zexp").write_text(program, "utf-8", "replace")
+        found = []
+        for form in FORMATS:
+            ended = self.call("check", "wrong.zexp", "--format", form)
+            found += aftermath.said_wrong(f"check --format {form}", ended)
+            found += self._seen(f"check --format {form} of {wrong!r}", ended.out + ended.err)
+        return found
+
+    def call(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
+        """Carry out a command of zlang."""
+        said = {**self.environment, **(environment or {})}
+        return aftermath.call(self.at, *arguments, is_whole=True, environment=said)
+
+    def _seen(self, what: str, *texts: str) -> list[str]:
+        found = [f"{what} prints {one}" for text in texts for one in hidden(text)]
+        pwned = [path for top in (self.at, self.at.parent) for path in top.glob(f"**/{MARK}")]
+        for path in pwned:
+            path.unlink()
+        return sorted({*found, *(f"{what} carried it out: {path}" for path in pwned)})
+
+
+def try_room(
+    names: Sequence[str], place: Path, shapes: dict[str, object], score: Score, outputs: Sequence[Output] = OUTPUTS
+) -> None:
+    """Try some texts, joined, in all places, with these outputs."""
+    room = Room(Path(tempfile.mkdtemp(dir=place)) / "room", " ".join(TEXTS[name] for name in names), shapes)
+    cases: list[tuple[str, Callable[[], list[str]]]] = [("run", room.run)]
+    cases += [(output.name, partial(room.look, output)) for output in outputs]
+    cases += [(f"script in {shell}", partial(room.carry_out, shell)) for shell in SHELLS]
+    for what, case in cases:
+        score.add(f"{', '.join(names)}: {what}", case())
+        score.tried.update(dict.fromkeys(names, len(PLACES)))
+    for number, wrong in enumerate(WRONG):
+        score.add(f"{', '.join(names)}: wrong program {number}", room.refuse(wrong))
+        score.tried.update(dict.fromkeys(names, len(FORMATS)))
+
+
+def try_texts(seed: int, rooms: int, seconds: float = 1e9, place: Path | None = None, share: Share = (0, 1)) -> Score:
+    """Try all texts in rooms of several, in an order by chance; of more rooms the last texts are drawn."""
+    for module in ("duckdb", "jinja2", "scipy.stats", "zlang.pipeline.reports", "zlang.report.compose"):
+        importlib.import_module(module)  # once, not in each fork
+    score = Score(len(PLACES) * (len(OUTPUTS) + len(SHELLS) + 1))
+    late = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory(prefix="texts-", dir=place) as at:
+        shapes: dict[str, object] = {}
+        try_room(["harmless"], Path(at), shapes, Score())
+        for number, names in enumerate(_rooms(seed, rooms)):
+            if time.monotonic() > late:
+                break
+            if number % share[1] == share[0]:
+                try_room(names, Path(at), shapes, score)
+    return score
+
+
+def _rooms(seed: int, count: int) -> Iterator[list[str]]:
+    chance = random.Random(seed)
+    left: list[str] = []
+    for _ in range(count):
+        if not left:
+            left = sorted(TEXTS.keys() - {"harmless"})
+            chance.shuffle(left)
+        yield left[:_IN_A_ROOM]
+        left = left[_IN_A_ROOM:]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Say how it went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rooms", type=int, default=-(-len(TEXTS) // _IN_A_ROOM))
+    parser.add_argument("--seconds", type=float, default=3600)
+    options = parser.parse_args(arguments)
+    score = try_texts(options.seed, options.rooms, options.seconds)
+    lines = [
+        f"{len(score.tried):,} texts, {score.tried.total():,} combinations, seed {options.seed}; {score.cases_wrong:,} wrong",
+        *(f"WRONG: {one}" for one in score.wrong),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if score.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
