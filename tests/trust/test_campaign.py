@@ -13,15 +13,7 @@ from power_loss import lose_power
 from syscall_faults import inject_faults
 
 TOGETHER = ("single quote", "substitution", "escape", "zero width", "end of a script", "link", "SQL", "carriage return")
-SHOWN = {
-    "plan --steps",
-    "runbook",
-    "sql as Markdown",
-    "sql as CSV",
-    "report as HTML",
-    "report as Markdown",
-    "no such option",
-}
+SHOWN = {"plan --steps", "runbook", "sql as Markdown", "sql as CSV", "report as HTML", "no such option"}
 
 
 def test_a_run_survives_a_power_cut(tmp_path: Path) -> None:
