@@ -107,7 +107,7 @@ def test_what_the_run_did_not_make_is_kept_and_named(place: Zlang, act: str, by:
     (place.at / "act").write_text(f"{command}\n")
     name = place.program(program(act))
     if by == "runner":
-        said = place("run", "-y", name, code=None).err
+        said = place("run", "-y", name, code=1).err
     else:
         script = place.at / "plan.sh"
         script.write_text(place("plan", "--emit", "sh", name).out)

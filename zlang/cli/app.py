@@ -15,7 +15,7 @@ from zlang.errors import RunError
 
 EXIT_CODES = {
     0: "success; `check` found no errors; in `run`, every trial counts and every expectation holds",
-    1: "a program has errors, a file cannot be read or written, or some trials do not count",
+    1: "a program has errors, a file cannot be read or written, some trials do not count, or what a run made is left",
     2: "an error on the command line; nothing was done",
     3: "a bug in zlang; the message names a log file to report",
     4: "an expectation failed (`run`, `resume`, `expect`)",

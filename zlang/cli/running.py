@@ -221,7 +221,7 @@ def _db_option(db: Path) -> str:
 def _watch(
     events: Generator[Event, None, None], run: str, total: int, done: int, waits_for: tuple[str, str] | None
 ) -> int:
-    """Show the events as they come; how many trials failed.
+    """Show the events as they come; how many trials failed, and how many things could not be removed.
 
     What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
     """
@@ -249,6 +249,7 @@ def _watch(
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
                 case Left(setup=setup, why=why):
+                    failures += 1
                     shown.warn(f"could not be removed: {setup.creates.replace('$RUN', run)}: {why}")
                 case Fail() | Interrupt() | _:
                     pass
