@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.files import read_regular, sync_tree
+from zlang.files import make_directory, read_regular, sync_directory, sync_tree
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.run import hashes, journal, machine, sequential
@@ -543,10 +543,13 @@ class _Run:
         while True:
             number += 1
             out = f"{place}/a{number}"
+            directory = self._directory(out)
+            make_directory(directory.parent)
             try:
-                self._directory(out).mkdir(parents=True)
+                directory.mkdir()
             except FileExistsError:
                 continue
+            sync_directory(directory.parent)  # what is left there says what is the run's
             return out
 
 
