@@ -48,6 +48,8 @@ _TEXTS = {
     "STRING": ['"x"', '"{a}"', '"{a + 1}{b}"', '""', '"sdb"', '"sdf"', '"disk1"', '"disk9"', '"""t\n  {c}\n"""'],
     "ZIP_OPEN": ["("],
     "OPEN_END": [".."],
+    "FUNCTION": ["twice"],
+    "NOT_IN": ["not in"],
     "COMPARE": ["==", "!=", "<", "<=", ">", ">="],
     "NEWLINE": ["\n"],
 }  # fmt: skip
