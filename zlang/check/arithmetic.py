@@ -69,8 +69,10 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
     return Quantity(_bounded(left.amount * right.amount), dimension)
 
 
-def bounded_list(items: tuple[Value, ...]) -> tuple[Value, ...]:
-    """A list that is not too long. Raises ValueProblem."""
+def bounded_list(items: tuple[Value, ...]) -> Value:
+    """A list that is not too long; absent where one of its values is. Raises ValueProblem."""
+    if any(isinstance(item, Absent) for item in items):
+        return ABSENT
     if len(items) > LONGEST_LIST:
         raise ValueProblem(f"the list has {len(items):,} values; the limit is {LONGEST_LIST:,}")
     return items
