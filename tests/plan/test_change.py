@@ -22,9 +22,9 @@ KINDS = """
 kind place: resource {
   property disks: count { required = on }
   property sync: off | always { default = off  cost = live }
-  property block: size { default = 8KiB  cost = rewrite }
+  property chunk: size { default = 8KiB  cost = rewrite }
   offers dir = "/{name}"
-  create { sh "make {name} disks={disks} sync={sync} block={block}" }
+  create { sh "make {name} disks={disks} sync={sync} chunk={chunk}" }
   change { sh "set {name} {key}={value}" }
   destroy { sh "remove {name}" }
 }
@@ -54,7 +54,7 @@ kind age: treatment {
 PROGRAM = (
     KINDS
     + """
-place pool { disks = 1 | 2  sync = off | always  block = 4KiB | 8KiB }
+place pool { disks = 1 | 2  sync = off | always  chunk = 4KiB | 8KiB }
 corpus tree on pool { files = 10 | 20  depth = 1 | 2  hint = HINT }
 churn work { level = 1 | 2  spoils = SPOILS }
 age aged {}
@@ -84,7 +84,7 @@ class Machine:
                 self.things[words[0]] = said
             case "lay":
                 assert words[0] not in self.things
-                self.things[words[0]] = {**said, "block": self.things["pool"]["block"]}
+                self.things[words[0]] = {**said, "chunk": self.things["pool"]["chunk"]}
             case "set":
                 self.things[words[0]] |= said
             case "age":
@@ -100,10 +100,10 @@ def check(machine: Machine, trial: Trial) -> None:
     """The machine is as the factors say, and so it was when the tree was laid out, but for what holds at once."""
     asked = {name: str(value) for name, value in trial.factors.items()}
     pool, tree = machine.things["pool"], machine.things["tree"]
-    assert {name: pool[name] for name in ("disks", "sync", "block")} == {
-        n: asked[n] for n in ("disks", "sync", "block")
+    assert {name: pool[name] for name in ("disks", "sync", "chunk")} == {
+        n: asked[n] for n in ("disks", "sync", "chunk")
     }
-    assert (tree["files"], tree["depth"], tree["block"]) == (asked["files"], asked["depth"], asked["block"])
+    assert (tree["files"], tree["depth"], tree["chunk"]) == (asked["files"], asked["depth"], asked["chunk"])
     assert tree["hint"] in {asked["sync"], "0"}
     assert ("age" in tree) == (asked.get("before") == "aged")
 
@@ -163,9 +163,9 @@ def counted(text: str, order: Order = Order.PLANNED) -> Counter[str]:
     ("swept", "expected"),
     [
         ("sync = off | always", {"Make pool": 1, "Make tree": 1}),
-        ("block = 4KiB | 8KiB", {"Make pool": 1, "Make tree": 2, "Alter pool": 1, "Unmake tree": 1}),
+        ("chunk = 4KiB | 8KiB", {"Make pool": 1, "Make tree": 2, "Alter pool": 1, "Unmake tree": 1}),
         ("disks = 2 | 3", {"Make pool": 2, "Make tree": 2, "Unmake pool": 1, "Unmake tree": 1}),
-        ("(sync, block) = (off, 4KiB) | (always, 8KiB)", {"Make pool": 1, "Make tree": 2}),
+        ("(sync, chunk) = (off, 4KiB) | (always, 8KiB)", {"Make pool": 1, "Make tree": 2}),
     ],
 )
 def test_a_sweep_makes_as_little_anew_as_its_cost_says(swept: str, expected: dict[str, int]) -> None:
@@ -191,25 +191,25 @@ def test_in_a_change_the_lists_hold_what_the_property_at_hand_adds() -> None:
       lists = [settings]
       property path: path { required = on }
       property sync: bool { cost = live  settings = ["-o", if sync then "sync=always" else "sync=off"] }
-      property block: size { cost = rewrite  settings = ["-o", "block={block}"] }
+      property chunk: size { cost = rewrite  settings = ["-o", "chunk={chunk}"] }
       offers dir = "{path}"
       create { sh "make {settings} {path}" }
       change { sh "set {settings} {path}" { why = "set it" } }
       destroy { sh "remove {path}" }
     }
     shell look { command = "ls"  writes = off }
-    place p { path = "it's"  sync = on  block = 8k }
+    place p { path = "it's"  sync = on  chunk = 8k }
     experiment e { on = p  run = look }
     """
     (setup,) = (item for item in plan_of(text).items() if isinstance(item, Setup))
-    assert setup.make[0].command == "make -o sync=always -o block=8192 'it'\"'\"'s'"
+    assert setup.make[0].command == "make -o sync=always -o chunk=8192 'it'\"'\"'s'"
     assert [(setting.name, setting.rewrites, setting.steps[0].name) for setting in setup.settings] == [
         ("sync", False, "change-p-sync"),
-        ("block", True, "change-p-block"),
+        ("chunk", True, "change-p-chunk"),
     ]
     assert [setting.steps[0].command for setting in setup.settings] == [
         "set -o sync=always 'it'\"'\"'s'",
-        "set -o block=8192 'it'\"'\"'s'",
+        "set -o chunk=8192 'it'\"'\"'s'",
     ]
 
 
@@ -246,10 +246,10 @@ def test_what_a_person_does_is_asked_once_for_each_state() -> None:
 
 
 NESTED = f"""{KINDS}
-place pool {{ disks = 1..3  block = 4KiB | 8KiB }}
+place pool {{ disks = 1..3  chunk = 4KiB | 8KiB }}
 corpus tree on pool {{ files = 10 | 20 | 30 }}
 churn work {{ level = 1..4 }}
-experiment e {{ on = tree  run = work  repeat = 2  where pool.block >= 8KiB or work.level > 2 }}
+experiment e {{ on = tree  run = work  repeat = 2  where pool.chunk >= 8KiB or work.level > 2 }}
 """
 
 
@@ -267,9 +267,9 @@ def test_an_order_makes_each_state_as_often_as_it_says(order: Order, pools: int,
 
 
 def test_a_block_begins_with_nothing_of_the_one_before() -> None:
-    """Else what stands at the end of a block would be measured in the next, where its state is the first again."""
+    """Else what stands at the end of a chunk would be measured in the next, where its state is the first again."""
     text = f"""{KINDS}
-    place pool {{ disks = 1..2  block = 4KiB }}
+    place pool {{ disks = 1..2  chunk = 4KiB }}
     shell work {{ command = "true"  writes = off }}
     experiment e {{ on = pool  run = work  repeat = 6 }}
     """
@@ -281,7 +281,7 @@ def test_a_block_begins_with_nothing_of_the_one_before() -> None:
 @pytest.mark.parametrize("order", Order)
 def test_a_whole_plot_is_left_when_something_dear_changes(order: Order) -> None:
     plan = plan_of(NESTED, order=order)
-    assert (plan.header.order, plan.header.whole_plot_factors) == (order, ("files", "disks", "block"))
+    assert (plan.header.order, plan.header.whole_plot_factors) == (order, ("files", "disks", "chunk"))
     trials = [item for item in plan.items() if isinstance(item, Trial)]
     hard_to_change = [tuple(trial.factors[name] for name in plan.header.whole_plot_factors) for trial in trials]
     changes = [a != b for a, b in itertools.pairwise(hard_to_change)]

@@ -100,6 +100,7 @@ def test_what_is_elsewhere_is_asked_for() -> None:
     part = planned(FAR, "two")
     (trial,) = trials(part)
     assert [(step.action, step.why, step.expect) for step in trial.steps] == [
+        (Action.PREPARE, "note where the workload leaves files", None),
         (Action.ASK, "on server: flush", None),
         (Action.ASK, "on server: cold", "yes"),
         (Action.MEASURE, "the workload", None),
