@@ -128,7 +128,7 @@ SURROUNDINGS = {
     "dumb": Surrounding({"TERM": "dumb"}),
     "no TERM": Surrounding({"TERM": None}),
 }
-_EVERY = 1 if os.environ.get("ZLANG_ALL_CONDITIONS") else 7
+_EVERY = 1 if os.environ.get("ZLANG_ALL_CONDITIONS") else 23
 """Not a divisor of the number of commands, so that all meet some."""
 
 
