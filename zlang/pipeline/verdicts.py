@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _MOST = 2000
 """Trials of which the setups are worked out; of a longer plan the first of each whole plot and block are."""
+_LONGEST = 20_000
+"""Trials of the longest plan that is looked at: what is listed here is not run in a day."""
 
 
 def set_up_once(checked: Checked, planned: Planned) -> tuple[str, ...]:
@@ -33,6 +35,8 @@ def is_mended_by_blocks(checked: Checked, planned: Planned) -> bool:
 def _set_up_once(checked: Checked, planned: Planned, schedule: Schedule) -> tuple[str, ...]:
     from zlang.report import compare
 
+    if not schedule.whole or schedule.trials > _LONGEST:
+        return ()
     design = _design(checked, planned, schedule)
     if design is None:
         return ()
