@@ -12,6 +12,7 @@ from pathlib import Path
 
 from zlang.cli import streams
 from zlang.errors import RunError
+from zlang.sink import Unwritable
 
 EXIT_CODES = {
     0: "success; `check` found no errors; in `run`, every trial counts and every expectation holds",
@@ -65,7 +66,7 @@ def guarded(arguments: list[str] | None = None) -> int:
     try:
         code = _ended(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-    except streams.Unwritable as end:
+    except Unwritable as end:
         # That nobody reads any more, as in `zlang plan … | head`, is no failure.
         return code if end.is_hung_up else code or _unwritten(end.reason)
     if reason := streams.failure():

@@ -8,16 +8,13 @@ a character that the encoding does not have becomes one that looks like it, or i
 from __future__ import annotations
 
 import codecs
-import errno
 import io
 import os
-import select
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from zlang.sink import HUNG_UP, Sink
 
 _LIKE = {"…": "...", "–": "-", "—": "-", "×": "x", "✓": "+", "✗": "x", "µ": "u", "→": "->", "≥": ">=", "≤": "<="}
 _BOX = range(0x2500, 0x2580)
@@ -26,40 +23,6 @@ _BLOCKS = (range(0x2580, 0x2600), range(0x2800, 0x2900))
 _HANDLER = "zlang"
 _ERROR = 2
 """The descriptor of standard error."""
-_HUNG_UP = frozenset({errno.EPIPE, errno.EBADF, errno.EIO})
-"""Nobody reads any more: a closed pipe, a closed descriptor, a terminal that is gone."""
-
-
-class Unwritable(BaseException):
-    """Standard output cannot be written to."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(error.strerror)
-        self.reason = error.strerror or ""
-        self.is_hung_up = error.errno in _HUNG_UP
-
-
-class _Sink(io.FileIO):
-    """A descriptor to write to; the first failure is noted, and raised if `is_strict`. Later it takes everything."""
-
-    def __init__(self, number: int, *, is_strict: bool) -> None:
-        super().__init__(number, "w", closefd=False)
-        self.is_strict = is_strict
-        self.failure: OSError | None = None
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        size = memoryview(data).nbytes
-        if self.failure is not None:
-            return size
-        try:
-            while (written := super().write(data)) is None:  # the descriptor does not wait by itself
-                select.select([], [self], [])
-        except OSError as error:
-            self.failure = error
-            if self.is_strict:
-                raise Unwritable(error) from error
-            return size
-        return written
 
 
 def prepare(*, keep_on: bool) -> None:
@@ -77,7 +40,7 @@ def prepare(*, keep_on: bool) -> None:
 
 
 def _stream(number: int, old: TextIO | None, *, is_strict: bool) -> io.TextIOWrapper:
-    sink = _Sink(number, is_strict=is_strict)
+    sink = Sink(number, is_strict=is_strict)
     encoding = old.encoding if old is not None else "utf-8"
     is_by_line = number == _ERROR or sink.isatty()
     return io.TextIOWrapper(io.BufferedWriter(sink), encoding, _HANDLER, line_buffering=is_by_line)
@@ -93,7 +56,7 @@ def failure() -> str:
     """Why standard output could not be written to, unless nobody reads it any more."""
     sys.stdout.flush()
     sink = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    if isinstance(sink, _Sink) and sink.failure is not None and sink.failure.errno not in _HUNG_UP:
+    if isinstance(sink, Sink) and sink.failure is not None and sink.failure.errno not in HUNG_UP:
         return sink.failure.strerror or ""
     return ""
 

@@ -7,6 +7,7 @@ that is meant for the caller reaches the child, too, and ends both.
 from __future__ import annotations
 
 import ctypes
+import io
 import os
 import pickle
 import re
@@ -19,6 +20,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeVar
 
 from zlang.errors import RunError
+from zlang.sink import Sink
 
 T = TypeVar("T")
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -110,9 +112,8 @@ def _keep_what_is_said(said: int) -> None:
     """Keep what a library prints when it aborts; what Python prints goes where it did."""
     with suppress(OSError, ValueError):
         if sys.stderr.fileno() == 2:  # noqa: PLR2004 - standard error
-            sys.stderr = open(  # noqa: PTH123, SIM115 - a descriptor, which the process has until it ends
-                os.dup(2), "w", 1, encoding=sys.stderr.encoding, errors=sys.stderr.errors
-            )
+            raw = io.BufferedWriter(Sink(os.dup(2), is_strict=False))
+            sys.stderr = io.TextIOWrapper(raw, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
     os.dup2(said, 2)
 
 
