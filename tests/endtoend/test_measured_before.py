@@ -113,7 +113,7 @@ def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
     lab("run", "program.zexp", "--set", "most=3")
     assert lab.rows("select trial, replicate, started, elapsed from trials where n < 3 order by all") == was
     (added,) = (path for path in Path(lab.at / "runs").iterdir() if (path / "journal.jsonl").read_text().count("reuse"))
-    assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 6
+    assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 12
 
 
 def test_a_plan_says_what_is_left(lab: Zlang) -> None:

@@ -31,6 +31,8 @@ inside() {
 	unshare --mount --propagation private sh -c '
 		root=$1
 		shift
+		# What others have mounted is not held on to.
+		awk "/ - fuse| \\/dev\\/loop/ { print \$5 }" /proc/self/mountinfo | sort -r | while read -r at; do umount --lazy "$at"; done
 		mount -t proc proc "$root/proc"
 		mount --rbind /dev "$root/dev"
 		mount -t sysfs sysfs "$root/sys"
