@@ -50,7 +50,7 @@ _PAGE = re.compile(
 )
 
 _PAGE_OF_DATA = re.compile(
-    r"# (?P<title>.+)\n\n(?P<prose>.+?)\n\n```csv found\n(?P<found>.+?\n)```\n\n```csv\n(?P<clean>.+?\n)```\n",
+    r"# (?P<title>[^\n]+)\n\n(?P<prose>.+?)\n\n```csv found\n(?P<found>.+?\n)```\n\n```csv\n(?P<clean>.+?\n)```\n",
     re.DOTALL,
 )
 
