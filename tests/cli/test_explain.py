@@ -106,7 +106,7 @@ def test_a_page_fits_on_the_screen(code: explaining.Explained, capsys: CaptureFi
     shown = capsys.readouterr().out
     assert shown.startswith(f"{code.id}: ")
     assert shown.count("\n") < 60
-    assert all(len(line) <= 170 for line in shown.split("\n"))
+    assert all(len(line) <= 190 for line in shown.split("\n"))
 
 
 def test_without_a_code_all_are_listed(capsys: CaptureFixture[str]) -> None:
