@@ -77,7 +77,7 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     ]
     zlang("report", "--format", "markdown")
     report = (zlang.at / "report.md").read_text()
-    assert "### The course of each search" in report
+    assert "### Steps of each search" in report
     assert "way=3\\: level=3" in report
     status = json.loads(zlang("status", zlang.folder().name, "--json").out)
     assert (status["done"], status["skipped"], status["state"]) == (10, 38, "finished")

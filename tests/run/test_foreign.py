@@ -26,7 +26,7 @@ experiment slow { on = some  run = waits }
 def left(tmp_path: Path) -> Zlang:
     """A run whose clean-up failed, so that something is left to remove."""
     zlang = Zlang(tmp_path)
-    zlang("run", zlang.program(STUCK))
+    zlang("run", zlang.program(STUCK), code=1)
     assert list(tmp_path.glob("zlang-*/made"))
     (tmp_path / "allow").touch()
     return zlang
