@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from command_line import Zlang
-from private_daemon import ZfsFuse
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices, pools and mounting need root")
 
@@ -133,29 +132,3 @@ def test_devices_without_a_file_system(zlang: Zlang) -> None:
         "experiment one { on = disk  run = reads  cache = cold }"
     )
     assert why_not(zlang, text) == []
-
-
-POOL = """
-import fio
-import zfs
-dir here { path = "." }
-pool tank on here { size = 64MiB }
-dataset volume on tank { compression = off | gzip  recordsize = 16KiB | 128KiB }
-file data on volume { size = 8MiB  content = %s }
-"""
-
-
-def test_a_refilled_pool_is_not_cold(zfs_fuse: ZfsFuse) -> None:
-    text = REFILLED + POOL % "random" + READS + "experiment one { on = data  run = reads  cache = refilled | cold }"
-    zfs_fuse.run(text, code=None)
-    whys = zfs_fuse.failed()
-    assert len(whys) == 4
-    assert all("bytes from tank, not at least" in why for why in whys)
-    counted = "select one_cache, cache_state, count(*) from trials group by all"
-    assert zfs_fuse.answers(counted) == [["cold", "cold", 4]]
-
-
-def test_what_a_pool_compresses_takes_less(zfs_fuse: ZfsFuse) -> None:
-    load = "fio load { rw = randread  bs = 16KiB  time_based = on  runtime = 2s }\n"
-    zfs_fuse.run(POOL % "zeros | compressible(80%)" + load + "experiment one { on = data  run = load  cache = cold }")
-    assert zfs_fuse.failed() == []
