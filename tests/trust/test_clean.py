@@ -93,7 +93,8 @@ def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
         dataset data on tank
         shell says { command = "zfs set org.zlang:run=another zlang-$RUN-tank"  writes = off }
         experiment one { on = data  run = says }
-        """
+        """,
+        code=1,
     )
     (pool,) = zfs_fuse.pools()
     try:

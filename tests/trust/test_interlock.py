@@ -506,19 +506,6 @@ def test_a_param_that_is_not_set_is_no_serial(spare: Disk) -> None:
 
 USES = {
     "fio": {"rw": "write"},
-    "mke2fs": {
-        "more": "import filesystems\next4 volume on spare {}\nfile data on volume { size = 4MiB }",
-        "on": "data",
-    },
-    "mkfs.xfs": {
-        "more": "import filesystems\nxfs volume on spare {}\nfile data on volume { size = 4MiB }",
-        "on": "data",
-    },
-    "mkfs.btrfs": {
-        "more": "import filesystems\nbtrfs volume on spare {}\nfile data on volume { size = 4MiB }",
-        "on": "data",
-    },
-    "blkdiscard": {"more": "import treatments", "on": "spare  before = discard {}"},
 }
 """What uses a device once its guard has let go of it: the tool, and the program that has it used."""
 
