@@ -28,7 +28,7 @@ def test_the_library_has_what_is_generated(kind: str) -> None:
             "compression",
             "dataset",
             "doc",
-            '"how blocks are compressed; lz4 since 0.6; zstd since 2.0; off by default, on since 2.2"',
+            '"compression of blocks; lz4 since 0.6; zstd since 2.0; off by default, on since 2.2"',
         ),
         ("recordsize", "dataset", "default", "128KiB"),
     ],

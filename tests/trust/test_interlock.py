@@ -506,6 +506,19 @@ def test_a_param_that_is_not_set_is_no_serial(spare: Disk) -> None:
 
 USES = {
     "fio": {"rw": "write"},
+    "mke2fs": {
+        "more": "import filesystems\next4 volume on spare {}\nfile data on volume { size = 4MiB }",
+        "on": "data",
+    },
+    "mkfs.xfs": {
+        "more": "import filesystems\nxfs volume on spare {}\nfile data on volume { size = 4MiB }",
+        "on": "data",
+    },
+    "mkfs.btrfs": {
+        "more": "import filesystems\nbtrfs volume on spare {}\nfile data on volume { size = 4MiB }",
+        "on": "data",
+    },
+    "blkdiscard": {"more": "import treatments", "on": "spare  before = discard {}"},
 }
 """What uses a device once its guard has let go of it: the tool, and the program that has it used."""
 
@@ -532,6 +545,8 @@ def test_another_link_and_another_node_after_the_guard_lead_nowhere_else(disk: P
             if swapped:
                 aside.replace(node)
         assert swapped
+        # What is another device meanwhile is left as it is, and removed once it is itself again.
+        spare.zlang("clean", code=None)
         say("sync", bystander)
         with (disk / "two.img").open("rb") as file:
             assert not any(any(part) for part in iter(lambda: file.read(MIB), b""))
