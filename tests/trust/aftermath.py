@@ -38,7 +38,7 @@ experiment e { on = data  run = io }
 DOCUMENTED = frozenset({0, 1})
 """How a command that nobody interrupts can end when no expectation is asked for (docs/cli.md)."""
 _BAD = re.compile(r"Traceback|a bug in zlang")
-_MOST_SECONDS = 60
+_MOST_SECONDS = 240
 _SCRATCH = re.compile(r"\.[a-z.]+\.[a-z0-9_]{8}")
 """A file that was to replace another."""
 _FIO = """#!/bin/sh
