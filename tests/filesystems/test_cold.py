@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -56,15 +57,22 @@ def why_not(zlang: Zlang, text: str, code: int | None = 0) -> list[str]:
     return [one["why"] for one in json.loads(zlang("status", str(last), "--json").out)["failed"]]
 
 
+def is_refilled(why: str) -> bool:
+    """Whether a trial does not count because less than half of the file came from devices.
+
+    The kernel may read some of it all the same: metadata that was dropped again, and pages of fio itself.
+    """
+    read = re.fullmatch(
+        r"cache not cold: the load read ([\d,]+) bytes from devices, "
+        "not at least 8,388,608 of the 8,388,608 bytes that it read",
+        why,
+    )
+    return read is not None and int(read[1].replace(",", "")) < 8_388_608 / 2
+
+
 def test_a_refilled_file_is_not_cold(zlang: Zlang) -> None:
     text = REFILLED + LAYERS + READS + "experiment one { on = data  run = reads  cache = refilled }"
-    whys = why_not(zlang, text, code=None)
-    assert len(whys) == 3
-    for why in whys:
-        assert why == (
-            "cache not cold: the load read 0 bytes from devices, "
-            "not at least 8,388,608 of the 8,388,608 bytes that it read"
-        )
+    assert [is_refilled(why) for why in why_not(zlang, text, code=None)] == [True] * 3
 
 
 def test_a_file_that_is_refilled_while_it_is_measured_is_not_cold(zlang: Zlang) -> None:
@@ -84,7 +92,7 @@ def test_the_script_leaves_behind_what_shows_it(zlang: Zlang) -> None:
     zlang("ingest", "runs", code=None)
     (run,) = (zlang.at / "runs").iterdir()
     failed = json.loads(zlang("status", str(run), "--json").out)["failed"]
-    assert ["the load read 0 bytes from devices" in one["why"] for one in failed] == [True] * 3
+    assert [is_refilled(one["why"]) for one in failed] == [True] * 3
 
 
 HONEST = [
