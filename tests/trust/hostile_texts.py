@@ -2,9 +2,9 @@
 """Put hostile texts wherever a text can stand, and see what every command prints of them.
 
 A case is a text, a place and an output. In each room some texts, joined, stand in all places; then every
-command of `OUTPUTS` is carried out. Nothing may be executed (a text that is carried out makes a file `pwned`), no
-control, bidirectional or invisible character may be printed as it is, and what has a syntax (HTML, Markdown, CSV, JSON)
-has to have that of a room with a harmless text.
+command of `OUTPUTS` is carried out, in an order by chance. Nothing may be executed (a text that is carried out makes a
+file `pwned`), no control, bidirectional or invisible character may be printed as it is, and what has a syntax (HTML,
+Markdown, CSV, JSON) has to have that of a room with a harmless text.
 
     python tests/trust/hostile_texts.py [--seed N] [--rooms N] [--seconds N]
 """
@@ -15,6 +15,7 @@ import argparse
 import csv
 import importlib
 import io
+import itertools
 import json
 import os
 import random
@@ -84,7 +85,9 @@ TEXTS: Mapping[str, str] = {
     "surrogates in a path": "a\udcffb",
     "long": "x" * 5000,
 }
-_IN_A_ROOM = 8
+_IN_A_ROOM = 4
+_IN_A_NAME = 50
+"""So many characters of each text are in the name of a file, which has at most 255 bytes."""
 FORMATS = ("text", "short", "json", "sarif", "github")
 _BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -289,26 +292,27 @@ def _writable(text: str) -> str:
     return _BIDIRECTIONAL.sub("", text).encode("utf-8", "ignore").decode()
 
 
-def file_name(text: str) -> str:
-    """Make the name of a file of a text."""
-    return text.replace("/", "_")[:60].lstrip("-") or "x"
+def file_name(texts: Sequence[str]) -> str:
+    """Make the name of a file of the beginnings of some texts."""
+    return " ".join(text.replace("/", "_")[:_IN_A_NAME] for text in texts).lstrip("-") or "x"
 
 
 @dataclass
 class Room:
-    """A directory in which one text stands everywhere, with a run."""
+    """A directory in which some texts stand everywhere, with a run."""
 
     at: Path
-    text: str
-    shapes: dict[str, object] = field(default_factory=dict)
+    texts: Sequence[str]
+    text: str = ""
     program: str = ""
 
     def __post_init__(self) -> None:
         """Write the program and what it needs."""
-        self.at.mkdir()
+        self.text = " ".join(self.texts)
+        self.at.mkdir(parents=True)
         raw = self.text.encode("utf-8", "surrogateescape")
-        self.program = f"{file_name(self.text)}.zexp"
-        place = file_name(_writable(self.text))
+        self.program = f"{file_name(self.texts)}.zexp"
+        place = file_name([_writable(text) for text in self.texts])
         (self.at / place).mkdir()
         program = PROGRAM.format(text=literal(self.text), place=literal(place))
         (self.at / self.program).write_text(f"# {literal(self.text)[1:-1]}\n{program}", "utf-8")
@@ -332,8 +336,19 @@ class Room:
         found = aftermath.said_wrong("run", ended)
         return [*found, *self._seen("run", ended.out + ended.err)]
 
-    def look(self, output: Output) -> list[str]:
+    def look(self, output: Output, shapes: Shapes) -> list[str]:
         """Carry out a command, and list what is wrong with what it says."""
+        ended, texts = self.show(output)
+        found = [] if ended.code in output.codes else [f"ended with {ended.code}: {ended.err[-300:]!r}"]
+        found += aftermath.said_wrong(output.name, Ended(0, ended.out, ended.err))
+        for text in texts if ended.code == 0 else []:
+            found += output.check(text)
+            if output.shape is not None and output.shape(text) != shapes.harmless(output):
+                found.append(f"its elements are {output.shape(text)}")
+        return [*found, *self._seen(output.name, *texts, ended.out, ended.err)]
+
+    def show(self, output: Output) -> tuple[Ended, list[str]]:
+        """Carry out a command; gives how it ended, and what it printed or wrote."""
         name = self.text.replace("\0", "").replace('"', '""')
         run = next((plan.parent.name for plan in self.at.glob("runs/*/plan.jsonl")), "none")
         words = {
@@ -343,25 +358,10 @@ class Room:
             "{name}": f'"{name}"' if name else "x",
             "{text}": self.text.replace("\0", ""),
         }
-        arguments = []
-        for argument in output.arguments:
-            said = argument
-            for word, value in words.items():
-                said = said.replace(word, value)
-            arguments.append(said)
+        arguments = [re.sub(r"\{\w+\}", lambda word: words[word[0]], argument) for argument in output.arguments]
         ended = self.call(*arguments)
-        found = [] if ended.code in output.codes else [f"ended with {ended.code}: {ended.err[-300:]!r}"]
-        found += aftermath.said_wrong(output.name, Ended(0, ended.out, ended.err))
-        texts = (
-            [path.read_text("utf-8") for path in sorted(self.at.glob(output.files))] if output.files else [ended.out]
-        )
-        for text in texts if ended.code == 0 else []:
-            found += output.check(text)
-            if output.shape is not None and output.shape(text) != self.shapes.setdefault(
-                output.name, output.shape(text)
-            ):
-                found.append(f"its elements are {output.shape(text)}")
-        return [*found, *self._seen(output.name, *texts, ended.out, ended.err)]
+        written = sorted(self.at.glob(output.files)) if output.files else []
+        return ended, [path.read_text("utf-8") for path in written] if output.files else [ended.out]
 
     def carry_out(self, shell: str) -> list[str]:
         """Carry out the script of the plan."""
@@ -403,36 +403,54 @@ class Room:
         return sorted({*found, *(f"{what} carried it out: {path}" for path in pwned)})
 
 
-def try_room(
-    names: Sequence[str], place: Path, shapes: dict[str, object], score: Score, outputs: Sequence[Output] = OUTPUTS
-) -> None:
-    """Try some texts, joined, in all places, with these outputs."""
-    room = Room(Path(tempfile.mkdtemp(dir=place)) / "room", " ".join(TEXTS[name] for name in names), shapes)
-    cases: list[tuple[str, Callable[[], list[str]]]] = [("run", room.run)]
-    cases += [(output.name, partial(room.look, output)) for output in outputs]
-    cases += [(f"script in {shell}", partial(room.carry_out, shell)) for shell in SHELLS]
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What the outputs of a room with a harmless text look like; it is made when one is asked for."""
+
+    place: Path
+    found: dict[str, object] = field(default_factory=dict)
+
+    def harmless(self, output: Output) -> object:
+        """Give the shape of an output."""
+        if output.name not in self.found and output.shape is not None:
+            room = Room(Path(tempfile.mkdtemp(dir=self.place), "room"), [TEXTS["harmless"]])
+            room.run()
+            ((_, (text,)),) = [room.show(output)]
+            self.found[output.name] = output.shape(text)
+        return self.found[output.name]
+
+
+def try_room(names: Sequence[str], shapes: Shapes, chance: random.Random, late: float) -> Score:
+    """Try some texts, joined, in all places, with as many outputs as the time allows."""
+    score = Score(len(PLACES))
+    room = Room(Path(tempfile.mkdtemp(dir=shapes.place), "room"), [TEXTS[name] for name in names])
+    cases: list[tuple[str, Callable[[], list[str]]]] = [
+        *((output.name, partial(room.look, output, shapes)) for output in OUTPUTS),
+        *((f"script in {shell}", partial(room.carry_out, shell)) for shell in SHELLS),
+        *((f"wrong program {number}", partial(room.refuse, wrong)) for number, wrong in enumerate(WRONG)),
+    ]
+    chance.shuffle(cases)
+    score.add(f"{', '.join(names)}: run", room.run())
     for what, case in cases:
         score.add(f"{', '.join(names)}: {what}", case())
-        score.tried.update(dict.fromkeys(names, len(PLACES)))
-    for number, wrong in enumerate(WRONG):
-        score.add(f"{', '.join(names)}: wrong program {number}", room.refuse(wrong))
-        score.tried.update(dict.fromkeys(names, len(FORMATS)))
+        score.ended["looked at"] += 1
+        if time.monotonic() > late:
+            break
+    score.tried.update(dict.fromkeys(names, len(PLACES)))
+    return score
 
 
 def try_texts(seed: int, rooms: int, seconds: float = 1e9, place: Path | None = None, share: Share = (0, 1)) -> Score:
-    """Try all texts in rooms of several, in an order by chance; of more rooms the last texts are drawn."""
+    """Try all texts in rooms of several, in an order by chance; of more rooms the texts are drawn again."""
     for module in ("duckdb", "jinja2", "scipy.stats", "zlang.pipeline.reports", "zlang.report.compose"):
         importlib.import_module(module)  # once, not in each fork
-    score = Score(len(PLACES) * (len(OUTPUTS) + len(SHELLS) + 1))
-    late = time.monotonic() + seconds
+    score = Score()
     with tempfile.TemporaryDirectory(prefix="texts-", dir=place) as at:
-        shapes: dict[str, object] = {}
-        try_room(["harmless"], Path(at), shapes, Score())
-        for number, names in enumerate(_rooms(seed, rooms)):
+        shapes, late = Shapes(Path(at)), time.monotonic() + seconds
+        for number, names in itertools.islice(enumerate(_rooms(seed, rooms)), share[0], None, share[1]):
+            score.merge(try_room(names, shapes, random.Random(f"{seed} {number}"), late))
             if time.monotonic() > late:
                 break
-            if number % share[1] == share[0]:
-                try_room(names, Path(at), shapes, score)
     return score
 
 
@@ -455,8 +473,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3600)
     options = parser.parse_args(arguments)
     score = try_texts(options.seed, options.rooms, options.seconds)
+    looked = score.ended["looked at"]
     lines = [
-        f"{len(score.tried):,} texts, {score.tried.total():,} combinations, seed {options.seed}; {score.cases_wrong:,} wrong",
+        f"{len(score.tried):,} texts in {score.places} places, {looked:,} outputs, seed {options.seed}; {score.cases_wrong:,} wrong",
         *(f"WRONG: {one}" for one in score.wrong),
     ]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -16,6 +16,7 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -184,10 +185,13 @@ class Mutations:
         assert self._figures, "no trial of the run counts"
         assert len(self._rows) == len(self._figures)
 
-    def run(self, count: int) -> Score:
-        """Try so many mutations."""
+    def run(self, count: int, seconds: float) -> Score:
+        """Try so many mutations, or as many as the time allows."""
+        late = time.monotonic() + seconds
         artefacts = sorted(path for path in self._path.glob("trials/**/*") if path.is_file())
         for n in range(count):
+            if time.monotonic() > late:
+                break
             kind = self._chance.choices(("journal", "lines", "forged", "artefact", "plan"), (4, 4, 3, 6, 1))[0]
             target = {"artefact": self._chance.choice(artefacts), "plan": self._folder.plan}
             path = target.get(kind, self._folder.journal)
@@ -284,10 +288,10 @@ class Mutations:
         return {f"trials/{row['trial']}/{row['replicate']}": row for row in rows}
 
 
-def mutate(source: Path, seed: int, count: int) -> Score:
+def mutate(source: Path, seed: int, count: int, seconds: float = 1e9) -> Score:
     """Damage a copy of a run folder."""
     with tempfile.TemporaryDirectory(prefix="zlang-mutations-") as at:
-        return Mutations(source, Path(at), seed).run(count)
+        return Mutations(source, Path(at), seed).run(count, seconds)
 
 
 def main() -> int:
