@@ -54,7 +54,7 @@ def trial(
     number: int,
     setups: Sequence[str] = (),
     steps: Sequence[Step] = (),
-    spoils: Sequence[str] = (),
+    invalidates: Sequence[str] = (),
     factors: Mapping[str, Scalar] | None = None,
 ) -> Trial:
     return Trial(
@@ -66,7 +66,7 @@ def trial(
         cache="as_is",
         cache_state="as_is",
         setups=tuple(setups),
-        spoils=tuple(spoils),
+        invalidates=tuple(invalidates),
         steps=tuple(steps) or (step("measure"),),
     )
 
@@ -110,7 +110,7 @@ def full_plan() -> Plan:
     altered = setup("p3", "pool", base="p", settings=[setting("sync", "on"), setting("block", "9", rewrites=True)])
     return plan(
         *(pool, data, trial(1, ["p1", "d1"], protocol)),
-        trial(2, ["p1", "d1"], [step("breaks", "echo oops >&2; exit 3"), step("never")], spoils=["data"]),
+        trial(2, ["p1", "d1"], [step("breaks", "echo oops >&2; exit 3"), step("never")], invalidates=["data"]),
         trial(3, ["p1", "d1"], factors={"engine": "libaio", "direct": True, "ramp": None}),
         *(other, trial(4, ["p2"]), altered, trial(5, ["p3"])),
         facts=[step("uname", "uname -a", Action.FACT, why="which kernel")],

@@ -41,7 +41,7 @@ class RunBuilder:
     title: str = "A title"
     finished: bool = True
     reader: Reader = field(default_factory=lambda: Reader("shell", "measure.out", {}))
-    natures: Mapping[str, Scalar] = field(default_factory=dict)
+    traits: Mapping[str, Scalar] = field(default_factory=dict)
     host: str = ""
     trials: dict[tuple[str, int], Trial] = field(default_factory=dict)
     events: list[Recorded] = field(default_factory=list)
@@ -65,7 +65,7 @@ class RunBuilder:
             number = len(self.trials) + 1
             steps = (verify, measure)
             point = (number, identity, replicate, 1, levels, "cold", "cold", (), (), steps)
-            self.trials[key] = Trial(*point, self.host, natures=self.natures)
+            self.trials[key] = Trial(*point, self.host, traits=self.traits)
         return self.trials[key]
 
     def measured(

@@ -9,7 +9,7 @@ from zlang.source import Source
 
 KIND = """
 kind box: resource {
-  carries_one = on
+  rebuilt_per_child = on
   offers place = "{name}"
   create { sh "true" }
   destroy { sh "true" }
@@ -52,7 +52,7 @@ def test_what_is_not_given_or_adds_nothing_is_not_there() -> None:
     assert made("thing it on here { level = low }\n" + RUN % "it") == ["make  -- "]
 
 
-def test_what_carries_one_thing_is_made_anew_for_another() -> None:
+def test_what_rebuilt_per_child_thing_is_made_anew_for_another() -> None:
     items = planned("let it = thing on here { size = 1KiB | 2KiB } | thing on here { level = low }\n" + RUN % "it")
     boxes = [item for item in items if isinstance(item, Setup) and item.key == "here"]
     assert len({box.signature for box in boxes}) == 3

@@ -38,7 +38,7 @@ PLANS = {
         setup("p", "pool"),
         setup("d", "data", "pool", unmake="[ -e twice ] || { touch twice; exit 1; }"),
         setup("q", "pool"),
-        *(trial(1, "pd"), trial(2, "q"), trial(3, "q"), trial(4, "pd", spoils=["pool"]), trial(5, "p")),
+        *(trial(1, "pd"), trial(2, "q"), trial(3, "q"), trial(4, "pd", invalidates=["pool"]), trial(5, "p")),
     ),
     "never unmade": plan(setup("p", "pool"), setup("d", "data", "pool", unmake="exit 4"), trial(1, "pd")),
     "ends badly": plan(
@@ -53,7 +53,7 @@ PLANS = {
     "altered": plan(
         *(state("p", "on", "8"), setup("d", "data", "pool"), setup("e", "more", "data"), trial(1, "pde")),
         *(state("q", "off", "8"), trial(2, "qde"), state("r", "off", "9"), trial(3, "rd"), trial(4, "pde")),
-        *(setup("z", "pool"), trial(5, "zd"), trial(6, "q", spoils=["pool"]), trial(7, "p")),
+        *(setup("z", "pool"), trial(5, "zd"), trial(6, "q", invalidates=["pool"]), trial(7, "p")),
     ),
     "altering fails": plan(
         *(state("p", "on", "8"), setup("d", "data", "pool"), trial(1, "pd")),
@@ -65,7 +65,7 @@ PLANS = {
         setup("d", "data", "pool"),
         setup("e", "more", "data"),
         setup("o", "other"),
-        *(trial(1, "pdeo", spoils=["data", "other"]), trial(2, "p"), trial(3, "pde"), trial(4, "o")),
+        *(trial(1, "pdeo", invalidates=["data", "other"]), trial(2, "p"), trial(3, "pde"), trial(4, "o")),
     ),
 }
 

@@ -165,7 +165,7 @@ def test_a_plan_keeps_what_was_found_what_is_denied_and_why_it_is_allowed(tmp_pa
     ]
 
 
-def test_the_language_lists_all_natures() -> None:
+def test_the_language_lists_all_traits() -> None:
     rows = [f"| `{name}` | {next(iter(one.type.scalars))} | {one.doc} |" for name, one in TRAITS.items()]
     _, _, below = LANGUAGE.read_text("utf-8").partition("| trait | is | says |\n|---|---|---|\n")
     assert sorted(below.partition("\n\n")[0].splitlines()) == sorted(rows)

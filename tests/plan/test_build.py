@@ -179,7 +179,7 @@ def replayed(plan: Plan) -> Iterator[tuple[Trial, int]]:
             made += isinstance(change, Make) and change.setup.key == "data"
         assert all(state.has(known[signature]) for signature in item.setups)
         yield item, made
-        state = state.invalidate(item.spoils)
+        state = state.invalidate(item.invalidates)
 
 
 def test_reading_leaves_the_data_and_writing_has_them_laid_out_anew() -> None:

@@ -39,8 +39,8 @@ kind corpus: resource on place {
 }
 kind churn: workload {
   needs dir as at
-  writes = spoils == on
-  property spoils: bool { default = off }
+  writes = invalidates == on
+  property invalidates: bool { default = off }
   property level: count { default = 1 }
   run { sh "work {level}" }
 }
@@ -56,7 +56,7 @@ PROGRAM = (
     + """
 place pool { disks = 1 | 2  sync = off | always  chunk = 4KiB | 8KiB }
 corpus tree on pool { files = 10 | 20  depth = 1 | 2  hint = HINT }
-churn work { level = 1 | 2  spoils = SPOILS }
+churn work { level = 1 | 2  invalidates = SPOILS }
 age aged {}
 experiment e { on = tree  before = BEFORE  run = work  repeat = 2 }
 """
@@ -111,13 +111,16 @@ def check(machine: Machine, trial: Trial) -> None:
 @pytest.mark.parametrize("hint", ["off", "on"])
 @pytest.mark.parametrize("before", ["none", "none | aged"])
 @given(
-    order=st.sampled_from(Order), seed=st.integers(0, 10_000), spoils=st.booleans(), faults=st.sampled_from([0.0, 0.1])
+    order=st.sampled_from(Order),
+    seed=st.integers(0, 10_000),
+    invalidates=st.booleans(),
+    faults=st.sampled_from([0.0, 0.1]),
 )
 @settings(max_examples=6, deadline=None)
 def test_no_trial_is_measured_in_another_state_than_its_own(
-    hint: str, before: str, order: Order, seed: int, spoils: bool, faults: float
+    hint: str, before: str, order: Order, seed: int, invalidates: bool, faults: float
 ) -> None:
-    text = PROGRAM.replace("HINT", hint).replace("BEFORE", before).replace("SPOILS", "on" if spoils else "off")
+    text = PROGRAM.replace("HINT", hint).replace("BEFORE", before).replace("SPOILS", "on" if invalidates else "off")
     plan = plan_of(text, seed, order)
     machine, state, known, chance = Machine(), State(), dict[str, Setup](), random.Random(seed)
     seen = Counter[tuple[str, int]]()
@@ -136,7 +139,7 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
             state = state.after(change)
         else:
             check(machine, item)
-            state = state.invalidate(item.spoils)
+            state = state.invalidate(item.invalidates)
     for unmake in state.teardown():
         for step in unmake.steps:
             machine.run(step)
@@ -155,7 +158,7 @@ def counted(text: str, order: Order = Order.PLANNED) -> Counter[str]:
         for change in state.changes([known[signature] for signature in item.setups]):
             state = state.after(change)
             counts[f"{type(change).__name__} {change.setup.key}"] += 1
-        state = state.invalidate(item.spoils)
+        state = state.invalidate(item.invalidates)
     return counts
 
 
@@ -237,7 +240,7 @@ def test_what_a_person_does_is_asked_once_for_each_state() -> None:
             for change in state.changes([known[signature] for signature in item.setups]):
                 state = state.after(change)
                 done += [step.command or step.why for step in change.steps]
-            state = state.invalidate(item.spoils)
+            state = state.invalidate(item.invalidates)
         asked = [text for text in done if text.startswith("fit")]
         assert sorted(asked) == [f"fit {number} cards into machine" for number in range(3)]
         places = [place for place, text in enumerate(done) if text in asked]

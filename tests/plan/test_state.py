@@ -120,7 +120,7 @@ spoiled = st.sets(st.sampled_from(["pool", "data", "file", "other", "set", "upon
 @given(st.lists(st.tuples(needs, spoiled), max_size=8))
 def test_the_rules_hold_along_any_way(way: list[tuple[tuple[Setup, ...], set[str]]]) -> None:
     state = State()
-    for needed, spoils in way:
+    for needed, invalidates in way:
         for change in state.changes(needed):
             keys = [there.key for there in state.standing]
             match change:
@@ -137,7 +137,7 @@ def test_the_rules_hold_along_any_way(way: list[tuple[tuple[Setup, ...], set[str
             state = state.after(change)
         assert all(state.has(made) for made in needed)
         assert not state.changes(needed)
-        state = state.invalidate(spoils)
+        state = state.invalidate(invalidates)
     for unmake in state.teardown():
         state = state.after(unmake)
     assert state == State()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from zlang.errors import RunError
 from zlang.plan import wire
 from zlang.plan.estimate import Outlook, PlanEstimate
-from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Scalar, Setup, Step, Trial
+from zlang.plan.plan import Action, Factor, Footprint, Header, Plan, Reader, Scalar, Setup, Step, Trial
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -105,7 +105,9 @@ def lines_of_two() -> list[bytes]:
         (lambda _: [b"\x7fELF\x00\xff\n"], "p, line 1, is not a line of a plan: Invalid JSON"),
         (lambda lines: [*lines[:2], b'{"trial":{"number":"1"}}\n'], "p, line 3, is not a line of a plan: trial.number"),
         (lambda lines: [*lines[:2], b"{}\n"], "p, line 3, is neither a setup nor a trial"),
-        (lambda lines: [lines[0].replace(b'"format":1', b'"format":2')], "p has plan format 2"),
+        (lambda lines: [lines[0].replace(b'"format":2', b'"format":3')], "p has plan format 3"),
+        (lambda lines: [lines[0].replace(b'"format":2', b'"format":1'), b"[]\n"], "p, line 2, is not a line of a plan"),
+        (lambda lines: [lines[0].replace(b'"format":2', b'"format":1'), b'{"trial":1}\n'], "p, line 2, is not a line"),
     ],
 )
 def test_what_is_no_whole_plan_is_refused(change: object, message: str) -> None:
@@ -115,6 +117,37 @@ def test_what_is_no_whole_plan_is_refused(change: object, message: str) -> None:
         list(wire.load(lambda: lines, "p").items())
     assert caught.value.message.startswith(message)
     assert caught.value.hint
+
+
+def test_a_plan_of_format_1_is_read_under_the_present_names() -> None:
+    footprint = Footprint("disk", 4096)
+    setup = Setup("s", "k", None, "k", (), (), footprint=footprint)
+    trial = Trial(
+        number=1,
+        identity="ab",
+        replicate=1,
+        block=1,
+        factors={"load": 1},
+        cache="cold",
+        cache_state="cold",
+        setups=("s",),
+        invalidates=("k",),
+        steps=(),
+        traits={"depth": 2},
+        footprint=footprint,
+    )
+    now = list(wire.dump(a_plan([setup, trial])))
+    before = [
+        line.replace(b'"invalidates":', b'"spoils":')
+        .replace(b'"traits":', b'"natures":')
+        .replace(b'"footprint":', b'"load":')
+        .replace(b'"format":2', b'"format":1')
+        for line in now
+    ]
+    assert [line != then for line, then in zip(now, before, strict=True)] == [True, True, True]
+    plan = wire.load(lambda: before, "p")
+    assert list(plan.items()) == [setup, trial]
+    assert list(wire.dump(plan)) == now
 
 
 def test_lines_are_read_one_at_a_time() -> None:

@@ -130,7 +130,7 @@ def measure(
 ) -> None:
     """A run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
     run = make_run(name, factors=(factor("bs", "size"),), findings=said)
-    run.natures = TRAITS
+    run.traits = TRAITS
     for place, (bs, replicate) in enumerate(order):
         run.host = "old" if name == "bad" and bs < 8192 else "new"
         run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps(told(bs, replicate, place)))

@@ -40,7 +40,9 @@ def setup(signature: str, key: str, parent: str | None = None, make: str = ":", 
     )
 
 
-def trial(number: int, setups: Sequence[str] = (), steps: Sequence[Step] = (), spoils: Sequence[str] = ()) -> Trial:
+def trial(
+    number: int, setups: Sequence[str] = (), steps: Sequence[Step] = (), invalidates: Sequence[str] = ()
+) -> Trial:
     return Trial(
         number=number,
         identity=f"t{number}",
@@ -50,7 +52,7 @@ def trial(number: int, setups: Sequence[str] = (), steps: Sequence[Step] = (), s
         cache="as_is",
         cache_state="as_is",
         setups=tuple(setups),
-        spoils=tuple(spoils),
+        invalidates=tuple(invalidates),
         steps=tuple(steps) or (step("measure"),),
     )
 

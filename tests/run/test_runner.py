@@ -63,7 +63,7 @@ def test_the_protocol_of_a_trial(tmp_path: Path) -> None:
 
 def test_two_states_of_one_key_and_staleness(tmp_path: Path) -> None:
     a, b = setup("a", "k"), setup("b", "k")
-    trials = [trial(1, "a"), trial(2, "a", spoils=["k"]), trial(3, "a"), trial(4, "b"), trial(5, "a")]
+    trials = [trial(1, "a"), trial(2, "a", invalidates=["k"]), trial(3, "a"), trial(4, "b"), trial(5, "a")]
     executor, _, _ = carry_out(tmp_path, plan(a, trials[0], trials[1], trials[2], b, *trials[3:]))
     assert executor.order == [
         *("make-a", "measure", "measure", "unmake-a"),
@@ -74,7 +74,7 @@ def test_two_states_of_one_key_and_staleness(tmp_path: Path) -> None:
 
 
 def test_children_are_unmade_before_parents(tmp_path: Path) -> None:
-    items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", spoils=["pool"]), trial(2, "pd"))
+    items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", invalidates=["pool"]), trial(2, "pd"))
     executor, _, _ = carry_out(tmp_path, plan(*items))
     once = ["make-p", "make-d", "measure", "unmake-d", "unmake-p"]
     assert executor.order == once * 2
@@ -190,7 +190,7 @@ def asking_plan() -> Plan:
     for number, name in enumerate(["s", "t"]):
         ask = Step(name=f"ask-{name}", action=Action.ASK, command="", why=f"fit {number} cards", timeout=0)
         items += [Setup(name, "cards.asked", None, "", (ask,), ()), setup(f"{name}-dir", "dir", "cards.asked")]
-        items += [trial(2 * number + 1 + i, [name, f"{name}-dir"], spoils=["dir"]) for i in range(2)]
+        items += [trial(2 * number + 1 + i, [name, f"{name}-dir"], invalidates=["dir"]) for i in range(2)]
     return plan(*items)
 
 
@@ -379,7 +379,7 @@ def test_a_trial_of_another_plan(tmp_path: Path) -> None:
 
 
 def test_where_all_stands_on_what_cannot_be_made_again_the_run_stops(tmp_path: Path) -> None:
-    items = plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", spoils=["pool"]), trial(2, "pd"))
+    items = plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", invalidates=["pool"]), trial(2, "pd"))
     folder = new_folder(tmp_path, items)
     executor = FakeExecutor()
     executor.during["unmake-p"] = lambda _stop: executor.codes.update({"make-p": 3})

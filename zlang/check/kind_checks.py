@@ -27,7 +27,7 @@ _PARTS_OF = {
     "needs": ("workload", "treatment", "protocol", "collector"),
     "writes": ("workload",),
     "job": ("workload",),
-    "carries_one": ("resource",),
+    "rebuilt_per_child": ("resource",),
     "armed": ("resource",),
     "is_ambient": ("resource",),
 }

@@ -255,12 +255,12 @@ class _KindBuilder:
                     doc = self._plain(item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self._writes(item.value)
-                case tree.Field() if item.name.text in {"armed", "carries_one", "is_ambient", "lists", "phases"}:
+                case tree.Field() if item.name.text in {"armed", "rebuilt_per_child", "is_ambient", "lists", "phases"}:
                     self._check_names(item)
                 case tree.Field() if item.name.text in FORMS:
                     forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
-                    known = ("doc", "writes", "armed", "carries_one", "is_ambient", "lists", "phases", *FORMS)
+                    known = ("doc", "writes", "armed", "rebuilt_per_child", "is_ambient", "lists", "phases", *FORMS)
                     hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case (
@@ -284,7 +284,7 @@ class _KindBuilder:
             doc=doc,
             module=self.module,
             template_source=self._template_source(),
-            carries_one=self._says("carries_one"),
+            rebuilt_per_child=self._says("rebuilt_per_child"),
             is_ambient=self._says("is_ambient"),
             phases=self.phases,
             draws=self._draws(),

@@ -314,8 +314,8 @@ class KindAction(Record):
 class Kind:
     """A kind: role, properties, what it offers and needs, and what it does.
 
-    `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that
-    need it. One that `carries_one` is made anew for each state of what stands on it. `phases` are what a protocol does:
+    `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that need it. One
+    that is `rebuilt_per_child` is made anew for each state of what stands on it. `phases` are what a protocol does:
     actions of the target's kinds, or its own. A workload that `draws` by a seed has the property `seed` from the
     language. `traits` are those that it declares. A resource with what has to be `armed` is not the run's own: it is
     written to only after its `guard`.
@@ -335,7 +335,7 @@ class Kind:
     doc: str
     module: str
     template_source: str
-    carries_one: bool = False
+    rebuilt_per_child: bool = False
     is_ambient: bool = False
     phases: tuple[str, ...] = ()
     draws: bool = False

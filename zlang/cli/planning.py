@@ -321,8 +321,10 @@ def _in_full(checked: Checked, planned: Planned, number: int) -> None:
         _write(_step(step) for step in setup.make)
     print("\n# the trial")
     _write(_step(step) for step in trial.steps)
-    if trial.spoils:
-        print(f"# it writes to {', '.join(map(visible, trial.spoils))}, which is written again before the next trial")
+    if trial.invalidates:
+        print(
+            f"# it writes to {', '.join(map(visible, trial.invalidates))}, which is written again before the next trial"
+        )
 
 
 # -- lists
@@ -374,7 +376,7 @@ def _steps(planned: Planned) -> Iterator[str]:
         where = f" on {item.host}" if len(header.hosts) > 1 else ""
         yield f"\n# trial {item.number} of {header.trials}{where}, replicate {item.replicate}: {visible(shown)}\n"
         yield from map(_step, item.steps)
-        state = state.invalidate(item.spoils)
+        state = state.invalidate(item.invalidates)
     yield "\n# at the end\n"
     for unmake in state.teardown():
         yield from (_step(step) for step in unmake.steps)

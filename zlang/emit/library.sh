@@ -443,7 +443,7 @@ z_unmake_leftovers() {
         z_number=${z_found#*" $z_each="}
         z_number=${z_number%% *}
         z_standing="$z_standing $z_number"
-        eval "z_spoil \"\$z_key_$z_number\""
+        eval "z_invalidate \"\$z_key_$z_number\""
         z_find_made "$z_number"
         ;;
       *) z_die "the journal of $z_run names a setup that the plan does not have: $z_each" ;;
@@ -675,7 +675,7 @@ setup() {
   esac
 }
 
-z_spoil() {
+z_invalidate() {
   case $z_stale in
     *" $1 "*) ;;
     *) z_stale="$z_stale$1 " ;;
@@ -787,7 +787,7 @@ z_can_alter() {
 
 z_alter() { # WAS NUMBER
   eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
-  z_spoil "$z_altered" # neither the one nor the other: if this fails, it is made anew
+  z_invalidate "$z_altered" # neither the one nor the other: if this fails, it is made anew
   z_setup_attempt "$1"
   z_is_rewritten=
   for z_setting in $z_to_set; do
@@ -811,7 +811,7 @@ z_alter() { # WAS NUMBER
   z_upon "$z_altered"
   for z_each in $z_found_upon; do
     eval "z_key=\$z_key_$z_each"
-    [ "$z_key" = "$z_altered" ] || z_spoil "$z_key"
+    [ "$z_key" = "$z_altered" ] || z_invalidate "$z_key"
   done
 }
 
@@ -827,7 +827,7 @@ z_clear() {
 z_make() {
   eval "z_key=\$z_key_$1"
   z_standing="$z_standing $1"
-  z_spoil "$z_key" # half made: whatever happens now, it has to be unmade
+  z_invalidate "$z_key" # half made: whatever happens now, it has to be unmade
   z_setup_attempt "$1"
   eval "z_place_$1=\$z_out"
   "make_$1"
@@ -866,7 +866,7 @@ z_now_is_altered() {
 }
 
 z_unmake() {
-  eval "z_spoil \"\$z_key_$1\"; z_out=\$z_place_$1; z_place_$1="
+  eval "z_invalidate \"\$z_key_$1\"; z_out=\$z_place_$1; z_place_$1="
   if [ -z "$z_out" ] && [ -z "$z_lost" ]; then z_setup_attempt "$1"; fi
   "unmake_$1" || return 1
   eval "z_now_is unmade \"\$z_json_$1\" \"\$z_sig_$1\"; z_freshen \"\$z_key_$1\""
@@ -924,7 +924,7 @@ trial() {
   z_attempt "trials/$2/$3" 0
   z_write "\"begin\",\"trial\":\"$2\",\"replicate\":$3,\"number\":$1,\"out\":\"$z_out\""
   for z_each in $6; do
-    z_spoil "$z_each"
+    z_invalidate "$z_each"
   done
 }
 

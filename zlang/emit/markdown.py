@@ -77,7 +77,7 @@ def _trials(plan: Plan) -> Iterator[str]:
             state = state.after(change)
             changes.extend(_labelled(change))
         yield from _commands([*changes, *(("", step) for step in _in_order(item))])
-        state = state.invalidate(item.spoils)
+        state = state.invalidate(item.invalidates)
     if state.standing:
         yield "## At the end\n\n"
         yield from _commands([pair for undo in state.teardown() for pair in _labelled(undo)])

@@ -187,7 +187,7 @@ def _function(name: str, steps: Sequence[Step], by_hand: str = "ask") -> Iterato
 
 def _trial(trial: Trial, numbers: _Numbers) -> str:
     setups = " ".join(str(numbers.signature(signature)) for signature in trial.setups)
-    invalidates = " ".join(str(numbers.key(key)) for key in trial.spoils)
+    invalidates = " ".join(str(numbers.key(key)) for key in trial.invalidates)
     name = f"{trial.number} {_word(trial.identity)} {trial.replicate}"
     steps = [step for step in trial.steps if step.action is not Action.TIDY]
     tidying = [step for step in trial.steps if step.action is Action.TIDY]

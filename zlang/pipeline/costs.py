@@ -133,9 +133,9 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
     took, waited = dict.fromkeys(estimating.KINDS, 0.0), 0.0
     for item in folder.read_plan().items():
         if isinstance(item, Setup):
-            place, load, planned = f"setups/{item.signature}", item.load, (*item.make, *item.unmake)
+            place, footprint, planned = f"setups/{item.signature}", item.footprint, (*item.make, *item.unmake)
         else:
-            place, load, planned = item.place, None, item.steps
+            place, footprint, planned = item.place, None, item.steps
             if item.place in ran.reused:
                 continue
         named = {step.name: step for step in planned}
@@ -146,6 +146,6 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
             if step.action is Action.ASK:
                 waited += one.elapsed
             else:
-                took[estimating.kind_of(step, load)] += one.elapsed
+                took[estimating.kind_of(step, footprint)] += one.elapsed
     took["creating and removing"] += ran.seconds - waited - sum(took.values())
     return expected, took

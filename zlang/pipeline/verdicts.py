@@ -116,4 +116,4 @@ def _rows(checked: Checked, planned: Planned, schedule: Schedule, slots: Iterabl
             log=draw.gauss(0, 1),
             setups=made,
         )
-        state = state.invalidate(trial.spoils)
+        state = state.invalidate(trial.invalidates)

@@ -467,12 +467,12 @@ class Builder:
             cache=config.protocol.kind.name,
             cache_state=_state(config.protocol.kind),
             setups=tuple(setup.signature for setup in setups),
-            spoils=invalidates,
+            invalidates=invalidates,
             steps=self.steps(config, protocol, frame),
             host=carrier.label if carrier else "",
             whole_plot=slot.whole_plot,
-            natures=self._traits(config),
-            load=footprint.of_workload(config.workload, config.on, frame, writes=writes),
+            traits=self._traits(config),
+            footprint=footprint.of_workload(config.workload, config.on, frame, writes=writes),
             fetch=footprint.of_reads(config.workload, config.on) if config.on and _is_cold(config) else None,
         )
         self._require_guards(config, setups, trial)

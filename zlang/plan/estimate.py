@@ -85,9 +85,9 @@ def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past)
                 case Make(setup):
                     found.made += sample.weight
                     _make(found, setup, past, sample.weight)
-                    if setup.load is not None and setup.load.space is not None:
+                    if setup.footprint is not None and setup.footprint.space is not None:
                         before = largest.get(setup.key, ("", 0))[1]
-                        largest[setup.key] = setup.load.device, max(before, setup.load.space)
+                        largest[setup.key] = setup.footprint.device, max(before, setup.footprint.space)
                 case Alter(_, setup):
                     found.altered += sample.weight
                     _steps(found, setup.signature, change.steps, past, sample.weight)
@@ -100,63 +100,68 @@ def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past)
     return found
 
 
-def kind_of(step: Step, load: Footprint | None) -> str:
-    """The kind of a step that makes a state, or belongs to a trial (without a load)."""
+def kind_of(step: Step, footprint: Footprint | None) -> str:
+    """The kind of a step that makes a state, or belongs to a trial (without a footprint)."""
     if step.action is Action.MEASURE:
         return "measuring"
     if step.action in {Action.FLUSH, Action.WARM, Action.VERIFY}:
         return "caches and checks"
-    return "writing data" if load is not None and step.action is Action.PREPARE else "creating and removing"
+    return "writing data" if footprint is not None and step.action is Action.PREPARE else "creating and removing"
 
 
 def _make(found: PlanEstimate, setup: Setup, past: Past, weight: float) -> None:
-    _steps(found, setup.signature, setup.make, past, weight, setup.load)
-    if setup.load is None:
+    _steps(found, setup.signature, setup.make, past, weight, setup.footprint)
+    if setup.footprint is None:
         return
     first = next((step for step in setup.make if step.action is Action.PREPARE), None)
     if first is None or (setup.signature, first.name) not in past.seconds:
-        rate, written = setup.load.rate or past.rate, setup.load.written
-        if setup.load.seconds is not None:
-            found.seconds["writing data"] += weight * setup.load.seconds
+        rate, written = setup.footprint.rate or past.rate, setup.footprint.written
+        if setup.footprint.seconds is not None:
+            found.seconds["writing data"] += weight * setup.footprint.seconds
         elif written is None or (written and rate is None):
             found.unknown_seconds += weight
         elif rate is not None:
             found.seconds["writing data"] += weight * written / rate
-    _write(found, setup.load, setup.load.written, weight)
+    _write(found, setup.footprint, setup.footprint.written, weight)
 
 
 def _trial(found: PlanEstimate, trial: Trial, past: Past, weight: float) -> None:
     found.trials += weight
     measured = [step for step in trial.steps if step.action is Action.MEASURE]
     _steps(found, trial.identity, [step for step in trial.steps if step.action is not Action.MEASURE], past, weight)
-    load = trial.load
+    footprint = trial.footprint
     seconds = [past.seconds.get((trial.identity, step.name)) for step in measured]
     asked = any(step.action is Action.ASK for step in trial.steps)
     found.steps += weight * len(measured)
     if None not in seconds:
         took = sum(one for one in seconds if one is not None)
-    elif load is not None and load.seconds is not None:
-        took = load.seconds + len(measured) * COMMAND
+    elif footprint is not None and footprint.seconds is not None:
+        took = footprint.seconds + len(measured) * COMMAND
     else:
         took = 0.0
         found.unknown_seconds += 0 if asked and not measured else weight
     found.seconds["measuring"] += weight * (took + len(measured) * BETWEEN)
-    if load is not None:
+    if footprint is not None:
         rate = past.writes.get(trial.identity)
-        ran = load.seconds if load.seconds is not None else took
-        written = load.written if load.written is not None else None if rate is None else round(rate * ran)
-        _write(found, load, written, weight)
+        ran = footprint.seconds if footprint.seconds is not None else took
+        written = footprint.written if footprint.written is not None else None if rate is None else round(rate * ran)
+        _write(found, footprint, written, weight)
 
 
-def _write(found: PlanEstimate, load: Footprint, written: int | None, weight: float) -> None:
+def _write(found: PlanEstimate, footprint: Footprint, written: int | None, weight: float) -> None:
     if written is None:
         found.unknown_bytes += weight
     elif written:
-        found.written[load.device] = found.written.get(load.device, 0.0) + weight * written
+        found.written[footprint.device] = found.written.get(footprint.device, 0.0) + weight * written
 
 
 def _steps(
-    found: PlanEstimate, owner: str, steps: Iterable[Step], past: Past, weight: float, load: Footprint | None = None
+    found: PlanEstimate,
+    owner: str,
+    steps: Iterable[Step],
+    past: Past,
+    weight: float,
+    footprint: Footprint | None = None,
 ) -> None:
     for step in steps:
         if step.action is Action.ASK:
@@ -165,7 +170,7 @@ def _steps(
         if step.action is Action.COLLECT:  # while it is measured
             continue
         found.steps += weight
-        found.seconds[kind_of(step, load)] += weight * (_command(owner, step, past) + BETWEEN)
+        found.seconds[kind_of(step, footprint)] += weight * (_command(owner, step, past) + BETWEEN)
 
 
 def _command(owner: str, step: Step, past: Past) -> float:

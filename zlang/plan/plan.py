@@ -142,7 +142,7 @@ class Setup:
     base: str | None = None
     settings: tuple[Setting, ...] = ()
     is_ambient: bool = False
-    load: Footprint | None = None
+    footprint: Footprint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +151,10 @@ class Trial:
 
     `identity` names the point (not the replicate). `cache` is the protocol by which the caches were treated, and
     `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
-    needed, parents first; `spoils` are the keys of the resources that the measurement leaves stale, so that they must
-    be made anew before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
-    a row that have the same levels of all factors which are hard to change are one `whole_plot`. `natures` are what is
-    known of its workload and of what that runs on, as far as results are judged by it. `fetch` is what a cold trial
+    needed, parents first; `invalidates` are the keys of the resources that the measurement changes: they are made anew
+    before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
+    a row that have the same levels of all factors which are hard to change are one `whole_plot`. `traits` are those
+    of its workload and of what that runs on by which results are judged. `fetch` is what a cold trial
     must read from devices, where that is known.
     """
 
@@ -166,12 +166,12 @@ class Trial:
     cache: str
     cache_state: str
     setups: tuple[str, ...]
-    spoils: tuple[str, ...]
+    invalidates: tuple[str, ...]
     steps: tuple[Step, ...]
     host: str = ""
     whole_plot: int = 0
-    natures: Mapping[str, Scalar] = field(default_factory=dict)
-    load: Footprint | None = None
+    traits: Mapping[str, Scalar] = field(default_factory=dict)
+    footprint: Footprint | None = None
     fetch: Fetch | None = None
 
     @property
@@ -246,7 +246,7 @@ class Header:
     tools: Mapping[str, str]
     design: str = "full"
     left_out: int = 0
-    format: int = 1
+    format: int = 2
     expectations: tuple[Expectation, ...] = ()
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()

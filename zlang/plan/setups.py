@@ -51,7 +51,9 @@ class Setups:
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
             keys = f"{keys}/{instance.name}"
             asked = _manual_setup(instance, core, keys)
-            carries = [_made_of(carried), carried.key] if instance.kind.carries_one and carried is not None else []
+            carries = (
+                [_made_of(carried), carried.key] if instance.kind.rebuilt_per_child and carried is not None else []
+            )
             if carries and carried is treated and treatment is not None:
                 carries.append(treatment.digest)
             setup, core = self._setup(instance, carries, core, keys)
@@ -96,7 +98,7 @@ class Setups:
             base=base[:12] if settings else None,
             settings=settings,
             is_ambient=instance.kind.is_ambient,
-            load=footprint.of_resource(instance, frame),
+            footprint=footprint.of_resource(instance, frame),
         )
         if len(self._known) >= _KEPT:
             self._known.clear()
@@ -128,7 +130,7 @@ class Setups:
         held = hold(devices, (treatment,), self._here)
         said = (*held.before, *said) if held else (*guards(devices, self._here), *said)
         base = digests.digest(core, *sorted(asked))[:12]
-        setup = replace(setup, load=footprint.both(setup.load, footprint.of_treatment(treatment, on, frame)))
+        setup = replace(setup, footprint=footprint.both(setup.footprint, footprint.of_treatment(treatment, on, frame)))
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *said)), base
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base

@@ -44,7 +44,7 @@ def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
         for change in changes:
             state = state.after(change)
         yield SampledTrial(1, changes, trial)
-        state = state.invalidate(trial.spoils)
+        state = state.invalidate(trial.invalidates)
     yield SampledTrial(1, state.teardown(), None)
 
 
@@ -62,7 +62,7 @@ def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
             trial, setups = builder.trial(before)
             for change in state.changes(setups):
                 state = state.after(change)
-            state = state.invalidate(trial.spoils)
+            state = state.invalidate(trial.invalidates)
         changes = state.changes(needed)
         for change in changes:
             state = state.after(change)

@@ -9,7 +9,7 @@ this format is refused with one sentence that says where.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,9 @@ from zlang.text import visible_json
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FORMAT = 1
+FORMAT = 2
+_NAMES_IN_FORMAT_1 = {"spoils": "invalidates", "natures": "traits", "load": "footprint"}
+"""What fields of setups and trials were called in format 1, and what they are called now."""
 _HINT = "create the plan again with `zlang plan` or `zlang run`"
 
 
@@ -39,7 +41,7 @@ def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
 def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
     """Read a plan from `lines`, which begins the file anew at each call; `name` is what messages call it."""
     header = _header(lines, name)
-    return Plan(header, lambda: _items(lines, header, name))
+    return Plan(replace(header, format=FORMAT), lambda: _items(lines, header, name))
 
 
 def schema() -> dict[str, object]:
@@ -82,15 +84,25 @@ def _adapter() -> TypeAdapter[_Line]:
     return TypeAdapter(_Line)
 
 
-def _parse(line: bytes, number: int, name: str) -> _Line:
+def _parse(line: bytes, number: int, name: str, written_in: int = FORMAT) -> _Line:
     if not line.endswith(b"\n"):
         message = f"{name} ends in the middle of line {number}"
         raise RunError(message, _HINT)
     try:
-        return _adapter().validate_json(line, strict=True)
+        return _adapter().validate_json(line if written_in == FORMAT else _renamed(line), strict=True)
     except ValueError as error:
         message = f"{name}, line {number}, is not a line of a plan: {_first_fault(error)}"
         raise RunError(message, _HINT) from error
+
+
+def _renamed(line: bytes) -> bytes:
+    """Give the fields of a line of format 1 their present names."""
+    whole = orjson.loads(line)
+    for part in whole.values() if isinstance(whole, dict) else ():
+        for before, now in _NAMES_IN_FORMAT_1.items():
+            if isinstance(part, dict) and before in part:
+                part[now] = part.pop(before)
+    return orjson.dumps(whole)
 
 
 def _first_fault(error: ValueError) -> str:
@@ -108,8 +120,8 @@ def _header(lines: Callable[[], Iterable[bytes]], name: str) -> Header:
         header = _parse(line, 1, name).header
         if header is None:
             break
-        if header.format != FORMAT:
-            message = f"{name} has plan format {header.format}; this zlang reads format {FORMAT}"
+        if header.format not in {1, FORMAT}:
+            message = f"{name} has plan format {header.format}; this zlang reads formats 1 and {FORMAT}"
             raise RunError(message, "use the version of zlang that created the plan, or create the plan again")
         return header
     message = f"{name} does not begin with a plan header"
@@ -121,7 +133,7 @@ def _items(lines: Callable[[], Iterable[bytes]], header: Header, name: str) -> I
     for number, line in enumerate(lines(), 1):
         if number == 1:
             continue
-        parsed = _parse(line, number, name)
+        parsed = _parse(line, number, name, header.format)
         if parsed.setup is not None:
             yield parsed.setup
         elif parsed.trial is not None:

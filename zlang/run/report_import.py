@@ -68,7 +68,7 @@ def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, pla
                 cache="as_is",
                 cache_state="as_is",
                 setups=(),
-                spoils=(),
+                invalidates=(),
                 steps=(step,),
             )
         )

@@ -297,7 +297,7 @@ class _Run:
             return
         out = self._attempt(trial.place)
         yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
-        self._state = self._state.invalidate(trial.spoils)
+        self._state = self._state.invalidate(trial.invalidates)
         failure = yield from self._protocol(trial, out)
         if failure:
             yield from self._failed(trial, failure)

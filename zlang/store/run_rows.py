@@ -148,10 +148,10 @@ class RunRows:
         if trial.identity in self.known:
             return
         self.known.add(trial.identity)
-        for name, value in trial.natures.items():
+        for name, value in trial.traits.items():
             if isinstance(value, int | float):
                 self.staging.add(
-                    "natures", {**self.named, "trial": trial.identity, "nature": name, "value": float(value)}
+                    "traits", {**self.named, "trial": trial.identity, "trait": name, "value": float(value)}
                 )
 
     def _measured(self, row: dict[str, object], trial: Trial, attempt: Attempt, verdict: Judgement) -> None:
@@ -199,7 +199,9 @@ class RunRows:
 
     def _steps_of_setup(self, setup: Setup) -> None:
         for out in self.places.pop(f"setups/{setup.signature}", ()):
-            self._steps(out, (*setup.make, *setup.unmake), {"written": setup.load.written} if setup.load else {})
+            self._steps(
+                out, (*setup.make, *setup.unmake), {"written": setup.footprint.written} if setup.footprint else {}
+            )
 
     def _steps(self, out: str, steps: Iterable[Step], more: Row) -> None:
         planned = {s.name: s for s in steps}

@@ -134,8 +134,8 @@ CREATE TABLE steps (
 -- What was found out about the machine and the tools.
 CREATE TABLE facts (run VARCHAR, experiment VARCHAR, name VARCHAR, value VARCHAR);
 
--- What each point's workload and machine say of their nature (docs/language.md), in base units, `on` as 1 and `off` as 0.
-CREATE TABLE natures (run VARCHAR, experiment VARCHAR, trial VARCHAR, nature VARCHAR, value DOUBLE);
+-- What each point's workload and machine say of their traits (docs/language.md), in base units, `on` as 1 and `off` as 0.
+CREATE TABLE traits (run VARCHAR, experiment VARCHAR, trial VARCHAR, trait VARCHAR, value DOUBLE);
 
 -- One row per trial and setup that the run made for it, from the bottom (`depth` 1) upwards. Trials with the same `making`
 -- stood on the same thing; the same signature with another `making` was set up again.

@@ -462,7 +462,7 @@ z_unmake_leftovers() {
         z_number=${z_found#*" $z_each="}
         z_number=${z_number%% *}
         z_standing="$z_standing $z_number"
-        eval "z_spoil \"\$z_key_$z_number\""
+        eval "z_invalidate \"\$z_key_$z_number\""
         z_find_made "$z_number"
         ;;
       *) z_die "the journal of $z_run names a setup that the plan does not have: $z_each" ;;
@@ -694,7 +694,7 @@ setup() {
   esac
 }
 
-z_spoil() {
+z_invalidate() {
   case $z_stale in
     *" $1 "*) ;;
     *) z_stale="$z_stale$1 " ;;
@@ -806,7 +806,7 @@ z_can_alter() {
 
 z_alter() { # WAS NUMBER
   eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
-  z_spoil "$z_altered" # neither the one nor the other: if this fails, it is made anew
+  z_invalidate "$z_altered" # neither the one nor the other: if this fails, it is made anew
   z_setup_attempt "$1"
   z_is_rewritten=
   for z_setting in $z_to_set; do
@@ -830,7 +830,7 @@ z_alter() { # WAS NUMBER
   z_upon "$z_altered"
   for z_each in $z_found_upon; do
     eval "z_key=\$z_key_$z_each"
-    [ "$z_key" = "$z_altered" ] || z_spoil "$z_key"
+    [ "$z_key" = "$z_altered" ] || z_invalidate "$z_key"
   done
 }
 
@@ -846,7 +846,7 @@ z_clear() {
 z_make() {
   eval "z_key=\$z_key_$1"
   z_standing="$z_standing $1"
-  z_spoil "$z_key" # half made: whatever happens now, it has to be unmade
+  z_invalidate "$z_key" # half made: whatever happens now, it has to be unmade
   z_setup_attempt "$1"
   eval "z_place_$1=\$z_out"
   "make_$1"
@@ -885,7 +885,7 @@ z_now_is_altered() {
 }
 
 z_unmake() {
-  eval "z_spoil \"\$z_key_$1\"; z_out=\$z_place_$1; z_place_$1="
+  eval "z_invalidate \"\$z_key_$1\"; z_out=\$z_place_$1; z_place_$1="
   if [ -z "$z_out" ] && [ -z "$z_lost" ]; then z_setup_attempt "$1"; fi
   "unmake_$1" || return 1
   eval "z_now_is unmade \"\$z_json_$1\" \"\$z_sig_$1\"; z_freshen \"\$z_key_$1\""
@@ -943,7 +943,7 @@ trial() {
   z_attempt "trials/$2/$3" 0
   z_write "\"begin\",\"trial\":\"$2\",\"replicate\":$3,\"number\":$1,\"out\":\"$z_out\""
   for z_each in $6; do
-    z_spoil "$z_each"
+    z_invalidate "$z_each"
   done
 }
 
@@ -993,16 +993,16 @@ END_OF_PLAN
 source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
-{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":1,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[],"findings":[],"order":"planned","whole_plot_factors":[],"devices":[],"settings":{},"until":null,"search":null,"metrics":[]}}
-{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"load":null}}
-{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"load":null}}
-{"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"natures":{},"load":null,"fetch":null}}
-{"trial":{"number":2,"identity":"t2","replicate":1,"block":1,"factors":{"bs":8192},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":["data"],"steps":[{"name":"breaks","action":"measure","command":"echo oops >&2; exit 3","why":"a test","timeout":30,"host":"local","expect":null,"reader":null},{"name":"never","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"natures":{},"load":null,"fetch":null}}
-{"trial":{"number":3,"identity":"t3","replicate":1,"block":1,"factors":{"engine":"libaio","direct":true,"ramp":null},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"natures":{},"load":null,"fetch":null}}
-{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false,"load":null}}
-{"trial":{"number":4,"identity":"t4","replicate":1,"block":1,"factors":{"bs":16384},"cache":"as_is","cache_state":"as_is","setups":["p2"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"natures":{},"load":null,"fetch":null}}
-{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false,"load":null}}
-{"trial":{"number":5,"identity":"t5","replicate":1,"block":1,"factors":{"bs":20480},"cache":"as_is","cache_state":"as_is","setups":["p3"],"spoils":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"natures":{},"load":null,"fetch":null}}
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":2,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[],"findings":[],"order":"planned","whole_plot_factors":[],"devices":[],"settings":{},"until":null,"search":null,"metrics":[]}}
+{"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"footprint":null}}
+{"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"footprint":null}}
+{"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
+{"trial":{"number":2,"identity":"t2","replicate":1,"block":1,"factors":{"bs":8192},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":["data"],"steps":[{"name":"breaks","action":"measure","command":"echo oops >&2; exit 3","why":"a test","timeout":30,"host":"local","expect":null,"reader":null},{"name":"never","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
+{"trial":{"number":3,"identity":"t3","replicate":1,"block":1,"factors":{"engine":"libaio","direct":true,"ramp":null},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
+{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false,"footprint":null}}
+{"trial":{"number":4,"identity":"t4","replicate":1,"block":1,"factors":{"bs":16384},"cache":"as_is","cache_state":"as_is","setups":["p2"],"invalidates":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
+{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false,"footprint":null}}
+{"trial":{"number":5,"identity":"t5","replicate":1,"block":1,"factors":{"bs":20480},"cache":"as_is","cache_state":"as_is","setups":["p3"],"invalidates":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
 END_OF_PLAN
 
 # the pool

@@ -127,7 +127,7 @@ def _meanings(trials: Trials) -> list[tuple[str, str]]:
 
 def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float]]:
     found: dict[tuple[object, object], dict[str, float]] = defaultdict(dict)
-    rows = run_query(trials.db, f"SELECT run, trial, nature, value FROM natures WHERE run IN ({_runs(trials)})").rows
+    rows = run_query(trials.db, f"SELECT run, trial, trait, value FROM traits WHERE run IN ({_runs(trials)})").rows
     for run, trial, trait, value in rows:
         found[run, trial][str(trait)] = float(str(value))
     return found
