@@ -330,6 +330,25 @@ def test_a_trial_of_a_script_during_which_the_clock_was_moved_does_not_count(tmp
     assert "the wall clock was moved by 3," in problems[1]
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        f'sleep 0.$(($(awk "{{ print NR }}" count | wc -l) % 4)); echo >>count; exec {shutil.which("date")} "$@"',
+        f'[ "$1" = +%s.%N ] || [ "$1" = +%N ] && exec echo N; exec {shutil.which("date")} "$@"',
+        f'sleep 0.15; exec {shutil.which("date")} "$@"',
+    ],
+    ids=["now and then late", "whole seconds", "always late"],
+)
+def test_a_date_that_is_late_or_coarse_is_no_clock_that_was_moved(tmp_path: Path, date: str) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "date").write_text(f"#!/bin/sh\ncd {tools}; touch count; {date}\n")
+    (tools / "date").chmod(0o755)
+    items = plan(trial(1), trial(2))
+    run = carry_out(tmp_path, items, "dash", PATH=f"{tools}:{os.environ['PATH']}")
+    assert {attempt.problem for attempt in run_state.read(run / "journal.jsonl").attempts.values()} == {""}
+
+
 def test_tools_of_administrators_are_found_on_the_path_of_any_user(tmp_path: Path) -> None:
     path = step("m", 'printf %s "$PATH"')
     for number, (given, expected) in enumerate(
