@@ -661,11 +661,11 @@ class ModuleScope:
                 if kind is not None and kind.role == role:
                     yield kind
 
-    def owner(self, name: str) -> str:
+    def owners(self, name: str) -> list[str]:
         """The one declaration that gives a property of that name a value."""
         declared = [entry for entry in self.module.entries.values() if isinstance(entry, tree.Declaration)]
         owners = [e.name.text for e in declared if any(w.text == name for item in e.items for w in tree.words(item))]
-        return owners[0] if len(owners) == 1 and owners[0] not in self.module.pending else ""
+        return owners if len(owners) == 1 and owners[0] not in self.module.pending else []
 
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""

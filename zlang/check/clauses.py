@@ -477,7 +477,7 @@ class _Names:
         self.words, self.scope = words, scope
         self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
         self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
-        self.owner = scope.owner
+        self.owners = scope.owners
 
     def names(self) -> Iterable[str]:
         """All names, for suggestions."""
@@ -533,9 +533,9 @@ class NoScope:
         """None."""
         return ()
 
-    def owner(self, _name: str) -> str:
-        """Nothing: a factor is called by its own name."""
-        return ""
+    def owners(self, _name: str) -> list[str]:
+        """None: a factor is called by its own name."""
+        return []
 
     def kind_hint(self, _name: str) -> str:
         """Nothing."""

@@ -276,7 +276,7 @@ class Experiments:
         said = run.span.text
         for where in (item.condition for item in node.items if isinstance(item, tree.Where)):
             for one in tree.parts(where):
-                if isinstance(one, tree.Name) and one.path in {("run", name.text), (said, name.text)}:
+                if isinstance(one, tree.Name) and one.path in {(name.text,), ("run", name.text), (said, name.text)}:
                     hint = "the range in `find` gives its levels"
                     expected, found = "another factor", f"`{one}`, which is searched"
                     self.checker.report(Code.UNEXPECTED.at(one.span, expected=expected, found=found, hint=hint))
@@ -520,13 +520,14 @@ class ExperimentScope:
         """All kinds, for suggestions."""
         return self.outer.kind_names()
 
-    def owner(self, name: str) -> str:
+    def owners(self, name: str) -> list[str]:
         """What the experiment measures, or measures with, that has a property of that name."""
-        for expr in (self.fields.get("run"), self.fields.get("on")):
+        for word in ("run", "on"):
+            expr = self.fields.get(word)
             if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
                 text = expr.span.text
-                return text if text.replace("_", "").isalnum() else ""
-        return ""
+                return [text if text.replace("_", "").isalnum() else word]
+        return []
 
     def kind_hint(self, name: str) -> str:
         """What to do about a kind that is not there."""
@@ -546,9 +547,23 @@ class _ConditionScope(ExperimentScope):
     def lookup(self, name: str, span: Span) -> Expr | None:
         """What the name stands for."""
         found = super().lookup(name, span)
-        if found is None or name in self.fields or any(field.type.unknown for field in self.fields.values()):
+        if name in self.fields or any(field.type.unknown for field in self.fields.values()):
             return found
-        return guard(found, self.presence)
+        return guard(found, self.presence) if found is not None else self._property(name, span)
+
+    def _property(self, name: str, span: Span) -> Expr | None:
+        """The property of that name of what a trial uses; its default where nothing is given it."""
+        if self.presence().owners(name):
+            return self.presence().property(name, span)
+        fields = [field for word in ("run", "on") if (field := self.fields.get(word)) and field.type.kinds]
+        found = [got for field in fields if field.member and (got := field.member(name, span))]
+        return found[0] if len(found) == 1 else None
+
+    def owners(self, name: str) -> list[str]:
+        """The things in a trial that have a property of that name."""
+        things = self.presence().owners(name)
+        named = [thing for thing in things if thing in set(self.outer.names())]
+        return named + (super().owners(name) if len(named) < len(things) or not things else [])
 
 
 def _as_list(field: Expr) -> Expr:

@@ -91,6 +91,10 @@ class LazyValues(Mapping[str, Value]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def field(self, name: str) -> Expr:
+        """A property that was given, at all points."""
+        return self._fields[name]
+
     def with_property(self, name: str, field: Expr) -> LazyValues:
         """The same with one property more."""
         return LazyValues({**self._fields, name: field}, self._point)

@@ -681,8 +681,8 @@ class _KindScope:
     def kind_names(self) -> Iterable[str]:
         return ()
 
-    def owner(self, _name: str) -> str:
-        return ""
+    def owners(self, _name: str) -> list[str]:
+        return []
 
     def kind_hint(self, _name: str) -> str:
         return ""

@@ -116,7 +116,7 @@ class InnerScope:
     def __init__(self, outer: Scope, own: Mapping[str, Callable[[Span], Expr]]) -> None:
         self.outer, self.own = outer, own
         self.kind, self.kind_called, self.kind_names = outer.kind, outer.kind_called, outer.kind_names
-        self.kind_hint, self.is_given, self.owner = outer.kind_hint, outer.is_given, outer.owner
+        self.kind_hint, self.is_given, self.owners = outer.kind_hint, outer.is_given, outer.owners
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """What the name stands for."""

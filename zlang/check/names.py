@@ -105,8 +105,9 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
         )
     elif not hint and context.scope.kind_hint(name):
         hint = f"{context.scope.kind_hint(name)}, and declare one: `{name} {{ … }}`"
-    elif not hint and (owner := context.scope.owner(name)):
-        hint = Hint(f"did you mean `{owner}.{name}`?", name, f"{owner}.{name}", is_safe=False)
+    elif not hint and (owners := [f"{owner}.{name}" for owner in context.scope.owners(name)]):
+        which = "which one: " + " or ".join(f"`{owner}`" for owner in owners) + "?"
+        hint = which if len(owners) > 1 else Hint(f"did you mean `{owners[0]}`?", name, owners[0], is_safe=False)
     elif not hint and expected is not None and not expected.unknown and expected != NOTHING:
         hint = f"expected {expected}"
         if expected.scalars & {"string", "path", "version"}:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from zlang.check.expressions import constant
-from zlang.check.instances import InstanceBuilder, explored
+from zlang.check.instances import InstanceBuilder, LazyValues, explored
 from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Value
 from zlang.check.types import NOTHING, Type
 from zlang.source import Span
@@ -25,26 +25,54 @@ class Presence:
     def __init__(self, fields: Iterable[Expr], factors: Mapping[str, FactorDef]) -> None:
         fields = tuple(fields)
 
-        def look(point: PartialPoint) -> tuple[dict[str, int], frozenset[str]]:
-            keys = frozenset(thing.key for field in fields for thing in _things(field.value(point)))
-            return dict(point), keys
+        def look(point: PartialPoint) -> tuple[dict[str, int], dict[str, Instance]]:
+            return dict(point), {thing.key: thing for field in fields for thing in _things(field.value(point))}
 
         self.answers, self.reads, self.is_whole = explored(factors, MOST_POINTS, look)
 
     def always(self, key: str) -> bool:
         """Whether the thing is part of every trial, as far as that is known."""
-        return not self.is_whole or all(key in keys for _, keys in self.answers)
+        return not self.is_whole or all(key in things for _, things in self.answers)
 
     def never(self, key: str) -> bool:
         """Whether no trial uses the thing."""
-        return not any(key in keys for _, keys in self.answers)
+        return not any(key in things for _, things in self.answers)
 
-    def at(self, point: Any) -> frozenset[str]:
-        """The keys of the things that are part of the trial at a point."""
-        for decided, keys in self.answers:
+    def at(self, point: Any) -> Mapping[str, Instance]:
+        """The things that are part of the trial at a point, by key."""
+        for decided, things in self.answers:
             if all(point.get(path) == level for path, level in decided.items()):
-                return keys
-        return frozenset()
+                return things
+        return {}
+
+    def owners(self, name: str) -> list[str]:
+        """What the things are called that a property of that name is given to."""
+        given = (thing.label for _, things in self.answers for thing in things.values() if name in thing.places)
+        return list(dict.fromkeys(given))
+
+    def property(self, name: str, span: Span) -> Expr | None:
+        """The property of that name of what a trial uses; None where no trial has it, or one has it twice."""
+        found: dict[str, Expr] = {}
+        for _, things in self.answers:
+            given = {thing.key: thing.values for thing in things.values() if name in thing.places}
+            fields = {key: values.field(name) for key, values in given.items() if isinstance(values, LazyValues)}
+            if len({id(field) for field in fields.values()}) > 1:
+                return None
+            found |= fields
+        if not found or not self.is_whole:
+            return None
+        field, *others = found.values()
+        if not others and self.always(next(iter(found))):
+            return field.replace(span=span, alternatives=())
+
+        def value(point: Any) -> Value:
+            own = next((field for key, field in found.items() if key in self.at(point)), None)
+            return own.value(point) if own else ABSENT
+
+        type_ = NOTHING
+        for one in found.values():
+            type_ = type_ | one.type
+        return Expr(span, type_, value, reads=self.reads.union(*(one.reads for one in found.values())))
 
 
 def _things(value: Value) -> Iterator[Instance]:

@@ -30,7 +30,7 @@ class Scope(Protocol):
     def kind_names(self) -> Iterable[str]:
         """All kinds, for suggestions."""
 
-    def owner(self, name: str) -> str:
+    def owners(self, name: str) -> list[str]:
         """What is measured, or measured with, that has a property of that name."""
 
     def kind_hint(self, name: str) -> str:
