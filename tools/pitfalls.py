@@ -170,7 +170,7 @@ def _section(db: Path, pitfall: Pitfall) -> Iterator[str]:
     yield measured.table([column.name for column in columns], rows)
     yield from measured.verdicts(db, pitfall.run)
     if pitfall.note:
-        yield f"\nOf wrong and right {pitfall.note}."
+        yield f"\n{pitfall.note[0].upper()}{pitfall.note[1:]}."
     yield ""
 
 

@@ -143,6 +143,12 @@ class Instance:
         """Its name in commands."""
         return self.alias or self.key
 
+    @property
+    def title(self) -> str:
+        """Its kind and its name; what has no name of its own is called by its kind, such as `ext4` or `ext42`."""
+        is_anonymous = self.label.rstrip("0123456789") == self.kind.name
+        return self.label if is_anonymous else f"{self.kind.name} {self.label}"
+
 
 Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
 """What an expression is at a point."""

@@ -230,7 +230,7 @@ def _estimate(header: Header, found: PlanEstimate, what: str) -> None:
     commands = f"{round(found.steps):,} commands{kinds and f' ({kinds})'}"
     print(f"estimate: {what}{about}{words.duration(found.total)} for {commands}")
     if found.unknown_seconds:
-        print(f"  not included: {round(found.unknown_seconds):,} states and trials of unknown duration")
+        print(f"  not included: {words.setups_and_trials(round(found.unknown_seconds))} of unknown duration")
     free = costs.free(header)
     budgets = {device.name: device.endurance for device in header.devices}
     for device in dict.fromkeys([*found.written, *found.space]):
@@ -243,7 +243,8 @@ def _estimate(header: Header, found: PlanEstimate, what: str) -> None:
         if space and device in free and space > free[device]:
             print("    this exceeds the free space")
     if found.unknown_bytes:
-        print(f"  not included: what {round(found.unknown_bytes):,} states and trials write")
+        unknown = round(found.unknown_bytes)
+        print(f"  not included: what {words.setups_and_trials(unknown)} write{'s' if unknown == 1 else ''}")
     if ROOT in header.tools:
         print(f"  must be run by root: {header.tools[ROOT]}")
     if found.asked:

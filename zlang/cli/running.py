@@ -196,7 +196,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)
         unknown = costs.unknown(folder)
-        least = f", without {unknown:,} setups and trials of unknown duration" if unknown else ""
+        least = f", without {words.setups_and_trials(unknown)} of unknown duration" if unknown else ""
         most = " at most" if folder.read_plan().header.is_sequential else ""
         print(f"took {words.duration(was)}; the estimate was {words.duration(expected)}{most}{least}")
     print("\ntry next:")

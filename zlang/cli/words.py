@@ -109,6 +109,11 @@ def set_up_once(factors: Sequence[str], repeat: int, *, is_mended: bool) -> str:
     return f"{named}: a level is set up once, so differences between levels get no verdict: {cure}"
 
 
+def setups_and_trials(count: int) -> str:
+    """So many of both together."""
+    return "1 setup or trial" if count == 1 else f"{count:,} setups and trials"
+
+
 def duration(seconds: float) -> str:
     """Seconds as people say them."""
     if seconds < 100:  # noqa: PLR2004 - two digits are enough

@@ -336,7 +336,7 @@ class Builder:
                         named = thing.kind.armed.value(Frame(thing))
                         names = named if isinstance(named, tuple) else (named,)
                         found[thing.digest] = Guarded(
-                            f"{thing.kind.name} {thing.label}", tuple(map(values.plain, names)), tuple(steps)
+                            thing.title, tuple(map(values.plain, names)), tuple(steps)
                         )
         yield from found.values()
 

@@ -97,7 +97,7 @@ def device(thing: Instance, place: str) -> Device:
 
 
 def _called(thing: Instance) -> str:
-    return f"{thing.kind.name} {thing.label}"
+    return thing.title
 
 
 def _rate(thing: Instance) -> float | None:

@@ -92,7 +92,7 @@ class Setups:
             parent=parent.key if parent else None,
             creates=""
             if instance.is_given or not made
-            else f"{instance.kind.name} {instance.label} ({_where(offered)})",
+            else f"{instance.title} ({_where(offered)})",
             make=made,
             unmake=unmade,
             base=base[:12] if settings else None,

@@ -60,16 +60,20 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         for finding in naming.found_at(experiment):
             found.setdefault(_place(finding), finding)
         some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
-        trials = f"{measured * experiment.repeat:,} trials"
+        trials = _counted(measured * experiment.repeat, "trial")
         if experiment.search is not None:
             most = len(bisection.longest(experiment.search.levels))
             some += f" × {most:,} of {experiment.search.levels:,}"
-            trials = f"at most {measured * most * experiment.repeat:,} trials"
+            trials = f"at most {_counted(measured * most * experiment.repeat, 'trial')}"
         elif experiment.until is not None:
             trials = f"at most {trials}"
-        counts = f"{experiment.name}: {some} points, {trials}"
+        counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}, {trials}"
         said.append(", ".join([counts, *untried]))
     return sorted(found.values(), key=lambda finding: finding.span.start), said
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def answer(
