@@ -11,9 +11,12 @@ import pytest
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs, runs
 from zlang.source import Source
+from zlang.syntax import parse, tables
+from zlang.syntax.lexer import Token
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"```zexp\n(.*?)```", re.DOTALL)
+_FORMS = re.compile(r"```zexp(?: form)?\n(.*?)```", re.DOTALL)
 
 
 def texts() -> list[tuple[str, str]]:
@@ -35,6 +38,26 @@ def test_a_program_is_sound_and_can_be_planned(name: str, text: str) -> None:
         planned = plans.plan(checked, experiment, 1, said)
         assert list(islice(planned.plan.items(), 10))
         assert "".join(islice(plans.emit(planned, "json"), 20))
+
+
+def test_the_language_page_names_every_rule_of_the_grammar_and_uses_every_production(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used: set[int] = set()
+    reduce = parse.Driver._reduce
+
+    def noting(self: parse.Driver, stack: list[parse._Part], number: int, following: Token) -> bool:
+        used.add(number)
+        return reduce(self, stack, number, following)
+
+    monkeypatch.setattr(parse.Driver, "_reduce", noting)
+    page = (ROOT / "docs/language.md").read_text("utf-8")
+    for block in _FORMS.finditer(page):
+        parsed = parse.program(Source("language.md", block.group(1)))
+        assert [f"{f.message}: {f.span.text}" for f in parsed.findings] == []
+    rules = tables.load().rules
+    assert [rule for number, rule in enumerate(rules) if number not in used] == []
+    assert [origin for origin in sorted({origin for origin, *_ in rules}) if f"`{origin}`" not in page] == []
 
 
 def test_the_language_page_names_every_limit() -> None:

@@ -146,7 +146,8 @@ class Instance:
     @property
     def title(self) -> str:
         """Its kind and its name; what has no name of its own is called by its kind, such as `ext4` or `ext42`."""
-        is_anonymous = self.label.rstrip("0123456789") == self.kind.name
+        kind, number = self.label[: len(self.kind.name)], self.label[len(self.kind.name) :]
+        is_anonymous = kind == self.kind.name and (not number or number.isdecimal())
         return self.label if is_anonymous else f"{self.kind.name} {self.label}"
 
 
