@@ -335,9 +335,7 @@ class Builder:
                     if thing.kind.armed and steps and steps[0].action is Action.GUARD:
                         named = thing.kind.armed.value(Frame(thing))
                         names = named if isinstance(named, tuple) else (named,)
-                        found[thing.digest] = Guarded(
-                            thing.title, tuple(map(values.plain, names)), tuple(steps)
-                        )
+                        found[thing.digest] = Guarded(thing.title, tuple(map(values.plain, names)), tuple(steps))
         yield from found.values()
 
     def _devices(self) -> Iterator[Device]:

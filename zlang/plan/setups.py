@@ -90,9 +90,7 @@ class Setups:
             signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
             parent=parent.key if parent else None,
-            creates=""
-            if instance.is_given or not made
-            else f"{instance.title} ({_where(offered)})",
+            creates="" if instance.is_given or not made else f"{instance.title} ({_where(offered)})",
             make=made,
             unmake=unmade,
             base=base[:12] if settings else None,
