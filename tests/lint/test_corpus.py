@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from zlang.check.check import Overrides
@@ -77,3 +81,42 @@ def test_a_rule_on_a_fresh_program(rule: str, program: str, experiment: str, is_
     checked = programs.check(Source("fresh.zexp", f"{program}\nexperiment fresh {{ {experiment} }}\n"), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
     assert (rule in {one.code.id for one in programs.lint(checked, {})}) is is_found
+
+
+# --- programs in files, one file for each rule
+
+FILES = sorted((Path(__file__).parent / "corpus").glob("*.txt"))
+IMPORTS = "".join(f"import {name}\n" for name in ("disks", "filesystems", "fio", "linux", "nfs", "treatments", "zfs"))
+HERE = 'dir here { path = "/srv" }\n'
+
+
+def programs_of(file: Path) -> Iterator[tuple[str, str]]:
+    """What is said of each program, `found`, `silent` or the code of an error, and its text."""
+    parts = re.split(r"^#! (\w+)\n", file.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    for expected, text in zip(parts[::2], parts[1::2], strict=True):
+        has_place = re.search(r"^dir \w+ on", text, re.MULTILINE)
+        yield expected, IMPORTS + ("" if has_place else HERE) + text
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_rule_on_programs_of_others(file: Path) -> None:
+    counts = {"silent": 0, "found": 0}
+    for number, (expected, text) in enumerate(programs_of(file), start=1):
+        checked = programs.check(Source(f"{file.stem}.{number}.zexp", text), Overrides())
+        errors = {finding.code.id for finding in checked.findings if finding.code.id.startswith("E")}
+        if expected.startswith("E"):
+            assert errors == {expected}, (number, text)
+        else:
+            assert checked.is_sound, (number, [finding.message for finding in checked.findings])
+            codes = {one.code.id for one in programs.lint(checked, {})}
+            assert (file.stem in codes) is (expected == "found"), (number, text)
+        counts["silent" if expected == "silent" else "found"] += 1
+    assert min(counts.values()) >= 2
+
+
+def test_each_rule_has_programs() -> None:
+    assert {one.lint.id for one in RULES} == {file.stem for file in FILES} - EXCLUDED | {case[0] for case in CORPUS}
+
+
+EXCLUDED = {"ZL027", "ZL061", "ZL062", "ZL065", "ZL066", "ZL075"}
+"""What the language excludes by an error, so that there is no rule."""

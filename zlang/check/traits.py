@@ -35,6 +35,7 @@ TRAITS = {
         SIZE, "how many bytes each worker can read before it may read any of them again; 0 where nobody knows"
     ),
     "timed": KnownTrait(BOOL, "whether it goes on until its time is over"),
+    "rereads": KnownTrait(BOOL, "whether it reads data more than once, however long that takes"),
     "runtime": KnownTrait(DURATION, "after what time it ends"),
     "ramp": KnownTrait(DURATION, "how long it runs before anything counts"),
     "bounded": KnownTrait(BOOL, "whether an amount ends it"),
@@ -82,6 +83,7 @@ TRAITS = {
     "capacity": KnownTrait(SIZE, "how many bytes of data there is room for; 0 where nobody knows"),
     "unwritten": KnownTrait(BOOL, "whether blocks of it were never written"),
     "begins": KnownTrait(SIZE, "at which byte of what is beneath it begins"),
+    "compresses_at_once": KnownTrait(SIZE, "how many bytes that are written in sequence are compressed together"),
     "keeps_promises": KnownTrait(BOOL, "whether blocks that were promised are written as they are, never compressed"),
     "sector": KnownTrait(SIZE, "the least that a device writes at a time"),
     "sector_power": KnownTrait(COUNT, "the smallest block of the devices, as a power of 2"),
@@ -89,7 +91,8 @@ TRAITS = {
         COUNT, "over how many devices the data of one block are spread, without parity; 0 where nobody knows"
     ),
     "parity": KnownTrait(COUNT, "how many devices of a stripe hold parity"),
-    "transfer": KnownTrait(SIZE, "the most that one request to the other machine moves", is_kept=True),
+    "transfer": KnownTrait(SIZE, "the most that one request that reads moves from the other machine", is_kept=True),
+    "transfer_of_writes": KnownTrait(SIZE, "the most that one request that writes moves to the other machine"),
     "cached_beneath": KnownTrait(BOOL, "whether the page cache keeps, beneath it, what goes past the page cache above"),
     "unready": KnownTrait(BOOL, "whether it still writes tables of its own after it was made"),
     "files": KnownTrait(COUNT, "over how many files its data are spread"),

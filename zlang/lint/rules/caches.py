@@ -6,6 +6,7 @@ from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size
 from zlang.lint.trial import TrialView
 
 RULES = Rules()
+_WARM_NOTHING = {"flush", "verify_cold"}
 
 
 def _is_cached(trial: TrialView) -> bool:
@@ -54,7 +55,10 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     experiment large { on = data  run = reads  cache = cold }
     ```
     """
-    if not trial.run.is_("reads") or "verify_hot" in trial.phases or (trial.is_cold and not trial.run.is_("timed")):
+    run = trial.run
+    if not run.is_("reads") or "verify_hot" in trial.phases:
+        return None
+    if trial.is_cold and not run.is_("timed") and not run.is_("rereads"):
         return None
     ram = trial.fact("ram")
     holding = trial.having("holds")
@@ -141,6 +145,8 @@ def replays_offsets(trial: TrialView) -> TrialFinding | None:
     run, repeat = trial.run, trial.experiment.repeat
     if repeat == 1 or trial.phases or not run.instance.replays or not run.is_("random"):
         return None
+    if not run.is_("reads") or not _is_cached(trial):
+        return None
     message = f"{repeat} replicates read the same offsets, and nothing empties the caches between them"
     return TrialFinding(run, (), message, "write `seed = fresh` or `cache = cold`")
 
@@ -212,7 +218,7 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    if not run.is_not("random") or run.is_("apart"):
+    if not run.is_("reads") or not run.is_not("random") or run.is_("apart"):
         return None
     workers = run.number("workers")
     if workers is None or workers == 1:
@@ -461,7 +467,8 @@ def nothing_warms(trial: TrialView) -> TrialFinding | None:
     experiment knowing { on = data  run = reads  cache = kept }
     ```
     """
-    if "verify_hot" not in trial.phases or trial.phases[0] != "verify_hot":
+    phases = trial.phases
+    if "verify_hot" not in phases or not _WARM_NOTHING.issuperset(phases[: phases.index("verify_hot")]):
         return None
     message = "the protocol expects warm caches, but nothing warms them"
     return TrialFinding(

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from zlang.lint.rule import ERROR, WARNING, Rules, TrialFinding, share, size, times
-from zlang.lint.trial import TrialView
+from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
+
+
+def _never_written(trial: TrialView) -> Thing | None:
+    """What the target, which has no data of its own, stands on, and what has blocks that were never written."""
+    if trial.before is not None or trial.having("holds") is not None:
+        return None
+    nearest = trial.having("unwritten")
+    return nearest if nearest is not None and nearest.is_("unwritten") else None
 
 
 @RULES.add("ZL013", "read-of-never-written", WARNING)
@@ -55,8 +63,8 @@ def read_of_never_written(trial: TrialView) -> TrialFinding | None:
     experiment blocks { on = disk  run = all  cache = cold }
     ```
     """
-    target = trial.target
-    if target is None or trial.before is not None or not trial.run.is_("reads") or not target.is_("unwritten"):
+    target = _never_written(trial)
+    if target is None or not trial.run.is_("reads"):
         return None
     message = f"`{target.name}` was never written: reads return zeros and reach no device"
     return TrialFinding(
@@ -147,12 +155,14 @@ def stale_buffers(trial: TrialView) -> TrialFinding | None:
     experiment fresh { on = data  run = writes }
     ```
     """
-    run, keeping = trial.run, trial.having("record")
+    run = trial.run
+    trait = "record" if trial.having("record") or run.is_("random") else "compresses_at_once"
+    keeping = trial.having(trait)
     if keeping is None or not run.is_("modifies") or not run.is_not("fresh"):
         return None
     if not any(thing.is_("compresses") for thing in trial.beneath()):
         return None
-    record, block = keeping.number("record"), run.number("block")
+    record, block = keeping.number(trait), run.number("block")
     if record is None or block is None or block >= record:
         return None
     message = (
@@ -379,8 +389,8 @@ def first_write(trial: TrialView) -> TrialFinding | None:
     experiment blocks { on = disk  run = all }
     ```
     """
-    target = trial.target
-    if target is None or trial.before is not None or not trial.run.is_("modifies") or not target.is_("unwritten"):
+    target = _never_written(trial)
+    if target is None or not trial.run.is_("modifies"):
         return None
     message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
     hint = "fill it first: `before = precondition {}`, or `allocation = full` where the kind has it"

@@ -131,12 +131,13 @@ def small_transfers(trial: TrialView) -> TrialFinding | None:
     experiment far { on = data  run = reads  cache = cold }
     ```
     """
-    behind, block = trial.having("transfer"), trial.run.number("block")
-    transfer = behind.number("transfer") if behind else None
+    trait = "transfer" if trial.run.is_("reads") else "transfer_of_writes"
+    behind, block = trial.having(trait), trial.run.number("block")
+    transfer = behind.number(trait) if behind else None
     if behind is None or transfer is None or block is None or block <= transfer or transfer >= _SMALL:
         return None
     message = f"each operation of {size(block)} takes {times(block / transfer)} network requests of {size(transfer)}"
-    return TrialFinding(behind, ("transfer",), message, "use larger requests, or make their size a factor")
+    return TrialFinding(behind, (trait,), message, "use larger requests, or make their size a factor")
 
 
 @RULES.add("ZL042", "over-capacity", ERROR)

@@ -123,7 +123,8 @@ def blocks_may_be_missed(trial: TrialView) -> TrialFinding | None:
     """Random offsets may repeat.
 
     With `norandommap`, fio reads some blocks twice and others never. If it draws as many offsets as there are blocks,
-    it misses 37 % of them. A statement about the whole file is then true of only two thirds of it.
+    it misses 37 % of them. A statement about the whole file is then true of only two thirds of it. zlang reports
+    nothing about a load that is limited by time.
 
     ```zexp wrong
     import fio
