@@ -260,3 +260,38 @@ def test_constructors_of_many_fields_take_keywords() -> None:
         if isinstance(node, ast.Call) and is_by_place(node, large)
     ]
     assert by_place == []
+
+
+NOT_NAMES = {"asked", "found", "known", "left", "one", "rest", "said", "told", "what"}
+"""Words that say nothing of what they stand for."""
+OF_PAIRS = {"left", "right"}
+"""Names of the operands of an operator, where a module has both."""
+OF_THE_FORMAT = {"Guarded.what"}
+"""Fields of plans, which would be another format under another name."""
+
+
+def given_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """All names that a module gives: of classes, functions, parameters, fields and variables."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=text) | ast.arg(arg=text) | ast.Name(id=text, ctx=ast.Store()):
+                yield node.lineno, text
+            case ast.Attribute(attr=text, ctx=ast.Store()):
+                yield node.lineno, text
+            case ast.ClassDef(name=text, body=body):
+                yield node.lineno, text
+                for part in body:
+                    if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                        yield part.lineno, f"{text}.{part.target.id}"
+
+
+def test_a_name_says_what_it_stands_for() -> None:
+    empty = []
+    for path in MODULES:
+        names = list(given_names(ast.parse(path.read_text("utf-8"))))
+        of_pairs = OF_PAIRS if {*OF_PAIRS} <= {text for _, text in names} else set()
+        of_the_format = {text.rpartition(".")[2] for _, text in names if text in OF_THE_FORMAT}
+        for line, text in names:
+            if text.strip("_").lower() in NOT_NAMES - of_pairs - of_the_format:
+                empty.append(f"{name(path)}:{line}: {text}")
+    assert empty == []

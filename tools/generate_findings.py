@@ -54,7 +54,7 @@ def _page(lint: Lint) -> Iterator[str]:
     yield f'<a id="{lint.id.lower()}"></a>\n'
     yield f"## {lint.id}: {page.title}\n"
     yield f"`{lint.name}`, {'an' if lint.severity.value[0] == 'e' else 'a'} {lint.severity.value}.\n\n{page.prose}\n"
-    yield f"```text\n{page.found}```\n"
+    yield f"```text\n{page.observed}```\n"
     yield "`zlang findings` prints:\n"
     yield f"```text\n{explaining.message_of_data(page, colour=False)}\n```\n"
     yield f"No finding in these data:\n\n```text\n{page.clean}```\n"

@@ -223,9 +223,9 @@ def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
     before, after = "(?<![A-Za-z_-])" * hint.word[:1].isalnum(), r"(?![\w-])" * hint.word[-1:].isalnum()
     word = re.compile(f"{before}{re.escape(hint.word)}{after}")
     before_it = max(text.rfind("\n", 0, span.start) + 1, span.start - _NEAR)
-    found = [*word.finditer(text, span.start, span.end)] or [*word.finditer(text, before_it, span.start)]
-    for instead in hint.instead if found else ():
-        place = Span(span.source, found[-1].start(), found[-1].end())
+    result = [*word.finditer(text, span.start, span.end)] or [*word.finditer(text, before_it, span.start)]
+    for instead in hint.instead if result else ():
+        place = Span(span.source, result[-1].start(), result[-1].end())
         title = f"write `{instead.strip()}`" if instead.strip() else "remove it"
         yield Fix(title, (Edit(place, instead),), hint.is_safe)
 

@@ -38,11 +38,11 @@ def assured_reach(values: Sequence[float]) -> float | None:
     """
     from scipy.special import chdtri
 
-    found = of_logs(values)
-    if found is None:
+    interval = of_logs(values)
+    if interval is None:
         return None
     df = len(values) - 1
-    return exp(found[1] * math.sqrt(df / float(chdtri(df, _ASSURANCE)))) - 1
+    return exp(interval[1] * math.sqrt(df / float(chdtri(df, _ASSURANCE)))) - 1
 
 
 LEAST_FOR_MEDIAN = 6

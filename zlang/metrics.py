@@ -60,12 +60,12 @@ def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:
 
 def statistics_of(metric: Metric) -> dict[str, Metric]:
     """The statistics of a distribution that each trial has, by the words of `STATISTICS`."""
-    found = {}
+    result = {}
     for name, words in STATISTICS.items():
         means = f"{metric.means}.{name}" if metric.means else ""
         own = {"name": f"{metric.name}_{name}", "doc": f"{metric.doc}, {words}", "means": means}
-        found[name] = replace(metric, is_distribution=False, **own)
-    return found
+        result[name] = replace(metric, is_distribution=False, **own)
+    return result
 
 
 def column(name: str) -> str:

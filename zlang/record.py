@@ -24,8 +24,8 @@ class _RecordType(type):
         return made
 
 
-def _values(one: Any) -> tuple[object, ...]:
-    return tuple([getattr(one, field) for field in one.record_fields])
+def _values(item: Any) -> tuple[object, ...]:
+    return tuple([getattr(item, field) for field in item.record_fields])
 
 
 class Record(metaclass=_RecordType):

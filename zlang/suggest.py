@@ -9,12 +9,12 @@ from typing import Self
 
 def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
     """At most `most` candidates that the user may have meant, the likeliest first."""
-    known = {c.lower(): c for c in candidates}
-    found = difflib.get_close_matches(word.lower(), known, n=most, cutoff=0.65)
-    if not found and 1 < len(word) <= _SHORT:
-        found = [one for one in known if _is_one_letter_off(word.lower(), one)][:most]
-    best = max((_likeness(word, f) for f in found), default=0.0)
-    return [known[f] for f in found if _likeness(word, f) > best - _CLOSE]
+    by_lower_case = {c.lower(): c for c in candidates}
+    matches = difflib.get_close_matches(word.lower(), by_lower_case, n=most, cutoff=0.65)
+    if not matches and 1 < len(word) <= _SHORT:
+        matches = [item for item in by_lower_case if _is_one_letter_off(word.lower(), item)][:most]
+    best = max((_likeness(word, f) for f in matches), default=0.0)
+    return [by_lower_case[f] for f in matches if _likeness(word, f) > best - _CLOSE]
 
 
 _CLOSE = 0.08
@@ -64,17 +64,17 @@ def _without_digits(word: str) -> str:
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
     """A hint, or nothing where no candidate is near."""
-    found = nearest(word, candidates)
-    if not found:
+    matches = nearest(word, candidates)
+    if not matches:
         return Hint("")
     # `fletcher4` is not a slip for `fletcher2`: where only the digits differ, another thing is meant.
-    is_other = any(_without_digits(word) == _without_digits(one) != one.lower() for one in found)
-    is_safe = len(found) == 1 and _likeness(word, found[0].lower()) >= _SAFE and not is_other
-    return Hint("did you mean " + " or ".join(f"`{f}`" for f in found) + "?", word, *found, is_safe=is_safe)
+    is_other = any(_without_digits(word) == _without_digits(item) != item.lower() for item in matches)
+    is_safe = len(matches) == 1 and _likeness(word, matches[0].lower()) >= _SAFE and not is_other
+    return Hint("did you mean " + " or ".join(f"`{f}`" for f in matches) + "?", word, *matches, is_safe=is_safe)
 
 
 def did_you_mean_column(word: str, columns: Iterable[str]) -> str:
     """The same for a column of the results; where none is near, some that have the word in their name: `p99`."""
-    known = list(columns)
-    within = [f"`{column}`" for column in known if f"_{word.lower()}_" in f"_{column.lower()}_"][:3]
-    return did_you_mean(word, known) or (f"did you mean {' or '.join(within)}?" if within else "")
+    candidates = list(columns)
+    within = [f"`{column}`" for column in candidates if f"_{word.lower()}_" in f"_{column.lower()}_"][:3]
+    return did_you_mean(word, candidates) or (f"did you mean {' or '.join(within)}?" if within else "")

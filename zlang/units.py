@@ -134,8 +134,8 @@ def _nearest_unit(unit: str) -> Hint | str:
     spelled |= {"hour": "h", "hours": "h", "hr": "h", "day": "d", "days": "d", "bytes": "B", "byte": "B", "b": "B"}
     if unit.lower() in spelled:
         return Hint(f"did you mean `{spelled[unit.lower()]}`?", unit, spelled[unit.lower()])
-    known = "sizes are in B KiB MiB GiB TiB PiB, durations in ns us ms s min h d, and `%`, `/s`"
-    return did_you_mean(unit, UNITS) or known
+    names = "sizes are in B KiB MiB GiB TiB PiB, durations in ns us ms s min h d, and `%`, `/s`"
+    return did_you_mean(unit, UNITS) or names
 
 
 def is_large(amount: Fraction) -> bool:

@@ -174,7 +174,9 @@ def test_the_language_lists_all_traits() -> None:
 def test_what_stands_on_no_host_is_on_this_machine() -> None:
     reads = "fio reads { rw = randread  time_based = on  runtime = 60s }\n"
     text = HEAD + reads + "experiment one { on = data  run = reads  cache = cold }\n"
-    machine = hosts.known("this machine", hosts.facts({"ram": "2147483648", "hardware": "virtual", "nodes": "1"}))
+    machine = hosts.machine_instance(
+        "this machine", hosts.facts({"ram": "2147483648", "hardware": "virtual", "nodes": "1"})
+    )
     checked = programs.check(Source("program.zexp", text), Overrides())
     assert [
         (one.code.id, one.span.source.position(one.span.start)[0]) for one in programs.lint(checked, {}, machine)

@@ -207,7 +207,7 @@ def test_what_was_made_and_not_unmade_is_left(tmp_path: Path) -> None:
         ):
             writer.write(event)
     state = run_state.read(path)
-    assert list(state.left) == ["q", "d"]
+    assert list(state.leftovers) == ["q", "d"]
     assert state.setup_attempts == {"p": 1, "d": 2, "e": 1}
 
 

@@ -119,7 +119,7 @@ def test_a_signal_leaves_no_worker_of_fio(tmp_path: Path, number: int, code: int
     assert not (tmp_path / "data").exists()
     state = run_state.read(made.journal)
     assert isinstance(state.last, Interrupt)
-    assert (state.left, state.done) == ({}, 0)
+    assert (state.leftovers, state.done) == ({}, 0)
 
 
 def test_a_second_signal_leaves_at_once(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_an_interrupt_tidies_and_resume_goes_on_with_the_trial(tmp_path: Path) -
     assert executor.order == ["make-s", "measure", "flush", "unmake-s"]
     state = run_state.read(folder.journal)
     assert isinstance(state.last, Interrupt)
-    assert (state.done, state.left) == (1, {})
+    assert (state.done, state.leftovers) == (1, {})
     again = FakeExecutor()
     list(fake_run(folder, again))
     assert again.order[:2] == ["make-s", "flush"]
@@ -168,7 +168,7 @@ def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Ev
         if isinstance(event, after) and (not isinstance(event, Start) or event.step == "set-q"):
             break
     events.close()  # type: ignore[attr-defined]  # as if killed: nothing is tidied up
-    assert list(run_state.read(folder.journal).left) == [left, "d"]
+    assert list(run_state.read(folder.journal).leftovers) == [left, "d"]
     again = FakeExecutor()
     assert isinstance(list(fake_run(folder, again))[-1], Finish)
     assert again.order == [
@@ -218,7 +218,7 @@ def test_where_nobody_answers_the_run_stops_and_can_be_resumed(tmp_path: Path) -
         answered(folder, executor, [True, False])
     assert "resume" in stopped.value.hint
     state = run_state.read(folder.journal)
-    assert (state.done, state.left, type(state.last)) == (2, {}, Interrupt)
+    assert (state.done, state.leftovers, type(state.last)) == (2, {}, Interrupt)
     again = FakeExecutor()
     assert answered(folder, again, [True]) == ["fit 1 cards"]
     assert again.order == ["make-t-dir", "measure", "unmake-t-dir"] * 2
@@ -245,7 +245,7 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(Interrupted):
         list(fake_run(folder, executor))
     assert executor.order[-1] == "unmake-r"
-    assert list(run_state.read(folder.journal).left) == ["s", "r"]
+    assert list(run_state.read(folder.journal).leftovers) == ["s", "r"]
     again = FakeExecutor()
     list(fake_run(folder, again))
     assert again.order == ["unmake-r", "unmake-s", "make-s", "make-r", "measure", "unmake-r", "unmake-s"]

@@ -50,11 +50,11 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
         return bounded_list(left + right)
     if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
         raise ValueProblem(f"`{operator}` is for numbers")
-    one, other = left.dimension, right.dimension
+    item, other = left.dimension, right.dimension
     # A property that has a unit is a bare number in templates.
-    if operator in {"+", "-", "%"} and one != other and units.NUMBER not in {one, other}:
+    if operator in {"+", "-", "%"} and item != other and units.NUMBER not in {item, other}:
         raise ValueProblem(
-            f"`{operator}` needs two values of the same type, not {units.name_of(one)} and {units.name_of(other)}"
+            f"`{operator}` needs two values of the same type, not {units.name_of(item)} and {units.name_of(other)}"
         )
     if operator == "%":
         return Quantity(left.amount % right.amount, left.dimension)

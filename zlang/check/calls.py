@@ -53,7 +53,7 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     if function is None and (own := _declared(context, node)) is not None:
         return own
     if function is None:
-        known = [
+        candidates = [
             *context.scope.names(),
             *FUNCTIONS,
             *types.AGGREGATES,
@@ -61,7 +61,7 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
         ]
         hint = (
             FOREIGN.get(name)
-            or did_you_mean(name, known)
+            or did_you_mean(name, candidates)
             or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
         )
         context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
@@ -69,9 +69,9 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     arguments = [resolve(context, argument) for argument in node.arguments]
     least = len(function.takes)
     if len(arguments) != least and not (function.many and arguments):
-        found = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
-        found = found if arguments else "nothing"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.said, found=found))
+        result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+        result = result if arguments else "nothing"
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.signature, found=result))
         return unknown(node.span)
     wrong = False
     for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):
@@ -90,8 +90,8 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
         return unknown(node.span)
 
     def value(at: Any) -> Value:
-        known = tuple(a.value(at) for a in arguments)
-        return guarded(node.span, at, lambda: call_function(function, known), arguments)
+        values = tuple(a.value(at) for a in arguments)
+        return guarded(node.span, at, lambda: call_function(function, values), arguments)
 
     return note_risk(
         context, combine(context, node.span, function.returns([a.type for a in arguments]), value, arguments)
@@ -100,24 +100,26 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
 
 def _declared(context: Context, node: tree.Call) -> Expr | None:
     """What a call of a function that the program declares comes to; None where it is not one."""
-    found = context.scope.lookup(node.function.path[0], node.function.span)
+    resolved = context.scope.lookup(node.function.path[0], node.function.span)
     for part in node.function.path[1:]:
-        found = found.member(part, node.function.span) if found is not None and found.member is not None else None
-    if found is not None and found.call is None and found.type.is_partial:
-        return found  # something is wrong with it, and was said
-    if found is None or found.call is None:
+        resolved = (
+            resolved.member(part, node.function.span) if resolved is not None and resolved.member is not None else None
+        )
+    if resolved is not None and resolved.call is None and resolved.type.is_partial:
+        return resolved  # something is wrong with it, and was said
+    if resolved is None or resolved.call is None:
         return None
     if node.where is not None:
         context.report(Code.AGGREGATE_HERE.at(node.span, name=str(node.function)))
         return unknown(node.span)
-    return found.call(context, node, [resolve(context, argument) for argument in node.arguments])
+    return resolved.call(context, node, [resolve(context, argument) for argument in node.arguments])
 
 
 def _resolve_variant(context: Context, node: tree.Call, variant: Variant) -> Expr:
     assert variant.field is not None
     if len(node.arguments) != 1:
-        found = f"{len(node.arguments)} values"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variant.name, expected="one value", found=found))
+        result = f"{len(node.arguments)} values"
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variant.name, expected="one value", found=result))
         return unknown(node.span)
     argument = resolve(context, node.arguments[0])
     wanted = Type(frozenset({variant.field[1]}))

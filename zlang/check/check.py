@@ -164,7 +164,9 @@ class _Checker:
 
     def _amended(self, entry: tree.ExperimentDef, root: _Module) -> tree.ExperimentDef:
         """The experiment with what it takes from the one that it amends: fields of its own take their place."""
-        declared = {one.name.text: one for one in root.written.entries if isinstance(one, tree.ExperimentDef)}
+        declared = {
+            element.name.text: element for element in root.written.entries if isinstance(element, tree.ExperimentDef)
+        }
         items, title, chain = list(entry.items), entry.title, [entry.name.text]
         while entry.base is not None:
             name = str(entry.base)
@@ -177,19 +179,21 @@ class _Checker:
                 break
             chain.append(name)
             entry = declared[name]
-            said = {word.text for item in items for word in tree.words(item)}
+            used_words = {word.text for item in items for word in tree.words(item)}
             finds = any(isinstance(item, tree.Find) for item in items)
-            kept = [item for item in entry.items if not said & {word.text for word in tree.words(item)}]
+            kept = [item for item in entry.items if not used_words & {word.text for word in tree.words(item)}]
             items += [item for item in kept if not (finds and isinstance(item, tree.Find))]
             title = title or entry.title
         first = next(
-            one for one in root.written.entries if isinstance(one, tree.ExperimentDef) and one.name.text == chain[0]
+            element
+            for element in root.written.entries
+            if isinstance(element, tree.ExperimentDef) and element.name.text == chain[0]
         )
         return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
     def _unused_choices(self, root: _Module) -> None:
         """Choices that have a name, of which no experiment measures the levels."""
-        used = {path.partition(".")[0] for one in self.experiments.values() for path in one.factors}
+        used = {path.partition(".")[0] for experiment in self.experiments.values() for path in experiment.factors}
         unused = {path.partition(".")[0] for path in self.factors} - used if self.experiments else ()
         for name, entry in root.entries.items():
             if name in unused and not isinstance(entry, tree.Declaration):
@@ -200,8 +204,8 @@ class _Checker:
         """What is used must be there on its host. To look costs time where things have many forms."""
         every = (experiment.on, experiment.with_, experiment.before, experiment.run, experiment.collect)
         reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
-        found = [self.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]
-        if any(kind and (kind.role == "machine" or hosts.unsupported(kind, PLATFORMS[0])) for kind in found):
+        result = [self.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]
+        if any(kind and (kind.role == "machine" or hosts.unsupported(kind, PLATFORMS[0])) for kind in result):
             for thing, host in hosts.used_by(experiment):
                 for finding in hosts.lacking(thing, host):
                     self.report(finding)
@@ -230,7 +234,7 @@ class _Checker:
     def _module(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...], key: str = "") -> _Module:
         parsed = parse.program(source)
         self.findings += parsed.findings
-        if all(source.name != known.name for known in self.sources):
+        if all(source.name != value.name for value in self.sources):
             self.sources.append(source)
         imported = {entry.target for entry in parsed.tree.entries if isinstance(entry, tree.Import)}
         lacks_import = "import" in parsed.broken or bool(parsed.broken & self.library.modules.keys() - imported)
@@ -274,15 +278,15 @@ class _Checker:
             node, declared = extended(entry, *base, self.report)
         made = module.kinds[name] = kind_of(node, module.written.source.name, self.readers, self.report, declared)
         module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
-        own = made.properties if declared is None else [one.name.text for one in _own(entry)]
-        _ = [made.properties[one] for one in own if one in made.properties]  # each is checked when it is asked for
+        own = made.properties if declared is None else [item.name.text for item in _own(entry)]
+        _ = [made.properties[item] for item in own if item in made.properties]  # each is checked when it is asked for
         dict(made.traits)
 
     def _kind_node(self, module: _Module, name: str) -> tuple[tree.KindDef, Declared] | None:
         """The declaration of a kind that another extends; it stands before it, or in another file."""
-        for one in (module, *module.merged):
-            if name in one.kind_nodes:
-                return one.kind_nodes[name]
+        for item in (module, *module.merged):
+            if name in item.kind_nodes:
+                return item.kind_nodes[name]
         if self._library_kind(module, name) is None:
             return None
         return self.library.node(name), self.library.declared(name)
@@ -314,18 +318,18 @@ class _Checker:
             module.lacks_import = True
             self.report(Code.IMPORT_CIRCLE.at(node.span, target=target, circle=circle))
             return
-        found = self.modules.get(path)
-        if found is None or settings:
+        result = self.modules.get(path)
+        if result is None or settings:
             try:
                 text = self.read(path)
             except (OSError, ValueError) as error:
                 why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
                 why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
-                known = node.target in self.library.modules
+                is_module = node.target in self.library.modules
                 hint = Hint(
                     f"write a module of the library without quotes: `import {node.target}`", target, node.target
                 )
-                hint = hint if known else did_you_mean(target.strip('"'), self.library.modules)
+                hint = hint if is_module else did_you_mean(target.strip('"'), self.library.modules)
                 self.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
                 module.lacks_import = True
                 return
@@ -334,12 +338,12 @@ class _Checker:
                 return
             alias = node.alias.text if node.alias else ""
             key = f"{path} as {alias}" if settings else path
-            found = self._module(Source(path, text), (alias,) if alias else (), chain, key)
-            found.settings = settings
+            result = self._module(Source(path, text), (alias,) if alias else (), chain, key)
+            result.settings = settings
         if node.alias:
-            module.named[node.alias.text] = found
+            module.named[node.alias.text] = result
         else:
-            module.merged.append(found)
+            module.merged.append(result)
 
     def _given_params(self, node: tree.Import, module: _Module) -> dict[str, tuple[tree.Expr, ModuleScope | None]]:
         """The params that an import gives; their values use the names of the importing file."""
@@ -363,7 +367,7 @@ class _Checker:
         if node.alias:
             why, hint = "a table is named after its file", f'import "{node.target}"'
             self.report(Code.MISSING_IMPORT.at(node.span, target=f'"{node.target}"', why=why, hint=hint))
-        elif all(source.name != known.name for known in self.sources):
+        elif all(source.name != value.name for value in self.sources):
             self.sources.append(source)
 
     def _library_kind(self, module: _Module, name: str) -> Kind | None:
@@ -427,10 +431,10 @@ class _Checker:
     def _known_settings(self) -> None:
         """Report what an import gives to a file that has no such param."""
         for module in self.modules.values():
-            known = [name for name, entry in module.entries.items() if isinstance(entry, tree.Param)]
+            candidates = [name for name, entry in module.entries.items() if isinstance(entry, tree.Param)]
             for name, (given, _) in module.settings.items():
-                if name not in known:
-                    hint = did_you_mean(name, known) or _listed("params", known)
+                if name not in candidates:
+                    hint = did_you_mean(name, candidates) or _listed("params", candidates)
                     self.report(Code.UNKNOWN_PARAM.at(given.span, name=name, hint=hint))
 
     def armed_things(self) -> tuple[Expr, ...]:
@@ -463,7 +467,7 @@ def _kinds_of(expr: Expr) -> frozenset[str]:
 
 def _merged(module: _Module, name: str) -> Kind | None:
     """A kind of the files that a file imports without a name."""
-    return next((one.kinds[name] for one in module.merged if name in one.kinds), None)
+    return next((item.kinds[name] for item in module.merged if name in item.kinds), None)
 
 
 def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -477,9 +481,9 @@ def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
             folded[key] = finding
             continue
         fixes = []
-        for one, other in zip(first.fixes, finding.fixes, strict=False):
-            edits = {edit.span.place: edit for edit in (*one.edits, *other.edits)}
-            fixes.append(Fix(one.title, tuple(edits.values()), one.is_safe))
+        for fix, other in zip(first.fixes, finding.fixes, strict=False):
+            edits = {edit.span.place: edit for edit in (*fix.edits, *other.edits)}
+            fixes.append(Fix(fix.title, tuple(edits.values()), fix.is_safe))
         shown = first.also(finding.span, "and here") if len(first.notes) < _SHOWN_PLACES else first
         folded[key] = shown.mended_by(*fixes)
     return list(folded.values())
@@ -504,7 +508,7 @@ class ModuleScope:
             if name not in self._circles():
                 first = module.entries[name]
                 circle = [*module.pending[module.pending.index(name) :], name]
-                hint = " → ".join(f"`{one}`" for one in circle) if len(circle) > 2 else ""  # noqa: PLR2004
+                hint = " → ".join(f"`{item}`" for item in circle) if len(circle) > 2 else ""  # noqa: PLR2004
                 finding = Code.CIRCLE.at(span, name=name, hint=hint)
                 self.checker.report(finding.also(first.name.span, "defined here"))
             return unknown(span)
@@ -513,8 +517,8 @@ class ModuleScope:
             if not self.checker.follow(span):
                 return unknown(span)
             module.pending.append(name)
-            found = self._resolve(entry)
-            module.resolved[name] = _partial(found) if self.is_broken(name) else found
+            resolved = self._resolve(entry)
+            module.resolved[name] = _partial(resolved) if self.is_broken(name) else resolved
             module.pending.remove(name)
             return module.resolved[name]
         if name in module.named:
@@ -535,9 +539,9 @@ class ModuleScope:
 
     def in_module(self, name: str, span: Span) -> Expr:
         """What a name stands for where another file speaks of this one."""
-        found = self.lookup(name, span)
-        if found is not None:
-            return found
+        resolved = self.lookup(name, span)
+        if resolved is not None:
+            return resolved
         hint = did_you_mean(name, self.names())
         subject = f"`{'.'.join(self.module.prefix)}`"
         self.checker.report(Code.UNKNOWN_FIELD.at(span, subject=subject, name=name, hint=hint))
@@ -585,9 +589,9 @@ class ModuleScope:
 
         def call(context: Context, node: tree.Call, arguments: list[Expr]) -> Expr:
             if len(arguments) != len(names):
-                found = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+                result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
                 expected = f"`({', '.join(names)})`"
-                finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=found)
+                finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=result)
                 self.checker.report(finding.also(entry.name.span, "defined here"))
                 return unknown(node.span)
             return self._inlined(context, entry, node.span, dict(zip(names, arguments, strict=True)))
@@ -707,11 +711,11 @@ def _own(entry: tree.KindDef) -> Iterator[tree.Property | tree.Default]:
             yield item
 
 
-def _partial(found: Expr) -> Expr:
+def _partial(expr: Expr) -> Expr:
     """The same, of which some choices are not known."""
-    return found.replace(type=found.type | Type(is_partial=True))
+    return expr.replace(type=expr.type | Type(is_partial=True))
 
 
-def _listed(what: str, names: Iterable[str]) -> str:
-    known = ", ".join(f"`{name}`" for name in names)
-    return f"its {what} are {known}" if known else f"it declares no {what}"
+def _listed(noun: str, names: Iterable[str]) -> str:
+    text = ", ".join(f"`{name}`" for name in names)
+    return f"its {noun} are {text}" if text else f"it declares no {noun}"

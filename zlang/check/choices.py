@@ -88,13 +88,13 @@ def given_label(context: Context, items: tuple[tree.Item, ...]) -> tuple[str, Sp
             hint = 'write a constant text: `label = "…"`; a property that varies within the branch is a factor anyway'
             context.report(Code.NOT_CONSTANT.at(label.span, place="`label`", hint=hint))
             return None
-        known = label.value({})
-        assert isinstance(known, str)
-        if not known:
+        value = label.value({})
+        assert isinstance(value, str)
+        if not value:
             hint = "remove it, or write the name of the branch"
             context.report(Code.NOT_ALLOWED.at(label.span, name="label", value="an empty text", hint=hint))
             return None
-        return known, item.span
+        return value, item.span
     return None
 
 
@@ -153,8 +153,8 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
     listed = Type(element=type_, is_partial=type_.is_partial)
 
     def value(at: Any) -> Value:
-        known = tuple([item.value(at) for item in items])
-        return guarded(node.span, at, lambda: arithmetic.bounded_list(known))
+        arguments = tuple([item.value(at) for item in items])
+        return guarded(node.span, at, lambda: arithmetic.bounded_list(arguments))
 
     return combine(context, node.span, listed, value, items)
 
@@ -186,15 +186,15 @@ def resolve_zip(context: Context, node: tree.Zip, path: Path, expected: Mapping[
     found_types = []
     for name, column in zip(names, columns, strict=True):
         type_ = NOTHING
-        for one in column:
-            type_ = type_ | one.type
+        for entry in column:
+            type_ = type_ | entry.type
         found_types.append(column_type(type_))
         result[name] = Expr(
             span=node.span,
             type=type_,
-            value=_chosen(key, [one.value for one in column]),
+            value=_chosen(key, [option.value for option in column]),
             axes=(axis,),
-            reads=frozenset({key}).union(*(one.reads for one in column)),
+            reads=frozenset({key}).union(*(expr.reads for expr in column)),
             member=None,
             alternatives=tuple(column),
         )

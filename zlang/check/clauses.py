@@ -60,11 +60,11 @@ def _warn_of_never(
 def _never(node: tree.Name, words: Vocabulary) -> Diagnostic:
     """The finding about a metric, or a distribution, that no trial has."""
     name, trait = str(node), words.never[str(node)]
-    known = {**words.metrics, **words.distributions}
-    _, _, meaning = known[name].means.partition(".")
+    metrics = {**words.metrics, **words.distributions}
+    _, _, meaning = metrics[name].means.partition(".")
     others = [
         other
-        for other, metric in known.items()
+        for other, metric in metrics.items()
         if meaning and metric.means.partition(".")[2] == meaning and other not in words.never
     ]
     hint = Hint(f"did you mean `{others[0]}`?", name, others[0], is_safe=False) if others else ""
@@ -136,11 +136,11 @@ class _Clauses:
         by = [self._factor(name) for name in node.by]
         if self.is_wrong:
             return None
-        told = tuple(measure for measure in measures if measure)
+        shown = tuple(measure for measure in measures if measure)
         sorted_by = tuple(factor for factor in by if factor)
         if isinstance(node, tree.TableClause):
-            return questions.Table(text, told, sorted_by)
-        return questions.Plot(text, told, over, sorted_by, facet) if over else None
+            return questions.Table(text, shown, sorted_by)
+        return questions.Plot(text, shown, over, sorted_by, facet) if over else None
 
     def _expectation(self, node: tree.Expect, text: str) -> questions.Expectation | None:
         condition, overall = node.condition, False
@@ -155,8 +155,8 @@ class _Clauses:
         if self.is_wrong:
             return None
         term = self.term(condition)
-        said = questions.mentioned(term)
-        fixed = {column.axis for column in self.words.columns if column.path in said}
+        mentioned = questions.mentioned(term)
+        fixed = {column.axis for column in self.words.columns if column.path in mentioned}
         others = () if overall else (column for column in self.words.columns if column.axis not in fixed)
         by = tuple(FactorRef(column.name, (column.path,), column.sort) for column in others)
         return questions.Expectation(node.title or text.removeprefix("expect "), text, term, by)
@@ -170,25 +170,25 @@ class _Clauses:
                 pass
             case _:
                 hint = f"write, for example, `until ci({self.words.example()}) < 5%`"
-                found = self._quoted(node)
-                self.report(Code.UNEXPECTED.at(node.span, expected="`ci(METRIC) < SHARE`", found=found, hint=hint))
+                text = self._quoted(node)
+                self.report(Code.UNEXPECTED.at(node.span, expected="`ci(METRIC) < SHARE`", found=text, hint=hint))
                 return None
         self.inside = "ci"
         argument = resolve(self.context, metric)
         self.inside = ""
         if not argument.type.unknown and not (argument.type.scalars and argument.type.scalars <= types.NUMERIC):
-            wanted, found = "a number of each trial", self._quoted(metric)
-            self.report(Code.WRONG_ARGUMENTS.at(metric.span, name="ci", expected=wanted, found=found))
+            wanted, text = "a number of each trial", self._quoted(metric)
+            self.report(Code.WRONG_ARGUMENTS.at(metric.span, name="ci", expected=wanted, found=text))
         self._measured(metric)
         within = resolve_typed(self.context, right, (), "until", types.SHARE)
         if self.is_wrong or within.type.unknown:
             return None
-        known = within.value({}) if within.is_constant else None
-        if not isinstance(known, Quantity) or not 0 < known.amount < 1:
+        value = within.value({}) if within.is_constant else None
+        if not isinstance(value, Quantity) or not 0 < value.amount < 1:
             hint = "write a share of the measured value, such as `5%`"
             self.report(Code.NOT_ALLOWED.at(right.span, name="until", value=self._quoted(right), hint=hint))
             return None
-        return questions.Until(_written(node), least, self.term(metric), float(known.amount))
+        return questions.Until(_written(node), least, self.term(metric), float(value.amount))
 
     def search(self, node: tree.Find, factor: FactorDef) -> questions.Search | None:
         """`find NAME in LEVELS where CONDITION maximising MEASURE`."""
@@ -197,8 +197,8 @@ class _Clauses:
                 did_you_mean(node.sense.text, _SENSES)
                 or f"write what makes a level the best, such as `maximising {self.words.example()}`"
             )
-            expected, found = " or ".join(f"`{word}`" for word in _SENSES), f"`{node.sense.text}`"
-            self.report(Code.UNEXPECTED.at(node.sense.span, expected=expected, found=found, hint=hint))
+            expected, result = " or ".join(f"`{word}`" for word in _SENSES), f"`{node.sense.text}`"
+            self.report(Code.UNEXPECTED.at(node.sense.span, expected=expected, found=result, hint=hint))
         resolve_condition(self.context, node.condition)
         self._measured(node.condition)
         own = Measure(_written(node.objective), Term("factor", paths=(factor.path,)), factor.types[0])
@@ -242,8 +242,8 @@ class _Clauses:
         name = str(node) if isinstance(node, tree.Name) else ""
         if name in self.words.distributions and axis in {"latency", "position"}:
             return Measure(name, Term("distribution", name=name, paths=self.words.distributions[name].pair), "share")
-        known = self.words.measured
-        if axis == "position" or (isinstance(node, tree.Name) and name not in known):
+        measured = self.words.measured
+        if axis == "position" or (isinstance(node, tree.Name) and name not in measured):
             return self._measure(node)
         if name in self.words.metrics and axis != "latency":
             return Measure(name, Term("metric", name=name), self.words.metrics[name].type)
@@ -265,9 +265,9 @@ class _Clauses:
             self.report(Code.NOTHING_MEASURED.at(node.span, hint=hint))
 
     def _factor(self, node: tree.Name) -> FactorRef | None:
-        found = self.words.find(node.path)
-        if found:
-            return FactorRef(str(node), tuple(column.path for column in found), found[0].sort)
+        instance = self.words.find(node.path)
+        if instance:
+            return FactorRef(str(node), tuple(column.path for column in instance), instance[0].sort)
         if self.words.is_partial:
             self.is_wrong = True
             return None
@@ -287,8 +287,8 @@ class _Clauses:
             and (word := resolve_word(context, node, name, expected)) is not None
         ):
             return word
-        found = self._column(node)
-        if found is None:
+        column = self._column(node)
+        if column is None:
             if several := self.words.ambiguous(node.path):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=_or(several)))
                 return unknown(node.span)
@@ -312,7 +312,7 @@ class _Clauses:
             hint = f"`{aggregate}({name})`" if name in self.words.metrics else f"`median(… where {name} == …)`"
             self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
-        return found
+        return column
 
     def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
         if not self.words.is_partial and not (expected is not None and expected.unknown):
@@ -328,13 +328,13 @@ class _Clauses:
             return Expr(node.span, Type(frozenset({sort})), lambda _: ABSENT)
         if name in self.words.distributions:
             return Expr(node.span, Type(frozenset({"duration"})), lambda _: ABSENT)
-        found = self.words.find(node.path)
-        if not found:
+        instance = self.words.find(node.path)
+        if not instance:
             return None
         type_ = NOTHING
-        for column in found:
+        for column in instance:
             type_ = type_ | column.value.type
-        return Expr(node.span, type_, found[0].value.value)
+        return Expr(node.span, type_, instance[0].value.value)
 
     def _call(self, context: Context, node: tree.Call, expected: Type | None) -> Expr:
         name = str(node.function)
@@ -427,7 +427,7 @@ class _Clauses:
     def _values(self, node: tree.Expr, resolved: Expr) -> list[Term]:
         """The elements of a list that is the same in every trial, as numbers and words."""
         value = self._fixed(node, resolved)
-        return [Term("value", value=_plain(one)) for one in (value if isinstance(value, tuple) else (value,))]
+        return [Term("value", value=_plain(item)) for item in (value if isinstance(value, tuple) else (value,))]
 
     def _fixed(self, node: tree.Expr, resolved: Expr) -> Value:
         """What is the same in every trial."""
@@ -448,8 +448,8 @@ class _Clauses:
     def _term_of_aggregate(self, node: tree.Call) -> Term:
         name = str(node.function)
         where = (self.term(node.where),) if node.where is not None else ()
-        if found := _PERCENTILE.fullmatch(name):
-            share = float(f"0.{found[1]:0>2}{found[2]}")
+        if match := _PERCENTILE.fullmatch(name):
+            share = float(f"0.{match[1]:0>2}{match[2]}")
             pair = self.words.distributions[str(node.arguments[0])].pair
             return Term(op="percentile", terms=where, name=_written(node), value=share, paths=pair, type="duration")
         type_ = types.scalar_name(self._call(self.context, node, None).type)

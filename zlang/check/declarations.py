@@ -78,14 +78,16 @@ def resolve_declaration(
 
 def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
     """Resolve `base with { … }`: a thing of its own, which shares with the base all that is not said anew."""
-    found = resolve_name(context, node.base, None)
-    if found.type.unknown:
-        return found
-    base = found.value
+    resolved = resolve_name(context, node.base, None)
+    if resolved.type.unknown:
+        return resolved
+    base = resolved.value
     if not isinstance(base, InstanceBuilder):
         hint = "write it for one declared thing; a choice between things is `a with { … } | b with { … }`"
         expected = "used with a declared thing"
-        context.report(Code.WRONG_TYPE.at(node.base.span, name="with", hint=hint, expected=expected, found=found.type))
+        context.report(
+            Code.WRONG_TYPE.at(node.base.span, name="with", hint=hint, expected=expected, found=resolved.type)
+        )
         return unknown(node.span)
     fields = _resolve_fields(context, base.kind, node.items, path)
     _refuse_choice_of_facts(context, base.kind, path[-1], fields)
@@ -109,13 +111,13 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
     exprs = [*fields.values(), *([stands_on] if stands_on else [])]
     axes = merge_axes(axis for expr in exprs for axis in expr.axes)
 
-    def member(what: str, where: Span) -> Expr | None:
-        if what in fields:
-            return _noting(fields[what], where, builder)
-        if what in kind.properties:
-            return _noting(_default(kind.properties[what], where, builder, reads), where, builder)
-        if what in kind.offers:
-            offer = kind.offers[what]
+    def member(attribute: str, where: Span) -> Expr | None:
+        if attribute in fields:
+            return _noting(fields[attribute], where, builder)
+        if attribute in kind.properties:
+            return _noting(_default(kind.properties[attribute], where, builder, reads), where, builder)
+        if attribute in kind.offers:
+            offer = kind.offers[attribute]
 
             def offered(point: Any) -> Value:
                 return offer.value(Frame(builder(point)))
@@ -151,7 +153,7 @@ def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Map
         levels = [option.span.text for option in field.alternatives if option.is_constant]
         value = [levels[0], levels[-1]] if len(set(levels)) > 1 else ["…", "…"]
         hosts = " and ".join(
-            f"`{kind.name} {name}{number} {{ {word} = {one} }}`" for number, one in enumerate(value, start=1)
+            f"`{kind.name} {name}{number} {{ {word} = {item} }}`" for number, item in enumerate(value, start=1)
         )
         hint = f"declare one `{kind.name}` for each: {hosts}; declare what a person changes as a `manual`"
         finding = Code.NOT_CONSTANT.at(field.span, place=f"`{word}`, a fact of a machine,", hint=hint)
@@ -207,8 +209,8 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
 
 def _offering(context: Context, kind: Kind) -> str:
     """What a kind can stand on."""
-    known = [one for name in context.scope.kind_names() if (one := context.scope.kind_called(name)) is not None]
-    names = [one.name for one in known if set(one.offers) & set(kind.parents)]
+    known_names = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
+    names = [item.name for item in known_names if set(item.offers) & set(kind.parents)]
     return "it stands on " + " or ".join(f"a `{name}`" for name in sorted(set(names))) if names else ""
 
 
@@ -240,11 +242,11 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
             hint = f"{clause} belongs to an experiment"
             context.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found=clause, hint=hint))
         elif isinstance(item, tree.Zip):
-            known = {w.text: d.type for w in item.names if (d := _definition(context, kind, w))}
-            for name, one in resolve_zip(context, item, path, known).items():
-                if name in known:
-                    _note_cost(context, kind, kind.properties[name], one)
-                    fields[name] = _checked(context, kind.properties[name], one)
+            names = {w.text: d.type for w in item.names if (d := _definition(context, kind, w))}
+            for name, entry in resolve_zip(context, item, path, names).items():
+                if name in names:
+                    _note_cost(context, kind, kind.properties[name], entry)
+                    fields[name] = _checked(context, kind.properties[name], entry)
         elif item.name.text == "label":
             given_label(context, (item,))
         elif (definition := _definition(context, kind, item.name)) is not None:
@@ -260,19 +262,19 @@ def resolve_searched(
 ) -> Expr:
     """Give the things a property whose levels are searched: a factor of the levels of a range."""
     if not isinstance(levels, tree.Range):
-        found = f"`{levels.span.text}`"
+        result = f"`{levels.span.text}`"
         hint = "write the levels as a range: `in 1..256`, `in 4KiB..1MiB by *2`"
-        context.report(Code.UNEXPECTED.at(levels.span, expected="a range", found=found, hint=hint))
+        context.report(Code.UNEXPECTED.at(levels.span, expected="a range", found=result, hint=hint))
         return unknown(made.span)
     definitions = [_definition(context, kind, name) for kind in kinds]
     definition = next(iter(definitions), None)
     if definition is None or None in definitions or made.type.unknown:
         return unknown(made.span)
     for option in made.alternatives or (made,):
-        said = option.member(name.text, name.span) if option.member is not None else None
-        if said is not None and said.axes:
+        field = option.member(name.text, name.span) if option.member is not None else None
+        if field is not None and field.axes:
             hint = "remove it there, or measure all levels instead of searching"
-            context.report(Code.DUPLICATE.at(name.span, name=name.text, hint=hint).also(said.span, "a factor already"))
+            context.report(Code.DUPLICATE.at(name.span, name=name.text, hint=hint).also(field.span, "a factor already"))
             return unknown(made.span)
     resolved = resolve_typed(context, levels, path, name.text, definition.type)
     field = _checked(context, definition, resolved)
@@ -287,8 +289,8 @@ def resolve_searched(
         thing = made.value(point)
         return with_property(thing, name.text, field, point) if isinstance(thing, Instance) else thing
 
-    def member(what: str, where: Span) -> Expr | None:
-        return field if what == name.text else made.member(what, where) if made.member else None
+    def member(attribute: str, where: Span) -> Expr | None:
+        return field if attribute == name.text else made.member(attribute, where) if made.member else None
 
     axes, reads = (*made.axes, *field.axes), made.reads | field.reads
     return limit_size(
@@ -318,22 +320,22 @@ def _note_cost(context: Context, kind: Kind, definition: PropertyDef, given: Exp
 
 
 def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | None:
-    found = kind.properties.get(word.text)
-    if found is None:
+    definition = kind.properties.get(word.text)
+    if definition is None:
         hint = (
             kind.without.get(word.text)
             or did_you_mean(word.text, kind.properties)
             or f"`zlang kinds {kind.name}` lists them"
         )
         context.report(Code.UNKNOWN_PROPERTY.at(word.span, kind=kind.name, name=word.text, hint=hint))
-    return found
+    return definition
 
 
 def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tree.Expr | None = None) -> Expr:
     """The value, held to what its property allows: now where it is constant, at its point where it is not."""
     if resolved.type.unknown:
         return resolved
-    names = [one for name in _names_within(node) if (one := _looked_up(context, name)) is not None]
+    names = [item for name in _names_within(node) if (item := _looked_up(context, name)) is not None]
     faults: set[tuple[int, int]] = set()
     for option in resolved.alternatives or (resolved,):
         if not option.is_constant:
@@ -348,10 +350,10 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
     is_path = "path" in definition.type.scalars
     type_ = definition.type if "version" in definition.type.scalars else resolved.type
     if resolved.is_constant:
-        known = resolved.value(None)
-        if is_path and isinstance(known, str) and known.startswith("-"):
-            known = f"./{known}"
-        return Expr(resolved.span, type_, lambda _: known, is_constant=True)
+        result = resolved.value(None)
+        if is_path and isinstance(result, str) and result.startswith("-"):
+            result = f"./{result}"
+        return Expr(resolved.span, type_, lambda _: result, is_constant=True)
     is_measured = bool(definition.type.scalars & {"size", "duration", "rate"})
     is_limited = definition.allow is not None or definition.type.is_limited
     is_any = not is_limited and definition.unit is None and not is_path and not is_measured
@@ -361,12 +363,12 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
         return resolved
 
     def value(point: Any) -> Value:
-        known = resolved.value(point)
+        result = resolved.value(point)
         try:
-            checked_value(definition, known, resolved.span)
+            checked_value(definition, result, resolved.span)
         except ProgramError as error:
             return failed(point, with_values(error.diagnostic, point, names))
-        return f"./{known}" if is_path and isinstance(known, str) and known.startswith("-") else known
+        return f"./{result}" if is_path and isinstance(result, str) and result.startswith("-") else result
 
     note_risk(context, resolved)
     return resolved.replace(type=type_, value=value)
@@ -374,10 +376,10 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
 
 def _looked_up(context: Context, name: tree.Name) -> Expr | None:
     """What a name stands for, at the place where it is used; None for a word of an enumeration."""
-    found = context.scope.lookup(name.path[0], name.span)
+    resolved = context.scope.lookup(name.path[0], name.span)
     for part in name.path[1:]:
-        found = found.member(part, name.span) if found is not None and found.member is not None else None
-    return found and Expr(name.span, found.type, found.value, is_constant=found.is_constant)
+        resolved = resolved.member(part, name.span) if resolved is not None and resolved.member is not None else None
+    return resolved and Expr(name.span, resolved.type, resolved.value, is_constant=resolved.is_constant)
 
 
 def _as_range(finding: Diagnostic, node: tree.Expr | None) -> Diagnostic:
@@ -426,6 +428,6 @@ def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
 def _example(type_: Type) -> str:
     for scalar in types.SCALARS:
         if scalar in type_.scalars:
-            known = types.SCALARS[scalar]
-            return '"…"' if known.example.startswith('"') else known.example
+            scalar_type = types.SCALARS[scalar]
+            return '"…"' if scalar_type.example.startswith('"') else scalar_type.example
     return type_.words[0].name if type_.words else "…"

@@ -32,21 +32,21 @@ def canonical(value: Value) -> str:
 class Memory(Generic[T]):
     """What was made of a value under a name, found again by the value itself: most values are shared by many trials."""
 
-    __slots__ = ("_known", "_make")
+    __slots__ = ("_cache", "_make")
 
     def __init__(self, make: Callable[[str, Value], T]) -> None:
         self._make = make
-        self._known: dict[tuple[str, int], tuple[Value, T]] = {}
+        self._cache: dict[tuple[str, int], tuple[Value, T]] = {}
 
     def __call__(self, name: str, value: Value) -> T:
         """What was made of the value."""
         key = (name, id(value))
-        known = self._known.get(key)
-        if known is None or known[0] is not value:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            known = self._known[key] = (value, self._make(name, value))
-        return known[1]
+        cached = self._cache.get(key)
+        if cached is None or cached[0] is not value:
+            if len(self._cache) >= _REMEMBERED:
+                self._cache.clear()
+            cached = self._cache[key] = (value, self._make(name, value))
+        return cached[1]
 
 
 _REMEMBERED = 4096

@@ -183,17 +183,17 @@ class Experiments:
 
     def _asserts(self, node: tree.ExperimentDef, context: Context, scope: EnclosingScope) -> tuple[Assertion, ...]:
         """What must hold at each point: what the experiment asserts, and what its files do."""
-        found: list[Assertion] = []
+        assertions: list[Assertion] = []
         for item in (*scope.assertions(), *(item for item in node.items if isinstance(item, tree.Assert))):
             condition = resolve_condition(context, item.condition)
             self.checker.risks.add(condition.reads)
-            found.append(Assertion(condition, item.title, item.condition.span))
-        return tuple(found)
+            assertions.append(Assertion(condition, item.title, item.condition.span))
+        return tuple(assertions)
 
     def _is_partial(self, node: tree.ExperimentDef, scope: ExperimentScope) -> bool:
         """Whether it may have choices that could not be read, or stand under a name that is misspelt."""
-        known = {*scope.fields, "repeat"}
-        lost = any(word.text not in known for item in node.items for word in tree.words(item))
+        names = {*scope.fields, "repeat"}
+        lost = any(word.text not in names for item in node.items for word in tree.words(item))
         lost = lost or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
         return lost or any(field.type.is_partial for field in scope.fields.values())
 
@@ -270,16 +270,16 @@ class Experiments:
         name = tree.Word(find.name.span, find.name.path[-1])
         if len(find.name.path) > 1:
             hint = f"write `{name.text}`: `find` sets it for every workload that is run"
-            expected, found = "a property of the workload, without a path", f"`{find.name}`"
-            self.checker.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=found, hint=hint))
+            expected, result = "a property of the workload, without a path", f"`{find.name}`"
+            self.checker.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=result, hint=hint))
             return None
-        said = run.span.text
+        text = run.span.text
         for where in (item.condition for item in node.items if isinstance(item, tree.Where)):
-            for one in tree.parts(where):
-                if isinstance(one, tree.Name) and one.path in {(name.text,), ("run", name.text), (said, name.text)}:
+            for part in tree.parts(where):
+                if isinstance(part, tree.Name) and part.path in {(name.text,), ("run", name.text), (text, name.text)}:
                     hint = "the range in `find` gives its levels"
-                    expected, found = "another factor", f"`{one}`, which is searched"
-                    self.checker.report(Code.UNEXPECTED.at(one.span, expected=expected, found=found, hint=hint))
+                    expected, result = "another factor", f"`{part}`, which is searched"
+                    self.checker.report(Code.UNEXPECTED.at(part.span, expected=expected, found=result, hint=hint))
                     return None
         kinds = [kind for kind_name in sorted(run.type.kinds) if (kind := self.checker.kind_by_name(kind_name))]
         path = (node.name.text, "find", name.text)
@@ -325,10 +325,10 @@ class Experiments:
             for kind_name in sorted(kinds):
                 kind = self.checker.kind_by_name(kind_name)
                 if kind is not None and kind.role not in _ROLES[name]:
-                    found = f"a `{kind_name}`, which is a {kind.role}"
+                    result = f"a `{kind_name}`, which is a {kind.role}"
                     place = f"`{name}`"
                     expected = "a " + " or a ".join(_ROLES[name])
-                    self.checker.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=found))
+                    self.checker.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result))
                     return unknown(resolved.span)
         if name == "collect" and not resolved.type.unknown and resolved.type.kinds:
             resolved = _as_list(resolved)
@@ -381,8 +381,8 @@ class Experiments:
                 self.checker.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {ends[0]} to {ends[1]}"))
         elif is_until or isinstance(node, tree.Range):
             hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
-            expected, found = "a range with `until`", f"`{node.span.text}`"
-            self.checker.report(Code.UNEXPECTED.at(node.span, expected=expected, found=found, hint=hint))
+            expected, result = "a range with `until`", f"`{node.span.text}`"
+            self.checker.report(Code.UNEXPECTED.at(node.span, expected=expected, found=result, hint=hint))
         else:
             ends = [self._times(context, node, path, 1)]
         return (ends[0], ends[-1]) if all(ends) and ends else (1, 1)
@@ -546,18 +546,18 @@ class _ConditionScope(ExperimentScope):
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """What the name stands for."""
-        found = super().lookup(name, span)
+        resolved = super().lookup(name, span)
         if name in self.fields or any(field.type.unknown for field in self.fields.values()):
-            return found
-        return guard(found, self.presence) if found is not None else self._property(name, span)
+            return resolved
+        return guard(resolved, self.presence) if resolved is not None else self._property(name, span)
 
     def _property(self, name: str, span: Span) -> Expr | None:
         """The property of that name of what a trial uses; its default where nothing is given it."""
         if self.presence().owners(name):
             return self.presence().property(name, span)
         fields = [field for word in ("run", "on") if (field := self.fields.get(word)) and field.type.kinds]
-        found = [got for field in fields if field.member and (got := field.member(name, span))]
-        return found[0] if len(found) == 1 else None
+        members = [got for field in fields if field.member and (got := field.member(name, span))]
+        return members[0] if len(members) == 1 else None
 
     def owners(self, name: str) -> list[str]:
         """The things in a trial that have a property of that name."""
@@ -570,8 +570,8 @@ def _as_list(field: Expr) -> Expr:
     """One declared thing where there may be several, as a list of it."""
 
     def value(at: Any) -> Value:
-        known = field.value(at)
-        return known if isinstance(known, tuple | Absent) else (known,)
+        result = field.value(at)
+        return result if isinstance(result, tuple | Absent) else (result,)
 
     element = Type(kinds=field.type.kinds, beneath=field.type.beneath) | (field.type.element or NOTHING)
     return field.replace(type=Type(element=element, is_partial=field.type.is_partial), value=value, alternatives=())
@@ -581,9 +581,9 @@ def _having(field: Expr) -> Expr:
     """A field of an experiment, which must have a value wherever it is asked for."""
 
     def value(at: Any) -> Value:
-        known = field.value(at)
-        if not isinstance(known, Absent) or (isinstance(at, FaultPoint) and at.faults):
-            return known
+        result = field.value(at)
+        if not isinstance(result, Absent) or (isinstance(at, FaultPoint) and at.faults):
+            return result
         return failed(at, Code.NOT_SHOWN.at(field.span, message="it has no value here"))
 
     return field.replace(value=value)

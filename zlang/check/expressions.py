@@ -23,7 +23,7 @@ from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
 MOST_WORK = 100_000
-_UNITS = {name: known.example.lstrip("0123456789") for name, known in types.SCALARS.items() if known.unit}
+_UNITS = {name: scalar.example.lstrip("0123456789") for name, scalar in types.SCALARS.items() if scalar.unit}
 
 
 class Context(Record):
@@ -73,9 +73,9 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
     """The finding with the values that the names among some expressions have there."""
     for part in parts:
         text = part.span.text
-        known = part.value(at)
-        if text[:1].isalpha() and not isinstance(known, Absent):
-            finding = finding.also(part.span, f"this is {values.show(known)}")
+        value = part.value(at)
+        if text[:1].isalpha() and not isinstance(value, Absent):
+            finding = finding.also(part.span, f"this is {values.show(value)}")
     return finding
 
 
@@ -99,10 +99,10 @@ def guarded(span: Span, at: Any, work: Callable[[], Value], parts: Iterable[Expr
     try:
         return work()
     except ZeroDivisionError:
-        found = Code.DIVISION.at(span, hint="handle that case: `if n == 0 then … else … / n`")
+        result = Code.DIVISION.at(span, hint="handle that case: `if n == 0 then … else … / n`")
     except values.ValueProblem as problem:
-        found = Code.NOT_SHOWN.at(span, message=str(problem))
-    return failed(at, with_values(found, at, parts))
+        result = Code.NOT_SHOWN.at(span, message=str(problem))
+    return failed(at, with_values(result, at, parts))
 
 
 def note_risk(context: Context, expr: Expr) -> Expr:
@@ -120,13 +120,13 @@ def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Va
     if made.type.unknown or not all(part.is_constant for part in parts):
         return made
     try:
-        known = value({})
+        result = value({})
     except ProgramError as error:
         context.report(error.diagnostic)
         return unknown(span)
-    if isinstance(known, Quantity):
-        return constant(span, type_, known)
-    return Expr(span, type_, lambda _: known, is_constant=True, depth=made.depth, work=made.work)
+    if isinstance(result, Quantity):
+        return constant(span, type_, result)
+    return Expr(span, type_, lambda _: result, is_constant=True, depth=made.depth, work=made.work)
 
 
 def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:

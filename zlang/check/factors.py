@@ -42,24 +42,24 @@ def pick(context: Context, span: Span, path: Path, options: list[Expr], expected
         index = point.get(name)
         return ABSENT if index is None else chosen[index](point)
 
-    def member(what: str, where: Span) -> Expr | None:
-        found = [option.member(what, where) if option.member else None for option in options]
-        if all(one is None for one in found):
+    def member(attribute: str, where: Span) -> Expr | None:
+        result = [option.member(attribute, where) if option.member else None for option in options]
+        if all(item is None for item in result):
             return None
         got = NOTHING
-        for one in found:
-            got = got | one.type if one else got
+        for member_expr in result:
+            got = got | member_expr.type if member_expr else got
 
         def of_chosen(point: Any) -> Value:
             index = point.get(name)
-            one = None if index is None else found[index]
-            return ABSENT if one is None else one.value(point)
+            selected = None if index is None else result[index]
+            return ABSENT if selected is None else selected.value(point)
 
-        reads = frozenset({name}).union(*(one.reads for one in found if one))
-        return limit_size(context, Expr(where, got, of_chosen, reads=reads), [one for one in found if one])
+        reads = frozenset({name}).union(*(expr.reads for expr in result if expr))
+        return limit_size(context, Expr(where, got, of_chosen, reads=reads), [item for item in result if item])
 
     reads = frozenset({name}).union(*(option.reads for option in options))
-    alternatives = tuple(one for option in options for one in (option.alternatives or (option,)))
+    alternatives = tuple(alternative for option in options for alternative in (option.alternatives or (option,)))
     return limit_size(
         context,
         Expr(span=span, type=type_, value=value, axes=(axis,), reads=reads, member=member, alternatives=alternatives),
@@ -77,8 +77,8 @@ def level(option: Expr) -> Value:
 
 
 def _label_of(option: Expr) -> str:
-    known = option.value(FirstLevels())
-    return known.label if isinstance(known, Instance) else "option"
+    value = option.value(FirstLevels())
+    return value.label if isinstance(value, Instance) else "option"
 
 
 class FirstLevels(FaultPoint):

@@ -32,7 +32,7 @@ class Function(Record):
     many: bool = False
 
     @property
-    def said(self) -> str:
+    def signature(self) -> str:
         """What it takes, in words."""
         *first, last = [taken.spoken for taken in self.takes]
         return f"{', '.join(first)} and {last}" if first else last
@@ -130,8 +130,8 @@ def _replace(text: str, old: str, new: str) -> Value:
 def _join(values: tuple[Value, ...]) -> Value:
     many, separator = values
     assert isinstance(many, tuple)
-    check_length(sum(len(one) for one in many if isinstance(one, str)) + len(_text(separator)) * len(many))
-    parts = [part for one in many for part in (separator, one)]
+    check_length(sum(len(item) for item in many if isinstance(item, str)) + len(_text(separator)) * len(many))
+    parts = [part for item in many for part in (separator, item)]
     return joined(parts[1:])
 
 

@@ -34,11 +34,11 @@ _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
 def host_of(thing: Instance | None) -> Instance | None:
     """The machine on which commands for a thing are run: what is beneath all else, where the program says."""
-    found = None
+    result = None
     while thing is not None:
-        found = thing if thing.kind.role == "machine" else found
+        result = thing if thing.kind.role == "machine" else result
         thing = thing.parent
-    return found
+    return result
 
 
 def carrier(workload: Instance, on: Instance | None) -> Instance | None:
@@ -48,12 +48,12 @@ def carrier(workload: Instance, on: Instance | None) -> Instance | None:
 
 def names(experiment: Experiment) -> tuple[str, ...]:
     """The hosts whose trials an experiment may have; one of no name is the machine at hand."""
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
     for point in islice(each_level(axes), MOST_POINTS):
         with suppress(ProgramError):
-            found[name_at(experiment, point)] = None
-    return tuple(found)
+            result[name_at(experiment, point)] = None
+    return tuple(result)
 
 
 def name_at(experiment: Experiment, point: Point) -> str:
@@ -67,8 +67,8 @@ def name_at(experiment: Experiment, point: Point) -> str:
 
 def platform_of(host: Instance | None) -> str:
     """What a host runs."""
-    said = host.values.get("platform") if host else None
-    return said.name if isinstance(said, Symbol) else PLATFORMS[0]
+    platform = host.values.get("platform") if host else None
+    return platform.name if isinstance(platform, Symbol) else PLATFORMS[0]
 
 
 def action_of(thing: Instance, name: str, state: str = "", at: Instance | None = None) -> KindAction | None:
@@ -120,66 +120,72 @@ def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(actions: Iterable[KindAction]) -> set[str]:
-    texts = (part for action in actions for one in action.commands for part in one.text if isinstance(part, str))
+    texts = (
+        part for action in actions for command in action.commands for part in command.text if isinstance(part, str)
+    )
     return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
 
 
 def probes() -> dict[str, str]:
     """The command that prints a fact of a machine, by the fact's name."""
     kind = library.load().kind(_KIND)
-    return {name: shell_text(one.probe, Frame(None)) for name, one in kind.properties.items() if one.probe}
+    return {
+        name: shell_text(definition.probe, Frame(None))
+        for name, definition in kind.properties.items()
+        if definition.probe
+    }
 
 
-def facts(said: Mapping[str, str]) -> dict[str, Value]:
+def facts(answers: Mapping[str, str]) -> dict[str, Value]:
     """What commands printed, as values of the facts; what is no value of its fact is not known."""
-    kind, found = library.load().kind(_KIND), dict[str, Value]()
-    for name, text in said.items():
+    kind, result = library.load().kind(_KIND), dict[str, Value]()
+    for name, text in answers.items():
         type_ = kind.properties[name].type
         if type_.variant(text):
-            found[name] = Symbol(text)
+            result[name] = Symbol(text)
         elif "version" in type_.scalars and versions.is_version(text):
-            found[name] = text
+            result[name] = text
         elif type_.scalars <= {"size", "count"} and text.isdecimal():
-            found[name] = Quantity(Fraction(int(text)), units.SIZE if "size" in type_.scalars else units.NUMBER)
+            result[name] = Quantity(Fraction(int(text)), units.SIZE if "size" in type_.scalars else units.NUMBER)
         elif type_.element is not None and (words := text.split()) and all(_PLAIN.fullmatch(word) for word in words):
-            found[name] = tuple(words)
-    return found
+            result[name] = tuple(words)
+    return result
 
 
-def contradicted(host: Instance, found: Mapping[str, Value]) -> Iterator[tuple[str, Value, Value]]:
+def contradicted(host: Instance, values: Mapping[str, Value]) -> Iterator[tuple[str, Value, Value]]:
     """What is said of a host and is found to be otherwise: fact, said, found. A version may be said in part.
 
     Of memory a machine has less than was bought, and disks have several names: these are not compared.
     """
-    for name, said in host.values.items():
-        here = found.get(name)
-        if here is None or name in {"ram", "disks"} or here == said:
+    for name, value in host.values.items():
+        here = values.get(name)
+        if here is None or name in {"ram", "disks"} or here == value:
             continue
-        if not (isinstance(said, str) and isinstance(here, str) and f"{here}.".startswith(f"{said}.")):
-            yield name, said, here
+        if not (isinstance(value, str) and isinstance(here, str) and f"{here}.".startswith(f"{value}.")):
+            yield name, value, here
 
 
-def known(label: str, facts: Mapping[str, Value]) -> Instance:
+def machine_instance(label: str, facts: Mapping[str, Value]) -> Instance:
     """A host that was not declared but looked at."""
     return Instance(library.load().kind(_KIND), label, label, facts, None, is_given=True, digest="")
 
 
 def things_of(value: Value) -> tuple[Instance, ...]:
     """The declared things that a field of an experiment is at a point: one, a list of them, or none."""
-    return tuple(one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))
+    return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
 
 
 def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Diagnostic]:
     """What two of the things that an experiment is carried out with would both set."""
-    known: dict[tuple[str, str], Instance] = {}
+    instances: dict[tuple[str, str], Instance] = {}
     for thing in things:
         host = host_of(thing)
         for offer in thing.kind.offers.values():
             place = offer.value(Frame(thing))
-            other = known.setdefault((host.key if host else "", values.show(place)), thing)
+            other = instances.setdefault((host.key if host else "", values.show(place)), thing)
             if other is not thing and experiment.with_ is not None:
-                what = place if isinstance(place, str) else values.show(place)
-                finding = Code.SET_TWICE.at(experiment.with_.span, what=what, one=other.label, other=thing.label)
+                subject = place if isinstance(place, str) else values.show(place)
+                finding = Code.SET_TWICE.at(experiment.with_.span, what=subject, one=other.label, other=thing.label)
                 for label in (other, thing):
                     finding = finding.also(label.span, "set here") if label.span else finding
                 yield finding
@@ -207,11 +213,11 @@ def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstL
 
 def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Instance, Instance | None]]:
     target = experiment.on.value(point) if experiment.on else None
-    one = target if isinstance(target, Instance) else None
-    host = host_of(one)
-    while one is not None and one.kind.role != "machine":
-        yield one, host
-        one = one.parent
+    instance = target if isinstance(target, Instance) else None
+    host = host_of(instance)
+    while instance is not None and instance.kind.role != "machine":
+        yield instance, host
+        instance = instance.parent
     workload = experiment.run.value(point)
     origin = workload.origin if isinstance(workload, Instance) else None
     for expr in (experiment.before, experiment.run, experiment.collect):

@@ -75,11 +75,11 @@ class LazyValues(Mapping[str, Value]):
 
     def __init__(self, fields: Mapping[str, Expr], point: PartialPoint) -> None:
         self._fields, self._point = fields, point
-        self.asked: list[tuple[str, frozenset[str]]] = []
+        self.reads: list[tuple[str, frozenset[str]]] = []
 
     def __getitem__(self, name: str) -> Value:
         field = self._fields.get(name)
-        self.asked.append((name, field.reads if field else frozenset()))
+        self.reads.append((name, field.reads if field else frozenset()))
         value = field.value(self._point) if field else None
         if value is None or isinstance(value, Absent):
             raise KeyError(name)
@@ -114,10 +114,10 @@ def explored(
     answers: list[Answer] = []
     reads: set[str] = set()
     pending: list[dict[str, int]] = [{}]
-    asked = 0
-    while pending and asked < most:
+    requested = 0
+    while pending and requested < most:
         decided = pending.pop()
-        asked += 1
+        requested += 1
         try:
             key = frozenset(decided.items())
             point = points.get(key) or points.setdefault(key, PartialPoint(decided, decided.keys()))
@@ -144,8 +144,8 @@ class InstanceBuilder:
         "order",
         "parent",
         "places",
+        "property_text",
         "reads",
-        "said",
         "span",
     )
 
@@ -166,7 +166,7 @@ class InstanceBuilder:
         self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
         self.order = tuple(sorted(self.reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
-        self.said = digests.Memory(_property_text)
+        self.property_text = digests.Memory(_property_text)
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
@@ -177,12 +177,12 @@ class InstanceBuilder:
         if isinstance(point, FaultPoint):
             return self._build(point)
         key = tuple([point.get(path) for path in self.order])
-        known = self.cache.get(key)
-        if known is None:
+        cached = self.cache.get(key)
+        if cached is None:
             if len(self.cache) >= 1024:  # noqa: PLR2004 - enough for the things that trials share; the rest stream by
                 self.cache.clear()
-            known = self.cache[key] = self._build(Reached(point))
-        return known
+            cached = self.cache[key] = self._build(Reached(point))
+        return cached
 
     def _partial(self, point: PartialPoint) -> Instance:
         """The declared thing as far as it is asked for; it has no digest."""
@@ -218,8 +218,8 @@ class InstanceBuilder:
         assert origin is None or isinstance(origin, Instance)
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        said = [self.said(name, given[name]) for name in _decisive(self.kind, given)]
-        digest = _digest(self.kind, self.label, said, on, origin, replays=replays)
+        property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, given)]
+        digest = _digest(self.kind, self.label, property_texts, on, origin, replays=replays)
         made = Instance(
             kind=self.kind,
             key=self.key,
@@ -233,7 +233,7 @@ class InstanceBuilder:
             replays=replays,
             origin=origin,
             named=named,
-            said=tuple(said),
+            property_texts=tuple(property_texts),
         )
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
@@ -246,7 +246,7 @@ class InstanceBuilder:
 def _digest(
     kind: Kind,
     label: str,
-    said: Sequence[str],
+    names: Sequence[str],
     on: Instance | None,
     origin: Instance | None,
     *,
@@ -257,7 +257,7 @@ def _digest(
     more += [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
     more += [label] if kind.role == "machine" else []
-    return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(said), *more)
+    return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(names), *more)
 
 
 def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
@@ -278,9 +278,9 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
     if isinstance(value, Absent):
         return thing
     given = {**thing.values, name: value}
-    said = [_property_text(one, given[one]) for one in _decisive(thing.kind, given)]
-    digest = _digest(thing.kind, thing.label, said, thing.parent, thing.origin, replays=thing.replays)
-    return replace(thing, values=given, digest=digest, places=places, said=tuple(said))
+    texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
+    digest = _digest(thing.kind, thing.label, texts, thing.parent, thing.origin, replays=thing.replays)
+    return replace(thing, values=given, digest=digest, places=places, property_texts=tuple(texts))
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
@@ -326,8 +326,8 @@ def _is_line(value: Value) -> bool:
 def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
     """Raise ProgramError where a path is empty: with something after it, that would be a path from the root."""
     if isinstance(value, tuple) and type_.element is not None:
-        for one in value:
-            _paths_named(name, type_.element, one, span)
+        for item in value:
+            _paths_named(name, type_.element, item, span)
     if isinstance(value, str) and "path" in type_.scalars and not value.strip():
         hint = 'write `"."` for the directory from which the run is started'
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="an empty path", hint=hint))
@@ -336,8 +336,8 @@ def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
 def _words_within(type_: Type, value: Value, span: Span) -> None:
     """Raise ProgramError where a word, or one in a list, carries a value that it cannot have."""
     if isinstance(value, tuple) and type_.element is not None:
-        for one in value:
-            _words_within(type_.element, one, span)
+        for item in value:
+            _words_within(type_.element, item, span)
     if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
         variant = type_.variant(value.name)
         if variant is not None and variant.allow is not None:

@@ -38,14 +38,14 @@ _UNDOES = (("create", "", "destroy"), ("verify", "cold", "flush"), ("verify", "h
 """An action, its state, and what has to be there with it: the undo, or what brings the state about."""
 
 
-def findings(node: tree.KindDef, phases: Collection[str], asked: Collection[str]) -> Iterator[Diagnostic]:
+def findings(node: tree.KindDef, phases: Collection[str], names: Collection[str]) -> Iterator[Diagnostic]:
     """All that is wrong; `asked` are the names that the templates ask for."""
     unknown = list(_unknown_actions(node, phases))
     yield from unknown
     if not unknown:
         for rule in _RULES:
             yield from rule(node)
-    yield from _unused(node, asked)
+    yield from _unused(node, names)
 
 
 def _actions(node: tree.KindDef) -> list[tree.ActionDef]:
@@ -54,23 +54,25 @@ def _actions(node: tree.KindDef) -> list[tree.ActionDef]:
 
 def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Diagnostic]:
     role = node.role.text
-    known = (*phases, *_FOR_EVERYTHING) if role == "protocol" else (*_ACTIONS.get(role, ()), *_FOR_EVERYTHING)
+    candidates = (*phases, *_FOR_EVERYTHING) if role == "protocol" else (*_ACTIONS.get(role, ()), *_FOR_EVERYTHING)
     for action in _actions(node):
         name = action.name.text
-        if name in known or role not in {"protocol", *_ACTIONS}:
+        if name in candidates or role not in {"protocol", *_ACTIONS}:
             continue
         if role == "protocol":
             yield Code.UNUSED_IN_KIND.at(action.name.span, name=name, hint=f"add it to the phases: `phases = [{name}]`")
         else:
-            hint = did_you_mean(name, known) or f"a {role} can have " + ", ".join(f"`{one}`" for one in known)
+            hint = did_you_mean(name, candidates) or f"a {role} can have " + ", ".join(
+                f"`{item}`" for item in candidates
+            )
             yield Code.UNKNOWN_NAME.at(action.name.span, name=name, hint=hint)
 
 
 def _without_its_work(node: tree.KindDef) -> Iterator[Diagnostic]:
     needed = _MUST_HAVE.get(node.role.text)
     if needed and not any(action.name.text in needed and action.commands for action in _actions(node)):
-        what = f"the {node.role.text} `{node.name.text}`"
-        yield Code.KIND_LACKS.at(node.name.span, what=what, lacks=needed[0], hint=_to_add(needed[0]))
+        subject = f"the {node.role.text} `{node.name.text}`"
+        yield Code.KIND_LACKS.at(node.name.span, what=subject, lacks=needed[0], hint=_to_add(needed[0]))
 
 
 def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
@@ -83,9 +85,9 @@ def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
         state = "".join(word for word in words if word not in PLATFORMS)
         counterpart = next((other for name, at, other in _UNDOES if (name, at) == (action.name.text, state)), None)
         if counterpart and not any(_serves(other, counterpart, platforms) for other in actions):
-            what = " ".join((action.name.text, *words))
+            text = " ".join((action.name.text, *words))
             lacks = " ".join((counterpart, *platforms))
-            yield Code.KIND_LACKS.at(action.name.span, what=f"`{what}`", lacks=lacks, hint=_to_add(lacks))
+            yield Code.KIND_LACKS.at(action.name.span, what=f"`{text}`", lacks=lacks, hint=_to_add(lacks))
 
 
 def _without_its_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
@@ -177,15 +179,15 @@ def _without_its_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
             yield Code.KIND_LACKS.at(forms[name].name.span, what=f"`{name}`", lacks="job", hint=hint)
 
 
-def _unused(node: tree.KindDef, asked: Collection[str]) -> Iterator[Diagnostic]:
+def _unused(node: tree.KindDef, names: Collection[str]) -> Iterator[Diagnostic]:
     for item in node.items:
         match item:
-            case tree.Field() if item.name.text == "option" and "options" not in asked:
+            case tree.Field() if item.name.text == "option" and "options" not in names:
                 hint = "put `{options}` into a command"
                 yield Code.UNUSED_IN_KIND.at(item.name.span, name="option", hint=hint)
             case tree.Field() if item.name.text == "lists" and isinstance(item.value, tree.ListOf):
                 for name in item.value.items:
-                    if isinstance(name, tree.Name) and str(name) not in asked:
+                    if isinstance(name, tree.Name) and str(name) not in names:
                         hint = f"put `{{{name}}}` into a command"
                         yield Code.UNUSED_IN_KIND.at(name.span, name=str(name), hint=hint)
 

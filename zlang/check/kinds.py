@@ -98,9 +98,9 @@ def kind_of(
         if isinstance(item, tree.Default):
             message = "only a kind that extends another has a `default`: `kind NAME: KIND { … }`"
             report(Code.BAD_KIND.at(item.span, message=message))
-    for finding in kind_checks.findings(node, kind.phases, builder.asked):
+    for finding in kind_checks.findings(node, kind.phases, builder.read_names):
         report(finding)
-    for name in builder.asked & builder.nodes.keys():
+    for name in builder.read_names & builder.nodes.keys():
         if builder.properties[name].cost == "none":
             report(kind_checks.decides(builder.nodes[name]))
     for finding in () if declared else kind_checks.of_properties(node):
@@ -116,17 +116,19 @@ def extended(
     properties = dict(own.nodes)
     for item in node.items:
         if isinstance(item, tree.Default):
-            known = declared.nodes.get(item.name.text)
-            if known is None:
+            value = declared.nodes.get(item.name.text)
+            if value is None:
                 hint = did_you_mean(item.name.text, declared.nodes)
                 report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=base.name.text, name=item.name.text, hint=hint))
                 continue
-            kept = tuple(one for one in known.attributes if not _is_attribute(one, "default", "required"))
+            kept = tuple(
+                attribute for attribute in value.attributes if not _is_attribute(attribute, "default", "required")
+            )
             default = tree.Field(item.span, tree.Word(item.name.span, "default"), item.value)
-            properties[item.name.text] = tree.Property(known.span, known.name, known.type, (*kept, default))
-    said = {_slot(item) for item in node.items}
+            properties[item.name.text] = tree.Property(value.span, value.name, value.type, (*kept, default))
+    replaced = {_slot(item) for item in node.items}
     items: list[tree.KindItem] = [
-        item for item in base.items if not isinstance(item, tree.Property) and _slot(item) not in said
+        item for item in base.items if not isinstance(item, tree.Property) and _slot(item) not in replaced
     ]
     items += [item for item in node.items if not isinstance(item, tree.Default)]
     merged = tree.KindDef(node.span, node.name, base.role, node.parents or base.parents, tuple(items))
@@ -164,23 +166,23 @@ class _Properties(Mapping[str, PropertyDef]):
     def __init__(self, nodes: Mapping[str, tree.Property], resolve: Callable[[tree.Property], PropertyDef]) -> None:
         self._nodes = nodes
         self._resolve = resolve
-        self._known: dict[str, PropertyDef] = {}
+        self._cache: dict[str, PropertyDef] = {}
 
     def add(self, definition: PropertyDef) -> None:
         """A property that the declaration does not have."""
-        self._known[definition.name] = definition
+        self._cache[definition.name] = definition
 
     def __getitem__(self, name: str) -> PropertyDef:
-        if name not in self._known:
-            self._known[name] = self._resolve(self._nodes[name])
-        return self._known[name]
+        if name not in self._cache:
+            self._cache[name] = self._resolve(self._nodes[name])
+        return self._cache[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes or name in self._known
+        return name in self._nodes or name in self._cache
 
     def __iter__(self) -> Iterator[str]:
         yield from self._nodes
-        yield from [name for name in self._known if name not in self._nodes]
+        yield from [name for name in self._cache if name not in self._nodes]
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -192,13 +194,13 @@ class _Traits(Mapping[str, Expr]):
     def __init__(self, nodes: Mapping[str, tree.Trait], resolve: Callable[[tree.Trait], Expr]) -> None:
         self._nodes = nodes
         self._resolve = resolve
-        self._known: dict[str, Expr] = {}
+        self._cache: dict[str, Expr] = {}
 
     def __getitem__(self, name: str) -> Expr:
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = self._resolve(self._nodes[name])
-        return known
+        cached = self._cache.get(name)
+        if cached is None:
+            cached = self._cache[name] = self._resolve(self._nodes[name])
+        return cached
 
     def __contains__(self, name: object) -> bool:
         return name in self._nodes
@@ -222,7 +224,7 @@ class _KindBuilder:
         self.may_name_itself = False
         self.is_of_one = False
         self.draws = False
-        self.asked: set[str] = set()
+        self.read_names: set[str] = set()
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = _listed(node, "lists")
         self.phases = _listed(node, "phases")
@@ -245,7 +247,7 @@ class _KindBuilder:
                 case tree.Offers():
                     self.offers[item.name.text] = resolve(self.context, item.value)
                 case tree.Needs():
-                    needs = (tuple(word.text for word in item.what), item.name.text)
+                    needs = (tuple(word.text for word in item.offers), item.name.text)
                 case tree.Requires():
                     requires.append((item.tool.text, item.hint))
                 case tree.ActionDef():
@@ -260,8 +262,17 @@ class _KindBuilder:
                 case tree.Field() if item.name.text in FORMS:
                     forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
-                    known = ("doc", "writes", "armed", "rebuilt_per_child", "is_ambient", "lists", "phases", *FORMS)
-                    hint = did_you_mean(item.name.text, known) or "a kind has " + ", ".join(known)
+                    candidates = (
+                        "doc",
+                        "writes",
+                        "armed",
+                        "rebuilt_per_child",
+                        "is_ambient",
+                        "lists",
+                        "phases",
+                        *FORMS,
+                    )
+                    hint = did_you_mean(item.name.text, candidates) or "a kind has " + ", ".join(candidates)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case (
                     tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert() | tree.Default() | tree.Without()
@@ -296,7 +307,7 @@ class _KindBuilder:
 
     def _assertion(self, node: tree.Assert) -> Assertion:
         condition = resolve_condition(self.context, node.condition)
-        names = [one.path[0] for one in tree.parts(node.condition) if isinstance(one, tree.Name)]
+        names = [part.path[0] for part in tree.parts(node.condition) if isinstance(part, tree.Name)]
         return Assertion(condition, node.title, node.condition.span, tuple(names))
 
     def _says(self, name: str) -> bool:
@@ -313,14 +324,14 @@ class _KindBuilder:
         return resolved
 
     def _trait(self, node: tree.Trait) -> Expr:
-        known = TRAITS.get(node.name.text)
-        if known is None:
+        cached = TRAITS.get(node.name.text)
+        if cached is None:
             hint = did_you_mean(node.name.text, TRAITS) or "docs/language.md lists them"
             self.report(Code.UNKNOWN_NAME.at(node.name.span, name=node.name.text, hint=hint))
             return unknown(node.span)
-        resolved = resolve(self.context, node.value, known.type)
-        if not known.type.accepts(resolved.type):
-            wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=known.type, found=resolved.type)
+        resolved = resolve(self.context, node.value, cached.type)
+        if not cached.type.accepts(resolved.type):
+            wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=cached.type, found=resolved.type)
             self.report(wrong)
         return resolved
 
@@ -374,10 +385,10 @@ class _KindBuilder:
 
     def _property(self, node: tree.Property) -> PropertyDef:
         attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
-        known = (*_ATTRIBUTES, *self.lists)
+        candidates = (*_ATTRIBUTES, *self.lists)
         for name, item in attributes.items():
-            if name not in known:
-                hint = did_you_mean(name, known) or "a property has " + ", ".join(known)
+            if name not in candidates:
+                hint = did_you_mean(name, candidates) or "a property has " + ", ".join(candidates)
                 self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
         type_ = self.type_of(node.type)
         unit = attributes.get("unit")
@@ -418,9 +429,9 @@ class _KindBuilder:
             message = 'a property has `ask = "…"` if, and only if, its cost is `manual`'
             self.report(Code.BAD_KIND.at(item.span if item else node.name.span, message=message))
         self.may_name_itself = True
-        asked = self._parts(item.value) if item and isinstance(item.value, tree.Text) else None
+        requested = self._parts(item.value) if item and isinstance(item.value, tree.Text) else None
         self.may_name_itself = False
-        return asked
+        return requested
 
     def _since(self, node: tree.Expr) -> tuple[str, str] | None:
         """Since when a property exists: `kernel 6.1`, or `3.9` of what the kind is named for."""
@@ -499,9 +510,9 @@ class _KindBuilder:
         wanted = Type(frozenset({atom.field[1]}))
         for end in limits[:2]:
             if end is not None and not wanted.accepts(types.of_quantity(end)):
-                span, found = atom.allow.span if atom.allow else atom.span, types.of_quantity(end)
+                span, result = atom.allow.span if atom.allow else atom.span, types.of_quantity(end)
                 name = f"{atom.name}({atom.field[0]})"
-                self.report(Code.WRONG_TYPE.at(span, name=name, expected=wanted, found=found))
+                self.report(Code.WRONG_TYPE.at(span, name=name, expected=wanted, found=result))
                 return None
         return limits
 
@@ -519,10 +530,10 @@ class _KindBuilder:
                 readers.append(ReaderDef(command.reader.text, self._parts(command.artefact), arguments, yields))
                 continue
             attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
-            known = ("why",) if command.is_asked else ("timeout", "why")
+            candidates = ("why",) if command.is_asked else ("timeout", "why")
             for name, item in attributes.items():
-                if name not in known:
-                    hint = did_you_mean(name, known)
+                if name not in candidates:
+                    hint = did_you_mean(name, candidates)
                     word = "ask" if command.is_asked else "sh"
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
             timeout = attributes.get("timeout")
@@ -533,7 +544,7 @@ class _KindBuilder:
                     timeout=self._timeout(timeout.value) if timeout else None,
                     why=self._plain(attributes["why"].value, "why") if "why" in attributes else "",
                     span=command.span,
-                    asked=self._parts(command.text) if command.is_asked else None,
+                    request=self._parts(command.text) if command.is_asked else None,
                 )
             )
         return KindAction(node.name.text, *self._selected(node), tuple(commands), tuple(readers))
@@ -548,25 +559,27 @@ class _KindBuilder:
     def _find_metrics(self, actions: dict[tuple[str, str, str], KindAction]) -> None:
         """Have the metrics that the kind declares itself read from the output of what measures."""
         nodes = [item for item in self.node.items if isinstance(item, tree.MetricDecl)]
-        found = [one for node in nodes if (one := found_in(node, self.report)) is not None]
+        result = [entry for node in nodes if (entry := found_in(node, self.report)) is not None]
         if not nodes:
             return
         measuring = [key for key in actions if key[0] in _MEASURING]
         if not measuring:
             message = "only a workload and a collector have metrics"
             self.report(Code.BAD_KIND.at(nodes[0].span, message=message))
-        wanted = tuple([(one, resolve(self.context, one.where)) for one in found])
-        argument = Expr(nodes[0].span, UNKNOWN, lambda frame: tuple([_wanted(one, at, frame) for one, at in wanted]))
-        own = tuple([one.metric for one in found])
+        wanted = tuple([(entry, resolve(self.context, entry.where)) for entry in result])
+        argument = Expr(
+            nodes[0].span, UNKNOWN, lambda frame: tuple([_wanted(entry, at, frame) for entry, at in wanted])
+        )
+        own = tuple([declared.metric for declared in result])
         for key in measuring:
             action = actions[key]
-            known = action.readers[0] if action.readers else ReaderDef(_FINDER, (), ())
-            if known.reader != _FINDER:
-                message = f"the output is read by `{known.reader}`: declare a collector of your own for more metrics"
+            reader = action.readers[0] if action.readers else ReaderDef(_FINDER, (), ())
+            if reader.reader != _FINDER:
+                message = f"the output is read by `{reader.reader}`: declare a collector of your own for more metrics"
                 self.report(Code.BAD_KIND.at(nodes[0].span, message=message))
                 return
-            arguments = (*known.arguments, ("found", argument))
-            reads = ReaderDef(_FINDER, known.artefact, arguments, known.metrics + own if known.arguments else own)
+            arguments = (*reader.arguments, ("found", argument))
+            reads = ReaderDef(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
             actions[key] = KindAction(action.name, action.state, action.platform, action.commands, (reads,))
 
     def _timeout(self, node: tree.Expr) -> Expr:
@@ -581,15 +594,15 @@ class _KindBuilder:
         """The state and the platform that an action is for."""
         chosen: dict[tuple[str, ...], str] = {}
         for word in node.selectors:
-            known = next((words for words in (STATES, PLATFORMS) if word.text in words), None)
-            if known is None:
+            dimension = next((words for words in (STATES, PLATFORMS) if word.text in words), None)
+            if dimension is None:
                 every = (*STATES, *PLATFORMS)
-                hint = did_you_mean(word.text, every) or "it can be " + ", ".join(f"`{one}`" for one in every)
+                hint = did_you_mean(word.text, every) or "it can be " + ", ".join(f"`{item}`" for item in every)
                 self.report(Code.NOT_ALLOWED.at(word.span, name=node.name.text, value=f"for `{word.text}`", hint=hint))
-            elif known in chosen:
+            elif dimension in chosen:
                 self.report(Code.DUPLICATE.at(word.span, name=word.text))
             else:
-                chosen[known] = word.text
+                chosen[dimension] = word.text
         return chosen.get(STATES, ""), chosen.get(PLATFORMS, "")
 
     def _parts(self, text: tree.Text) -> tuple[str | Expr, ...]:
@@ -597,25 +610,32 @@ class _KindBuilder:
 
     def _plain(self, node: tree.Expr, name: str) -> str:
         resolved = resolve(self.context, node)
-        known = resolved.value(None) if resolved.is_constant else None
-        if not isinstance(known, str):
+        value = resolved.value(None) if resolved.is_constant else None
+        if not isinstance(value, str):
             self.report(Code.WRONG_TYPE.at(node.span, name=name, expected="a plain text", found=resolved.type))
             return ""
-        return known
+        return value
 
-    def _word(self, item: tree.Field | None, default: str, known: tuple[str, ...]) -> str:
+    def _word(self, item: tree.Field | None, default: str, names: tuple[str, ...]) -> str:
         if item is None:
             return default
-        if not isinstance(item.value, tree.Name) or str(item.value) not in known:
-            hint = "it is " + ", ".join(f"`{word}`" for word in known)
+        if not isinstance(item.value, tree.Name) or str(item.value) not in names:
+            hint = "it is " + ", ".join(f"`{word}`" for word in names)
             self.report(Code.NOT_ALLOWED.at(item.value.span, name=item.name.text, value="this", hint=hint))
             return default
         return str(item.value)
 
 
-def _wanted(one: KindMetric, where: Expr, frame: Any) -> Value:
+def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
     """A metric of a kind, as its reader is told of it."""
-    return one.metric.name, one.metric.type, one.how, where.value(frame), one.unit, one.source
+    return (
+        kind_metric.metric.name,
+        kind_metric.metric.type,
+        kind_metric.how,
+        where.value(frame),
+        kind_metric.unit,
+        kind_metric.source,
+    )
 
 
 def _seed(span: Span) -> PropertyDef:
@@ -642,7 +662,7 @@ class _KindScope:
         builder = self.builder
         if builder.is_of_one and name not in _OF_ONE:
             return None
-        builder.asked.add(name)
+        builder.read_names.add(name)
         if name in builder.nodes:
             return self._own(name, span)
         if name in builder.offers:
@@ -691,10 +711,10 @@ class _KindScope:
         thing, _, offer = name.partition(".")
         if offer and thing in {"on", self.builder.target}:
             find = parent_in if thing == "on" else target_in
-            return lambda frame: (found := find(frame)) is not None and offer in found.kind.offers
+            return lambda frame: (result := find(frame)) is not None and offer in result.kind.offers
         if name not in self.builder.nodes or self.builder.is_of_one:
             return None
-        self.builder.asked.add(name)
+        self.builder.read_names.add(name)
         return lambda frame: name in frame.instance.values
 
     def _own_later(self, name: str, span: Span) -> Expr:
@@ -717,13 +737,13 @@ class _KindScope:
         definition = builder.properties[name]
         builder.pending.remove(name)
         default, unit = definition.default, definition.unit
-        in_unit = digests.Memory(lambda _, known: values.in_unit(known, unit))
+        in_unit = digests.Memory(lambda _, result: values.in_unit(result, unit))
 
         def value(frame: Any) -> Value:
-            known = frame.instance.values.get(name)
-            if known is None:
-                known = default.value(frame) if default else ABSENT
-            return known if unit is None else in_unit(name, known)
+            result = frame.instance.values.get(name)
+            if result is None:
+                result = default.value(frame) if default else ABSENT
+            return result if unit is None else in_unit(name, result)
 
         return Expr(span, definition.type, value, member=word_argument(definition.type, value))
 
@@ -733,13 +753,13 @@ class _KindScope:
 
     def _list(self, list_name: str, frame: Any) -> Value:
         """What the properties at hand add to a list, in the order in which they were given."""
-        found: list[Value] = []
+        values: list[Value] = []
         for name in given_in(frame):
             for belongs, expr in self.builder.properties[name].lists:
                 if belongs == list_name:
                     value = expr.value(frame)
-                    found += value if isinstance(value, tuple) else [value]
-        return tuple(found)
+                    values += value if isinstance(value, tuple) else [value]
+        return tuple(values)
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.builder.option, self.builder.properties[name], given)

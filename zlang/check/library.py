@@ -60,7 +60,7 @@ class Library:
     sources: dict[str, Source]
     entries: dict[str, tuple[Any, ...]]
     readers: Mapping[str, tuple[Metric, ...]]
-    known: dict[str, Kind] = field(default_factory=dict)
+    loaded: dict[str, Kind] = field(default_factory=dict)
 
     def names(self) -> Iterable[str]:
         """The names of all kinds."""
@@ -90,10 +90,10 @@ class Library:
 
     def kind(self, name: str) -> Kind:
         """The kind of that name."""
-        if name not in self.known:
+        if name not in self.loaded:
             module = self.module_of(name)
-            self.known[name] = kind_of(self.node(name), module, self.readers, _sound, self.declared(name))
-        return self.known[name]
+            self.loaded[name] = kind_of(self.node(name), module, self.readers, _sound, self.declared(name))
+        return self.loaded[name]
 
 
 class _Properties(Mapping[str, tree.Property]):
@@ -122,13 +122,13 @@ class _Readers(Mapping[str, tuple[Metric, ...]]):
 
     def __init__(self, packed: dict[str, bytes]) -> None:
         self._packed = packed
-        self._known: dict[str, tuple[Metric, ...]] = {}
+        self._cache: dict[str, tuple[Metric, ...]] = {}
 
     def __getitem__(self, name: str) -> tuple[Metric, ...]:
-        if name not in self._known:
+        if name not in self._cache:
             plain = marshal.loads(self._packed[name])  # noqa: S302 - a part of a file of the package
-            self._known[name] = tuple([Metric(*one) for one in plain])
-        return self._known[name]
+            self._cache[name] = tuple([Metric(*item) for item in plain])
+        return self._cache[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._packed
@@ -195,8 +195,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
         for reader in (entry for entry in parsed.tree.entries if isinstance(entry, tree.ReaderDecl)):
-            declared = [one for node in reader.metrics if (one := metric_of(node, _sound)) is not None]
-            readers[reader.name.text] = marshal.dumps([astuple(one) for one in declared], tables.FORMAT)
+            declared = [item for node in reader.metrics if (item := metric_of(node, _sound)) is not None]
+            readers[reader.name.text] = marshal.dumps([astuple(item) for item in declared], tables.FORMAT)
     made = (texts, modules, entries, readers)
     try:
         replace_file(SAVED, marshal.dumps(made, tables.FORMAT))
@@ -210,7 +210,7 @@ def _place(span: Span) -> _Place:
     return span.start, span.end
 
 
-_CLASSES = {one.__name__: one for one in (*vars(tree).values(), Dimension, Quantity) if isinstance(one, type)}
+_CLASSES = {item.__name__: item for item in (*vars(tree).values(), Dimension, Quantity) if isinstance(item, type)}
 
 
 def _packed(value: object) -> bytes:
@@ -231,14 +231,14 @@ def _plain(value: object) -> _Plain:
             fields: tuple[str, ...] = value.record_fields  # type: ignore[attr-defined]
             return (type(value).__name__, *(_plain(getattr(value, name)) for name in fields))
         case tuple():
-            return [_plain(one) for one in value]
+            return [_plain(item) for item in value]
         case _:
             return value
 
 
 def _build_record(plain: _Plain, source: Source) -> Any:
     if type(plain) is list:
-        return tuple([_build_record(one, source) for one in plain])
+        return tuple([_build_record(item, source) for item in plain])
     if type(plain) is not tuple:
         return plain
     name, *parts = plain
@@ -246,4 +246,4 @@ def _build_record(plain: _Plain, source: Source) -> Any:
         return Span(source, *parts)
     if name == "/":
         return Fraction(*parts)
-    return _CLASSES[name](*[_build_record(one, source) for one in parts])
+    return _CLASSES[name](*[_build_record(part, source) for part in parts])

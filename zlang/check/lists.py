@@ -33,12 +33,12 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
         return unknown(node.span)
 
     def value(at: Any) -> Value:
-        known, number = many.value(at), place.value(at)
-        if isinstance(known, Absent) or isinstance(number, Absent):
+        sequence, number = many.value(at), place.value(at)
+        if isinstance(sequence, Absent) or isinstance(number, Absent):
             return ABSENT
-        assert isinstance(known, tuple)
+        assert isinstance(sequence, tuple)
         assert isinstance(number, Quantity)
-        return guarded(node.span, at, lambda: _at(known, int(number.amount)), [place])
+        return guarded(node.span, at, lambda: _at(sequence, int(number.amount)), [place])
 
     return note_risk(context, combine(context, node.span, many.type.element, value, [many, place]))
 
@@ -68,15 +68,15 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
     type_ = Type(element=made.type, is_partial=made.type.is_partial)
 
     def value(at: Any) -> Value:
-        known = many.value(at)
-        if isinstance(known, Absent):
+        result = many.value(at)
+        if isinstance(result, Absent):
             return ABSENT
-        assert isinstance(known, tuple)
-        return guarded(node.span, at, lambda: arithmetic.bounded_list(tuple(_made(known, at))))
+        assert isinstance(result, tuple)
+        return guarded(node.span, at, lambda: arithmetic.bounded_list(tuple(_made(result, at))))
 
-    def _made(known: tuple[Value, ...], at: Any) -> Iterable[Value]:
-        for one in known:
-            with element.being(one):
+    def _made(values: tuple[Value, ...], at: Any) -> Iterable[Value]:
+        for item in values:
+            with element.being(item):
                 if condition is None or condition.value(at) is True:
                     yield made.value(at)
 

@@ -29,21 +29,21 @@ def measured(
     report: Callable[[Diagnostic], None],
 ) -> tuple[tuple[str, Metric], ...]:
     """Each metric that a trial of the experiment can have, with its reader."""
-    found: dict[tuple[str, Metric], None] = {}
+    names: dict[tuple[str, Metric], None] = {}
     wrong: dict[str, Diagnostic] = {}
     for name in FIELDS:
-        for reader, told, instance in _readers(fields[name], kind_of) if name in fields else ():
-            for one in told if told is not None else (None,):
+        for reader, shown, instance in _readers(fields[name], kind_of) if name in fields else ():
+            for item in shown if shown is not None else (None,):
                 try:
-                    found.update(dict.fromkeys((reader.reader, metric) for metric in _metrics(reader, one, readers)))
+                    names.update(dict.fromkeys((reader.reader, metric) for metric in _metrics(reader, item, readers)))
                 except ValueError as error:
                     assert instance is not None, "BUG: nobody told a reader what to measure"
                     place = instance.places.get("metrics") or instance.span or fields[name].span
-                    finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{_text(one)}`", hint=str(error))
+                    finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{_text(item)}`", hint=str(error))
                     wrong.setdefault(str(error), finding)
     for finding in wrong.values():
         report(finding)
-    return tuple(found)
+    return tuple(names)
 
 
 def words(item: object) -> list[str]:
@@ -60,18 +60,18 @@ def _text(item: object) -> str:
     return next(reversed(words(item)), "")
 
 
-def _metrics(reader: ReaderDef, told: object, readers: Mapping[str, tuple[Metric, ...]]) -> tuple[Metric, ...]:
-    if told is None or words(told) == [_ALL_OF_READER]:
+def _metrics(reader: ReaderDef, shown: object, readers: Mapping[str, tuple[Metric, ...]]) -> tuple[Metric, ...]:
+    if shown is None or words(shown) == [_ALL_OF_READER]:
         return reader.metrics
-    how, *_ = words(told)
-    _, equal, where = _text(told).partition("=")
+    how, *_ = words(shown)
+    _, equal, where = _text(shown).partition("=")
     if how in {"regex", "json"} and not (equal and where):
         example = {"regex": "iops: iops=([0-9.]+)", "json": "iops: iops=jobs[0].read.iops"}[how]
         raise ValueError(f'it names no metric: write `{how}("{example}")`')
     if how == "regex" and (wrong := pattern_problem(where)):
         raise ValueError(wrong)
-    known = {metric.name: metric for declared in readers.values() for metric in in_trials(declared)}
-    return (parse(declaration(told), known)[0],)
+    metrics = {metric.name: metric for declared in readers.values() for metric in in_trials(declared)}
+    return (parse(declaration(shown), metrics)[0],)
 
 
 def _readers(
@@ -83,17 +83,17 @@ def _readers(
     kinds = [kind for name in sorted(names) if (kind := kind_of(name)) is not None]
     readers = [(kind, reader) for kind in kinds for action in kind.actions.values() for reader in action.readers]
     for kind, reader in readers:
-        asked = dict(reader.arguments).get("metrics")
-        if asked is None:
+        requested = dict(reader.arguments).get("metrics")
+        if requested is None:
             yield reader, None, None
             continue
         for instance in _instances(field):
             if instance.kind.name == kind.name:
                 try:
-                    told = values.argument(asked.value(Frame(instance)))
+                    argument = values.argument(requested.value(Frame(instance)))
                 except ProgramError:
                     continue  # it is reported where it is used
-                yield reader, told if isinstance(told, list) else [], instance
+                yield reader, argument if isinstance(argument, list) else [], instance
 
 
 def _instances(field: Expr) -> Iterator[Instance]:
@@ -105,4 +105,4 @@ def _instances(field: Expr) -> Iterator[Instance]:
             continue  # it is reported where the points are tried
         if point.faults:
             continue
-        yield from (one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, Instance))
+        yield from (item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))

@@ -40,7 +40,7 @@ HOW = ("regex", "json", "csv")
 _ATTRIBUTES = ("better", "doc", "means", "needs")
 _DECLARED = re.compile(r"\s*([^:=]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+(\S+)\s*)?)?")
 _BEGINS_WITH_WORD = re.compile(r"""[A-Za-z=:"']""")
-_ONE = "1"
+_DIMENSIONLESS = "1"
 """The unit of a share that is printed as a part of one."""
 
 
@@ -82,15 +82,15 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
             report(_wrong_unit(node.unit, type_))
             return None
         unit = stored_unit(type_, node.unit.text)
-    said = _attributes(node, report, (*_ATTRIBUTES, "from") if of_kind else _ATTRIBUTES)
+    attributes = _attributes(node, report, (*_ATTRIBUTES, "from") if of_kind else _ATTRIBUTES)
     return Metric(
         name=name,
         type=type_,
         unit=unit,
-        doc=_text(said.get("doc"), report),
-        better=_word("better", said, BETTER, report),
-        needs=_word("needs", said, TRAITS, report),
-        means=_meaning(said.get("means"), report),
+        doc=_text(attributes.get("doc"), report),
+        better=_word("better", attributes, BETTER, report),
+        needs=_word("needs", attributes, TRAITS, report),
+        means=_meaning(attributes.get("means"), report),
         is_distribution=node.is_distribution,
     )
 
@@ -129,7 +129,7 @@ def pattern_problem(pattern: str) -> str:
     return ""
 
 
-def parse(text: str, known: Mapping[str, Metric]) -> tuple[Metric, str]:
+def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
     """The metric that `NAME`, `NAME: TYPE` or `NAME: TYPE in UNIT` declares, and the unit of bare numbers.
 
     A name without a type is that of a metric of the library, else a number without a unit. Raises ValueError with a
@@ -140,8 +140,8 @@ def parse(text: str, known: Mapping[str, Metric]) -> tuple[Metric, str]:
         raise ValueError(f"`{text}` is not of the form `NAME: TYPE in UNIT`")
     name, type_, unit = matched[1], matched[2], matched[3] or ""
     if type_ is None:
-        found = known.get(name, Metric(name, "number"))
-        return found, found.unit
+        result = metrics.get(name, Metric(name, "number"))
+        return result, result.unit
     if type_ not in types.NUMERIC:
         raise ValueError(f"`{type_}` is not a type of metrics: they are {', '.join(types.DIMENSION_OF)}")
     if unit and size_of(unit, type_) is None:
@@ -152,7 +152,7 @@ def parse(text: str, known: Mapping[str, Metric]) -> tuple[Metric, str]:
 
 def size_of(unit: str, type_: str) -> Fraction | None:
     """How many of the language's base unit one of this unit is; None where it is not a unit of this type."""
-    if type_ == "share" and unit == _ONE:
+    if type_ == "share" and unit == _DIMENSIONLESS:
         return Fraction(1)
     if unit in types.STORED and types.STORED[unit][0] == type_:
         return Fraction(1, types.STORED[unit][1])
@@ -183,36 +183,36 @@ def stored_unit(type_: str, unit: str) -> str:
 
 
 def _wrong_unit(node: tree.Word, type_: str) -> Diagnostic:
-    known = types.SCALARS[type_]
+    scalar = types.SCALARS[type_]
     try:
         units.parse(f"1{node.text}")
-        hint = f"such as {', '.join(f'`{unit}`' for unit in known.ladder)}" if known.ladder else ""
+        hint = f"such as {', '.join(f'`{unit}`' for unit in scalar.ladder)}" if scalar.ladder else ""
     except units.UnitError as error:
         hint = str(error.hint)
-    if not known.unit:
-        hint = f"{known.spoken} has no unit: remove `in`"
-    return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {known.spoken}", hint=hint)
+    if not scalar.unit:
+        hint = f"{scalar.spoken} has no unit: remove `in`"
+    return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {scalar.spoken}", hint=hint)
 
 
-def _attributes(node: tree.MetricDecl, report: Report, known: tuple[str, ...]) -> Mapping[str, tree.Expr]:
-    said: dict[str, tree.Expr] = {}
+def _attributes(node: tree.MetricDecl, report: Report, names: tuple[str, ...]) -> Mapping[str, tree.Expr]:
+    expressions: dict[str, tree.Expr] = {}
     for item in node.attributes:
-        if not isinstance(item, tree.Field) or item.name.text not in known:
+        if not isinstance(item, tree.Field) or item.name.text not in names:
             word = item.name if isinstance(item, tree.Field) else tree.Word(item.span, "this")
-            hint = did_you_mean(word.text, known) or "a metric has " + ", ".join(known)
+            hint = did_you_mean(word.text, names) or "a metric has " + ", ".join(names)
             report(Code.UNKNOWN_PROPERTY.at(word.span, kind="metric", name=word.text, hint=hint))
-        elif item.name.text in said:
+        elif item.name.text in expressions:
             report(Code.DUPLICATE.at(item.name.span, name=item.name.text))
         else:
-            said[item.name.text] = item.value
-    return said
+            expressions[item.name.text] = item.value
+    return expressions
 
 
-def _word(name: str, said: Mapping[str, tree.Expr], known: Collection[str], report: Report) -> str:
-    value = said.get(name)
+def _word(name: str, expressions: Mapping[str, tree.Expr], names: Collection[str], report: Report) -> str:
+    value = expressions.get(name)
     if value is None:
         return ""
-    words = tuple(known)
+    words = tuple(names)
     text = str(value) if isinstance(value, tree.Name) else ""
     if text in words:
         return text

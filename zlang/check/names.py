@@ -25,26 +25,26 @@ def resolve_name(
         word = resolve_word(context, node, first, expected)
         if word is not None:
             return word
-    found = context.scope.lookup(first, node.span)
-    if found is None and len(node.path) == 1 and first in types.BOOLS:
+    resolved = context.scope.lookup(first, node.span)
+    if resolved is None and len(node.path) == 1 and first in types.BOOLS:
         return constant(node.span, types.BOOL, types.BOOLS[first])
-    if found is None:
+    if resolved is None:
         return (report_unknown or report_unknown_name)(context, node, first, expected)
     for i, name in enumerate(node.path[1:], start=1):
-        if found.type.unknown and found.member is None:
+        if resolved.type.unknown and resolved.member is None:
             return unknown(node.span)
-        got = found.member(name, node.span) if found.member else None
+        got = resolved.member(name, node.span) if resolved.member else None
         if got is None:
             subject = f"`{'.'.join(node.path[:i])}`"
-            hint = _nearest_member(context, found, name)
+            hint = _nearest_member(context, resolved, name)
             context.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name, hint=hint))
             return unknown(node.span)
-        found = got
-    if found.call is not None:
+        resolved = got
+    if resolved.call is not None:
         name, written = str(node), f"{node}(…)"
         context.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=f"`{name}` is a function: write `{written}`"))
         return unknown(node.span)
-    return found.replace(span=node.span, alternatives=())
+    return resolved.replace(span=node.span, alternatives=())
 
 
 def _nearest_member(context: Context, of: Expr, name: str) -> str:

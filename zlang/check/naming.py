@@ -53,7 +53,7 @@ class TrialThings(Record):
     def made(self) -> tuple[Instance, ...]:
         """All that is made or set for the trial, with what it stands on."""
         tops = (*self.with_, *([self.on] if self.on else []))
-        return tuple({(one.key, one.digest): one for top in tops for one in chain(top)}.values())
+        return tuple({(instance.key, instance.digest): instance for top in tops for instance in chain(top)}.values())
 
 
 def chain(thing: Instance) -> list[Instance]:
@@ -64,7 +64,7 @@ def chain(thing: Instance) -> list[Instance]:
 def beside(on: Instance | None, with_: Iterable[Instance]) -> tuple[Instance, ...]:
     """What is set meanwhile and is not beneath the target anyway."""
     beneath = chain(on) if on else []
-    return tuple(one for one in with_ if not _is_among(one, beneath))
+    return tuple(item for item in with_ if not _is_among(item, beneath))
 
 
 def exposed(thing: Instance | None) -> Iterator[Instance]:
@@ -80,31 +80,31 @@ def exposed(thing: Instance | None) -> Iterator[Instance]:
 def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[NamedThing]:
     """What the things of a trial name beside what they stand on, each once."""
     made = trial.made
-    devices = {(one.thing.key, one.thing.digest): one for one in declared}
-    devices |= {(one.key, one.digest): device(one) for one in made if one.kind.armed}
+    devices = {(named_thing.thing.key, named_thing.thing.digest): named_thing for named_thing in declared}
+    devices |= {(instance.key, instance.digest): device(instance) for instance in made if instance.kind.armed}
     seen: set[tuple[str, str, str]] = set()
     for by in (*made, *trial.workers):
-        found = [NamedThing(by, thing, span) for thing, span in by.named]
+        result = [NamedThing(by, thing, span) for thing, span in by.named]
         for name, value in by.values.items() if by.kind.role != "machine" else ():
             text = written(value)
-            some = [one.thing for one in devices.values() if one.thing.key != by.key and mentions(text, one)]
-            some = [one for one in some if _is_among(one, made)] or some[:1]
-            found += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in some]
-        for one in found:
-            key = (by.key, one.thing.key, one.thing.digest)
+            some = [item.thing for item in devices.values() if item.thing.key != by.key and mentions(text, item)]
+            some = [item for item in some if _is_among(item, made)] or some[:1]
+            result += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in some]
+        for named_thing in result:
+            key = (by.key, named_thing.thing.key, named_thing.thing.digest)
             if key not in seen:
                 seen.add(key)
-                yield one
+                yield named_thing
 
 
 def findings(experiment: Experiment, trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Diagnostic]:
     """What a trial names and neither makes nor guards."""
     made = trial.made
-    for one in made:
-        below = next((under for under in chain(one)[:-1] if under.kind.armed), None)
-        if one.is_given and below is not None and one.span is not None:
+    for instance in made:
+        below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
+        if instance.is_given and below is not None and instance.span is not None:
             hint = f"remove `given`, and the run makes it; or remove `on {below.label}`"
-            yield Code.GIVEN_ON_DEVICE.at(one.span, name=one.label, device=below.label, hint=hint)
+            yield Code.GIVEN_ON_DEVICE.at(instance.span, name=instance.label, device=below.label, hint=hint)
     for each in named(trial, declared):
         is_resource = each.by.kind.role == "resource"
         span = each.span or each.by.span or experiment.run.span
@@ -137,12 +137,12 @@ def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
         )
     )
     target = next(iter(on), None)
-    return TrialThings(target, beside(target, with_), tuple(one for some in workers for one in some))
+    return TrialThings(target, beside(target, with_), tuple(item for some in workers for item in some))
 
 
 def devices_of(experiment: Experiment) -> tuple[GuardedThing, ...]:
     """The devices that are declared beside an experiment, at all that they can be."""
-    found: dict[tuple[str, str], GuardedThing] = {}
+    guarded_things: dict[tuple[str, str], GuardedThing] = {}
     for expr in experiment.armed:
         for point in islice(_choices(expr.axes, {}), hosts.MOST_POINTS):
             try:
@@ -150,8 +150,12 @@ def devices_of(experiment: Experiment) -> tuple[GuardedThing, ...]:
             except ProgramError:
                 continue  # said where it is used
             for thing in some:
-                found |= {(one.key, one.digest): device(one) for one in chain(thing) if one.kind.armed}
-    return tuple(found.values())
+                guarded_things |= {
+                    (instance.key, instance.digest): device(instance)
+                    for instance in chain(thing)
+                    if instance.kind.armed
+                }
+    return tuple(guarded_things.values())
 
 
 def _choices(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[FirstLevels]:
@@ -165,15 +169,17 @@ def device(thing: Instance) -> GuardedThing:
     """The names and places of what is written to only if it is armed."""
     assert thing.kind.armed is not None, f"BUG: {thing.key} is armed by nothing"
     frame = Frame(thing)
-    said = thing.kind.armed.value(frame)
-    names = tuple(plain_path(written(one)) for one in (said if isinstance(said, tuple) else (said,)))
+    value = thing.kind.armed.value(frame)
+    names = tuple(plain_path(written(item)) for item in (value if isinstance(value, tuple) else (value,)))
     offers = [offer.value(frame) for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
     return GuardedThing(thing, names, tuple(plain_path(written(offer)) for offer in offers))
 
 
-def mentions(text: str, one: GuardedThing, *, offers: bool = True) -> bool:
+def mentions(text: str, guarded_thing: GuardedThing, *, offers: bool = True) -> bool:
     """Whether a text names a device, by its own names or, if asked for, by the places that it offers."""
-    return bool(text) and any(_mentions(text, path) for path in (*one.names, *(one.offers if offers else ())))
+    return bool(text) and any(
+        _mentions(text, path) for path in (*guarded_thing.names, *(guarded_thing.offers if offers else ()))
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -216,7 +222,7 @@ def written(value: Value) -> str:
 
 
 def _is_among(thing: Instance, others: Iterable[Instance]) -> bool:
-    return any((one.key, one.digest) == (thing.key, thing.digest) for one in others)
+    return any((other.key, other.digest) == (thing.key, thing.digest) for other in others)
 
 
 def _list(names: Sequence[str]) -> str:

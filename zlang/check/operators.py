@@ -73,9 +73,9 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
 
     def value(at: Any) -> Value:
         nonlocal last
-        one, many = left.value(at), right.value(at)
-        if one is not last[0] or many is not last[1]:  # most trials share both
-            last = (one, many, _is_in(one, many))
+        item, many = left.value(at), right.value(at)
+        if item is not last[0] or many is not last[1]:  # most trials share both
+            last = (item, many, _is_in(item, many))
         return last[2]
 
     both_texts = all(side.type.scalars and TEXT.accepts(side.type) for side in (left, right))
@@ -102,15 +102,15 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
             return guarded(span, at, lambda: versions.compare_versions(operator, left.value(at), right.value(at)))
 
         return combine(context, span, types.BOOL, compared, [left, right])
-    one, other = dimension_of(left), dimension_of(right)
-    if one is not None and other is not None and one != other:
-        shown = {"left": units.name_of(one), "right": units.name_of(other)}
+    item, other = dimension_of(left), dimension_of(right)
+    if item is not None and other is not None and item != other:
+        shown = {"left": units.name_of(item), "right": units.name_of(other)}
         context.report(Code.MIXED_UNITS.at(span, verb="compare", hint=same_unit([left, right]), **shown))
-    elif operator not in {"==", "!="} and (one is None or other is None):
-        odd = left if one is None else right
+    elif operator not in {"==", "!="} and (item is None or other is None):
+        odd = left if item is None else right
         context.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="used with numbers", found=odd.type))
         return unknown(span)
-    elif (one is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
+    elif (item is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
         hint = same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
     return combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
@@ -130,8 +130,8 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
         return _computed(context, node.span, types.UNKNOWN, operator, left, right)
     if operator == "+" and left.type.element is not None and right.type.element is not None:
         return _computed(context, node.span, left.type | right.type, operator, left, right)
-    one, other = dimension_of(left), dimension_of(right)
-    if operator == "of" and one != units.SHARE:
+    item, other = dimension_of(left), dimension_of(right)
+    if operator == "of" and item != units.SHARE:
         context.report(
             Code.WRONG_TYPE.at(left.span, name="of", expected="used with shares such as `50%`", found=left.type)
         )
@@ -139,12 +139,12 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
     verb = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "divide", "of": "take a share of"}[
         operator
     ]
-    if one is None or other is None or (operator in {"+", "-", "%"} and one != other):
-        shown = [units.name_of(d) if d else str(e.type) for d, e in ((one, left), (other, right))]
+    if item is None or other is None or (operator in {"+", "-", "%"} and item != other):
+        shown = [units.name_of(d) if d else str(e.type) for d, e in ((item, left), (other, right))]
         hint = same_unit([left, right]) if operator in {"+", "-", "%"} else "this works with numbers only"
         context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1], hint=hint))
         return unknown(node.span)
-    dimension = one if operator in {"+", "-", "%"} else arithmetic.result_dimension(operator, one, other)
+    dimension = item if operator in {"+", "-", "%"} else arithmetic.result_dimension(operator, item, other)
     both_counts = left.type == types.COUNT and right.type == types.COUNT and operator != "/"
     type_ = types.COUNT if both_counts else types.of_dimension(dimension)
 
@@ -162,8 +162,8 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
 
     combined = note_risk(context, combine(context, node.span, type_, value, [left, right]))
     if combined.is_constant and not combined.type.unknown:
-        known = combined.value({})
-        return constant(node.span, types.of_quantity(known), known) if isinstance(known, Quantity) else combined
+        result = combined.value({})
+        return constant(node.span, types.of_quantity(result), result) if isinstance(result, Quantity) else combined
     return combined
 
 
@@ -182,8 +182,8 @@ def resolve_not(context: Context, node: tree.Not) -> Expr:
     operand = resolve_condition(context, node.operand)
 
     def value(at: Any) -> Value:
-        known = operand.value(at)
-        return None if known is None or isinstance(known, Absent) else not known
+        result = operand.value(at)
+        return None if result is None or isinstance(result, Absent) else not result
 
     return combine(context, node.span, types.BOOL, value, [operand])
 
@@ -191,21 +191,21 @@ def resolve_not(context: Context, node: tree.Not) -> Expr:
 def resolve_is_a(context: Context, node: tree.IsA) -> Expr:
     """Resolve `x is kind`, `x is word`."""
     subject = resolve(context, node.value)
-    name = str(node.what)
-    declared = context.scope.kind(node.what) is not None or context.scope.lookup(node.what.path[0], node.what.span)
+    name = str(node.kind)
+    declared = context.scope.kind(node.kind) is not None or context.scope.lookup(node.kind.path[0], node.kind.span)
     if not declared and subject.type.variant(name) is None and not subject.type.unknown:
-        known = [*context.scope.kind_names(), *context.scope.names(), *(word.name for word in subject.type.words)]
-        hint = did_you_mean(name, known) or context.scope.kind_hint(name)
-        context.report(Code.UNKNOWN_NAME.at(node.what.span, name=name, hint=hint))
-    kind = context.scope.kind(node.what)
+        candidates = [*context.scope.kind_names(), *context.scope.names(), *(word.name for word in subject.type.words)]
+        hint = did_you_mean(name, candidates) or context.scope.kind_hint(name)
+        context.report(Code.UNKNOWN_NAME.at(node.kind.span, name=name, hint=hint))
+    kind = context.scope.kind(node.kind)
 
     def value(at: Any) -> Value:
-        known = subject.value(at)
-        if isinstance(known, Instance):
-            return known.label == name or (kind is not None and known.kind.name == kind.name)
-        if isinstance(known, Symbol):
-            return known.name == name
-        return None if isinstance(known, Absent) else False
+        result = subject.value(at)
+        if isinstance(result, Instance):
+            return result.label == name or (kind is not None and result.kind.name == kind.name)
+        if isinstance(result, Symbol):
+            return result.name == name
+        return None if isinstance(result, Absent) else False
 
     return combine(context, node.span, types.BOOL, value, [subject])
 
@@ -216,14 +216,14 @@ def resolve_if(context: Context, node: tree.If, expected: Type | None) -> Expr:
     sides = [resolve(context, node.then, expected), resolve(context, node.otherwise, expected)]
 
     def value(at: Any) -> Value:
-        known = condition.value(at)
-        if known is None or isinstance(known, Absent):
+        result = condition.value(at)
+        if result is None or isinstance(result, Absent):
             return ABSENT
-        return sides[0 if known else 1].value(at)
+        return sides[0 if result else 1].value(at)
 
     type_ = sides[0].type | sides[1].type
-    if type_.kinds and condition.is_constant and isinstance(known := condition.value({}), bool):
-        type_ = sides[0 if known else 1].type  # what is never reached needs no tools
+    if type_.kinds and condition.is_constant and isinstance(result := condition.value({}), bool):
+        type_ = sides[0 if result else 1].type  # what is never reached needs no tools
     combined = combine(context, node.span, type_, value, [condition, *sides])
     return note_risk(context, combined.replace(axes=_axes_of_if(context, condition, *sides)))
 
@@ -235,23 +235,23 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
     own = [tuple(axis for axis in side.axes if every.get(axis.path) != axis) for side in (then, otherwise)]
     if not any(own):
         return merge_axes((*condition.axes, *then.axes, *otherwise.axes))
-    left = MOST_BRANCHES
+    remaining = MOST_BRANCHES
 
     def decide(levels: dict[str, int]) -> tuple[Axis, ...]:
-        nonlocal left
-        left -= 1
-        if left < 0:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0:
             return ()
         try:
-            known = condition.value(PartialPoint(levels, levels.keys()))
+            value = condition.value(PartialPoint(levels, levels.keys()))
         except Undecided as undecided:
             path = undecided.path
             branches = tuple(decide({**levels, path: level}) for level in range(context.factors[path].size))
             return (axis_of(path, branches),) if any(branches) else ()
-        return reached_axes(own[0 if known else 1], levels) if isinstance(known, bool) else ()
+        return reached_axes(own[0 if value else 1], levels) if isinstance(value, bool) else ()
 
     decided = decide({})
-    if left < 0:
+    if remaining < 0:
         names = ", ".join(f"`{name}`" for name in sorted(condition.reads))
         context.report(Code.TOO_CONNECTED.at(condition.span, limit=f"{MOST_BRANCHES:,}", names=names))
     return merge_axes((*every.values(), *decided))
@@ -260,13 +260,13 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
 _VERSION = Type(frozenset({"version"}))
 
 
-def _is_in(one: Value, many: Value) -> Value:
+def _is_in(value: Value, many: Value) -> Value:
     """Whether a list has a value, or a text another; unknown where one of them is absent."""
-    if isinstance(one, Absent) or isinstance(many, Absent):
+    if isinstance(value, Absent) or isinstance(many, Absent):
         return None
     if isinstance(many, str):
-        return isinstance(one, str) and one in many
-    return isinstance(many, tuple) and any(arithmetic.equal(one, other) for other in many)
+        return isinstance(value, str) and value in many
+    return isinstance(many, tuple) and any(arithmetic.equal(value, other) for other in many)
 
 
 def _both(left: Expr, right: Expr, at: Any) -> Value:

@@ -78,8 +78,8 @@ class Presence:
 def _things(value: Value) -> Iterator[Instance]:
     """The things in a value, what they stand on, where they come from, and those that their properties hold."""
     if isinstance(value, tuple):
-        for one in value:
-            yield from _things(one)
+        for item in value:
+            yield from _things(item)
     if not isinstance(value, Instance):
         return
     yield value
@@ -94,22 +94,22 @@ def _holds_things(type_: Type) -> bool:
     return bool(type_.kinds or (type_.element or NOTHING).kinds)
 
 
-def guard(found: Expr, find_presence: Callable[[], Presence]) -> Expr:
+def guard(expr: Expr, find_presence: Callable[[], Presence]) -> Expr:
     """The same, whose properties are absent wherever the declared thing is not part of the trial."""
-    thing, inner = found.value, found.member
+    thing, inner = expr.value, expr.member
     if inner is None:
-        return found
+        return expr
     if isinstance(thing, InstanceBuilder):
         presence = find_presence()
-        return found if presence.always(thing.key) else found.replace(member=_while_present(inner, thing.key, presence))
-    if found.type.kinds:
-        return found  # a choice between things, which is absent itself
+        return expr if presence.always(thing.key) else expr.replace(member=_while_present(inner, thing.key, presence))
+    if expr.type.kinds:
+        return expr  # a choice between things, which is absent itself
 
     def member(name: str, where: Span) -> Expr | None:
         got = inner(name, where)
         return got and guard(got, find_presence)
 
-    return found.replace(member=member)
+    return expr.replace(member=member)
 
 
 def _while_present(

@@ -119,8 +119,8 @@ class Instance:
     `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
     replicate what it did in the first. `origin` is the machine from which a workload comes, where the program says.
     `named` are the things whose places its values hold, and where these are named.
-    `said` are the values that decide what is measured, each with its name as text. `alias` stands for the key in
-    commands that identities are hashes of.
+    `property_texts` are the values that decide what is measured, each with its name as text. `alias` stands for the
+    key in commands that identities are hashes of.
     """
 
     kind: Kind
@@ -135,7 +135,7 @@ class Instance:
     replays: bool = False
     origin: Instance | None = None
     named: tuple[tuple[Instance, Span], ...] = ()
-    said: tuple[str, ...] = ()
+    property_texts: tuple[str, ...] = ()
     alias: str = ""
 
     @property
@@ -188,30 +188,30 @@ def every_axis(axes: Iterable[Axis]) -> Iterator[Axis]:
 
 def merge_axes(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     """Each factor once, with all that exists under each of its levels."""
-    known: dict[str, Axis] = {}
+    by_path: dict[str, Axis] = {}
     for axis in axes:
-        first = known.setdefault(axis.path, axis)
+        first = by_path.setdefault(axis.path, axis)
         if first is axis or axis.branches is None or axis.branches == first.branches:
             continue
         if first.branches is None:
-            known[axis.path] = axis
+            by_path[axis.path] = axis
         else:
             both = zip(first.branches, axis.branches, strict=True)
-            known[axis.path] = axis_of(axis.path, tuple(merge_axes((*one, *other)) for one, other in both))
-    return tuple(known.values())
+            by_path[axis.path] = axis_of(axis.path, tuple(merge_axes((*item, *other)) for item, other in both))
+    return tuple(by_path.values())
 
 
 def reached_axes(axes: Iterable[Axis], levels: Mapping[str, int]) -> tuple[Axis, ...]:
     """The axes that are still open where some factors have these levels."""
-    found: list[Axis] = []
+    result: list[Axis] = []
     for axis in axes:
         if axis.path in levels:
-            found += reached_axes(axis.branches[levels[axis.path]] if axis.branches else (), levels)
+            result += reached_axes(axis.branches[levels[axis.path]] if axis.branches else (), levels)
         elif axis.branches is None:
-            found.append(axis)
+            result.append(axis)
         else:
-            found.append(axis_of(axis.path, tuple(reached_axes(branch, levels) for branch in axis.branches)))
-    return merge_axes(found)
+            result.append(axis_of(axis.path, tuple(reached_axes(branch, levels) for branch in axis.branches)))
+    return merge_axes(result)
 
 
 class Expr(Record):
@@ -270,7 +270,7 @@ class PropertyDef(Record):
 class Command(Record):
     """A command of an action: its template, what it must print, how long it may take, and why it is there.
 
-    One that is `asked` for is text for a person, who does what it says.
+    One that is `request` for is text for a person, who does what it says.
     """
 
     text: tuple[str | Expr, ...]
@@ -278,7 +278,7 @@ class Command(Record):
     timeout: Expr | None
     why: str
     span: Span
-    asked: tuple[str | Expr, ...] | None = None
+    request: tuple[str | Expr, ...] | None = None
 
 
 class ReaderDef(Record):
@@ -357,7 +357,7 @@ class Kind:
 
     def has(self, name: str) -> bool:
         """Whether there is an action of that name on any platform."""
-        return any(known == name for known, _, _ in self.actions)
+        return any(action == name for action, _, _ in self.actions)
 
 
 class FactorDef(Record):

@@ -70,8 +70,8 @@ def _levels_of_numbers(context: Context, node: tree.Range, ends: list[Expr]) -> 
     assert isinstance(step, Quantity)
     if low.dimension != high.dimension or (not node.times and step.dimension != low.dimension):
         other = ends[1] if low.dimension != high.dimension else ends[2]
-        found = units.name_of(low.dimension)
-        shown = {"left": found, "right": str(other.type)}
+        unit = units.name_of(low.dimension)
+        shown = {"left": unit, "right": str(other.type)}
         hint = same_unit([ends[0], other])
         context.report(Code.MIXED_UNITS.at(other.span, verb="make a range of", hint=hint, **shown))
         return None
@@ -93,14 +93,14 @@ def _levels_of_numbers(context: Context, node: tree.Range, ends: list[Expr]) -> 
         context.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=f"{count:,}"))
         return None
     base, width, dimension = low.amount, step.amount, low.dimension
-    known: dict[int, Quantity] = {}
+    quantities: dict[int, Quantity] = {}
 
     def at(i: int) -> Quantity:
-        if i not in known:
-            if len(known) >= 4096:  # noqa: PLR2004 - long ranges are not kept whole
-                known.clear()
-            known[i] = Quantity(base + i * width, dimension)
-        return known[i]
+        if i not in quantities:
+            if len(quantities) >= 4096:  # noqa: PLR2004 - long ranges are not kept whole
+                quantities.clear()
+            quantities[i] = Quantity(base + i * width, dimension)
+        return quantities[i]
 
     whole = all(q.is_whole for q in (low, step))
     type_ = ends[0].type if whole or dimension != units.NUMBER else types.of_dimension(dimension)
@@ -164,13 +164,13 @@ def text_range(low: str, high: str) -> tuple[int, int, Callable[[int], str]] | N
 
     A number with leading zeros keeps its width.
     """
-    one, other = _NUMBERS.split(low), _NUMBERS.split(high)  # numbers stand at the odd places
-    differing = [i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b]
-    if len(one) != len(other) or len(differing) != 1:
+    item, other = _NUMBERS.split(low), _NUMBERS.split(high)  # numbers stand at the odd places
+    differing = [i for i, (a, b) in enumerate(zip(item, other, strict=False)) if a != b]
+    if len(item) != len(other) or len(differing) != 1:
         return None
     place = differing[0]
-    before, after = "".join(one[:place]), "".join(one[place + 1 :])
-    first, last = one[place], other[place]
+    before, after = "".join(item[:place]), "".join(item[place + 1 :])
+    first, last = item[place], other[place]
     if place % 2:
         width = len(first) if "0" in (first[0], last[0]) else 0
         if max(len(first), len(last)) > _LONGEST_NUMBER or any(f"{int(end):0{width}}" != end for end in (first, last)):

@@ -59,8 +59,8 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
         case tree.Tuple():
             listed = f"[{', '.join(item.span.text for item in node.items)}]"
             hint = f"write a list as `{listed}`; fields that vary together are `(a, b) = (1, 2) | (3, 4)`"
-            found = "several values in parentheses"
-            context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=found, hint=hint))
+            result = "several values in parentheses"
+            context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=result, hint=hint))
             return unknown(node.span)
         case tree.Choice() | tree.Range() | tree.Anonymous() | tree.Amend():
             if path is not None:

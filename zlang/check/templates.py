@@ -27,16 +27,16 @@ def given_in(frame: Any) -> Iterable[str]:
 def word_argument(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, Span], Expr | None]:
     """The value that a word of a property carries, by the name that its type gives it."""
 
-    def member(what: str, where: Span) -> Expr | None:
-        field = next((word.field for word in type_.words if word.field and word.field[0] == what), None)
+    def member(attribute: str, where: Span) -> Expr | None:
+        field = next((word.field for word in type_.words if word.field and word.field[0] == attribute), None)
         if field is None:
             return None
 
         def argument(frame: Any) -> Value:
-            known = value(frame)
-            word = type_.variant(known.name) if isinstance(known, Symbol) else None
-            is_its_own = word is not None and word.field is not None and word.field[0] == what
-            return known.argument if is_its_own and isinstance(known, Symbol) else ABSENT
+            result = value(frame)
+            word = type_.variant(result.name) if isinstance(result, Symbol) else None
+            is_its_own = word is not None and word.field is not None and word.field[0] == attribute
+            return result.argument if is_its_own and isinstance(result, Symbol) else ABSENT
 
         return Expr(where, Type(frozenset({field[1]})), argument)
 
@@ -45,55 +45,59 @@ def word_argument(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, 
 
 def parent_in(frame: Any) -> Instance | None:
     """Find what the thing stands on."""
-    found: Instance | None = frame.instance.parent
-    return found
+    instance: Instance | None = frame.instance.parent
+    return instance
 
 
 def target_in(frame: Any) -> Instance | None:
     """Find what a workload is run on."""
-    found: Instance | None = frame.target
-    return found
+    instance: Instance | None = frame.target
+    return instance
 
 
-def of_workload(what: str, where: Span) -> Expr | None:
+def of_workload(attribute: str, where: Span) -> Expr | None:
     """What a protocol can ask of the workload that will be measured: its commands, each as one text, and its time."""
     types_of = {"run": STRING, "round": STRING, "timeout": DURATION}
-    if what not in types_of:
+    if attribute not in types_of:
         return None
-    return Expr(where, types_of[what], lambda frame: frame.context.get(f"workload.{what}", ABSENT))
+    return Expr(where, types_of[attribute], lambda frame: frame.context.get(f"workload.{attribute}", ABSENT))
 
 
 def thing_in(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
     """A declared thing that only the frame knows, whose members are looked up there."""
 
-    def member(what: str, where: Span) -> Expr:
+    def member(attribute: str, where: Span) -> Expr:
         def value(frame: Any) -> Value:
-            found = find(frame)
-            if found and what in found.kind.properties and found.kind.properties[what].cost == "none":
-                message = f"`{what}` of `{found.kind.name}` has `cost = none`, so no other kind can use it"
+            instance = find(frame)
+            if (
+                instance
+                and attribute in instance.kind.properties
+                and instance.kind.properties[attribute].cost == "none"
+            ):
+                message = f"`{attribute}` of `{instance.kind.name}` has `cost = none`, so no other kind can use it"
                 raise ProgramError(Code.BAD_KIND.at(where, message=message))
-            return ABSENT if found is None else of_thing(what, found)
+            return ABSENT if instance is None else of_thing(attribute, instance)
 
         return Expr(where, UNKNOWN, value)
 
     of_thing = digests.Memory(_member)
 
     def whole(frame: Any) -> Value:
-        found = find(frame)
-        return ABSENT if found is None else found
+        instance = find(frame)
+        return ABSENT if instance is None else instance
 
     return Expr(span, UNKNOWN, whole, member=member)
 
 
-def _member(what: str, thing: Value) -> Value:
+def _member(attribute: str, thing: Value) -> Value:
     """What a thing offers under a name, or its property; absent where it has neither."""
     assert isinstance(thing, Instance)
-    if what in thing.kind.offers:
-        return thing.kind.offers[what].value(Frame(thing))
-    if what not in thing.kind.properties:
+    if attribute in thing.kind.offers:
+        return thing.kind.offers[attribute].value(Frame(thing))
+    if attribute not in thing.kind.properties:
         return ABSENT
-    definition = thing.kind.properties[what]
-    known = thing.values.get(what)
-    if known is None and definition.default is not None:
-        known = definition.default.value(Frame(thing))
-    return values.in_unit(ABSENT if known is None else known, definition.unit)
+    definition = thing.kind.properties[attribute]
+    value = thing.values.get(attribute)
+    if value is None and definition.default is not None:
+        value = definition.default.value(Frame(thing))
+    return values.in_unit(ABSENT if value is None else value, definition.unit)

@@ -22,8 +22,8 @@ def resolve_text(context: Context, node: tree.Text) -> Expr:
     inner = [part for part in parts if isinstance(part, Expr)]
 
     def value(at: Any) -> Value:
-        known = [part if isinstance(part, str) else part.value(at) for part in parts]
-        return guarded(node.span, at, lambda: _bounded(joined(known)), inner)
+        arguments = [part if isinstance(part, str) else part.value(at) for part in parts]
+        return guarded(node.span, at, lambda: _bounded(joined(arguments)), inner)
 
     return note_risk(context, combine(context, node.span, STRING, value, inner))
 

@@ -57,7 +57,7 @@ def resolve_condition(context: Context, node: tree.Expr) -> Expr:
     if isinstance(node, tree.Choice) and isinstance(node.options[0], tree.Binary):
         first, others = node.options[0], node.options[1:]
         if first.operator in {"==", "in"} and not any(isinstance(other, tree.Binary) for other in others):
-            parts = [one.span.text for one in (first.right, *others)]
+            parts = [item.span.text for item in (first.right, *others)]
             meant = f"{first.left.span.text} in [{', '.join(parts)}]"
             hint = Hint(f"write a list as `{meant}`", node.span.text, meant)
             context.report(Code.CHOICE_HERE.at(node.span, hint=hint))
@@ -92,10 +92,10 @@ def _with_unit(option: Expr, expected: Type) -> Hint:
     if not wanted or not option.type.scalars & {"count", "number"}:
         return Hint("")
     text = option.span.text
-    known = option.value({}) if option.is_constant and _BARE.fullmatch(text) else None
-    if not isinstance(known, Quantity):
+    value = option.value({}) if option.is_constant and _BARE.fullmatch(text) else None
+    if not isinstance(value, Quantity):
         return Hint("add a unit")
-    amount = known.amount / 100 if wanted[0] == "share" else known.amount
+    amount = value.amount / 100 if wanted[0] == "share" else value.amount
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
     return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
 
@@ -114,8 +114,8 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     text = option.span.text
     if not isinstance(word, str) or not text.startswith('"'):
         return Hint("")
-    known = expected.variant(word)
-    is_word = (known is not None and known.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
+    variant = expected.variant(word)
+    is_word = (variant is not None and variant.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
     if expected.kinds and word.isidentifier() and scope.lookup(word, option.span) is not None:
         return Hint(f"write names without quotes: `{word}`", text, word)
     if is_word:

@@ -56,14 +56,14 @@ SCALARS = {
 """The one table of types: all that any stage knows of one."""
 NANOSECONDS = "ns"
 STORED = {
-    **{known.unit: (name, known.parts) for name, known in SCALARS.items() if known.unit},
+    **{scalar.unit: (name, scalar.parts) for name, scalar in SCALARS.items() if scalar.unit},
     NANOSECONDS: ("duration", 10**9),
 }
 """The units in which results are kept: the type that each is of, and how many are one of the language's base unit."""
-_OF_DIMENSION = {known.dimension: name for name, known in SCALARS.items() if known.dimension and name != "count"}
+_OF_DIMENSION = {scalar.dimension: name for name, scalar in SCALARS.items() if scalar.dimension and name != "count"}
 _SHOWN = 12
 BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
-DIMENSION_OF = {name: known.dimension for name, known in SCALARS.items() if known.dimension is not None}
+DIMENSION_OF = {name: scalar.dimension for name, scalar in SCALARS.items() if scalar.dimension is not None}
 NUMERIC = frozenset(DIMENSION_OF)
 _SPOKEN_ALONE = frozenset({"count", "number", "bool"})
 """Those of which nobody needs an example."""
@@ -149,8 +149,8 @@ class Type(Record):
 
 
 def _spoken(scalar: str) -> str:
-    known = SCALARS[scalar]
-    return known.spoken if scalar in _SPOKEN_ALONE else f"{known.spoken} such as `{known.example}`"
+    declared = SCALARS[scalar]
+    return declared.spoken if scalar in _SPOKEN_ALONE else f"{declared.spoken} such as `{declared.example}`"
 
 
 NOTHING = Type()

@@ -23,7 +23,7 @@ class ValueProblem(Exception):
 
 def safe_name(path: tuple[str, ...]) -> str:
     """A name for files, jobs and the journal that no tool reads anything into; different paths have different ones."""
-    return ".".join(_UNSAFE.sub(lambda found: f"u{ord(found.group()):x}", part) for part in path)
+    return ".".join(_UNSAFE.sub(lambda result: f"u{ord(result.group()):x}", part) for part in path)
 
 
 @lru_cache(maxsize=4096)

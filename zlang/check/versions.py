@@ -17,10 +17,10 @@ def is_version(text: str) -> bool:
 
 def _version(value: Value) -> tuple[int, ...]:
     """The numbers of a version; 2.2 and 2.2.0 are one."""
-    found = _VERSION.match(value) if isinstance(value, str) else None
-    if found is None:
+    result = _VERSION.match(value) if isinstance(value, str) else None
+    if result is None:
         raise ValueProblem(f"{show(value)} is not a version")
-    numbers = [int(number) for number in found.group(1).split(".")]
+    numbers = [int(number) for number in result.group(1).split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
@@ -30,12 +30,12 @@ def compare_versions(operator: str, left: Value, right: Value) -> bool | None:
     """Any comparison of versions, number by number; unknown where a side is absent."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return None
-    one, other = _version(left), _version(right)
+    item, other = _version(left), _version(right)
     return {
-        "==": one == other,
-        "!=": one != other,
-        "<": one < other,
-        "<=": one <= other,
-        ">": one > other,
-        ">=": one >= other,
+        "==": item == other,
+        "!=": item != other,
+        "<": item < other,
+        "<=": item <= other,
+        ">": item > other,
+        ">=": item >= other,
     }[operator]

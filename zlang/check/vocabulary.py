@@ -83,7 +83,7 @@ class Vocabulary(Record):
     def _of_field(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
         """`run.bs`: of each workload that has it, if it is a factor in each of them."""
         field = self.fields.get(path[0])
-        found: list[FactorColumn] = []
+        factor_columns: list[FactorColumn] = []
         for option in (field.alternatives or (field,)) if field is not None else ():
             part: Expr | None = option
             for word in path[1:]:
@@ -93,8 +93,8 @@ class Vocabulary(Record):
             mine = [c for c in self.columns if c.axis in part.reads and c.path.rpartition(".")[2] == path[-1]]
             if len(mine) != 1:
                 return ()
-            found += (column for column in mine if column not in found)
-        return tuple(found)
+            factor_columns += (column for column in mine if column not in factor_columns)
+        return tuple(factor_columns)
 
 
 def words_of(
@@ -106,24 +106,24 @@ def words_of(
     is_partial: bool,
 ) -> Vocabulary:
     """The words of an experiment: what its readers measure, and its factors."""
-    found: dict[str, Metric] = {}
+    result: dict[str, Metric] = {}
     distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
     for reader, metric in measured:
-        own = {metrics.column(one.name): one for one in metrics.in_trials([metric])}
-        found |= own
+        own = {metrics.column(item.name): item for item in metrics.in_trials([metric])}
+        result |= own
         if metric.is_distribution:
             distributions[metric.name] = metric
         needs |= dict.fromkeys([*own, metric.name], (reader, metric.needs))
-    found.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
-    asked = set() if is_partial else set(needs.values())
-    done = {need: _may(fields["run"], factors, *need) for need in asked if need[1]}
-    never = {one: need[1] for one, need in needs.items() if not done.get(need, True)}
+    result.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
+    requested = set() if is_partial else set(needs.values())
+    done = {need: _may(fields["run"], factors, *need) for need in requested if need[1]}
+    never = {unmet: need[1] for unmet, need in needs.items() if not done.get(need, True)}
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
     )
     return Vocabulary(
-        metrics=found,
+        metrics=result,
         distributions=distributions,
         columns=columns,
         fields=fields,
@@ -135,26 +135,26 @@ def words_of(
 def _may(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
     """Whether some workload that this reader reads of may do that; one that does not say may."""
 
-    def said(point: PartialPoint) -> bool:
+    def text(point: PartialPoint) -> bool:
         workload = run.value(point)
         if not isinstance(workload, Instance):
             return True
-        readers = {one.reader for action in workload.kind.actions.values() for one in action.readers}
+        readers = {item.reader for action in workload.kind.actions.values() for item in action.readers}
         value = workload.kind.traits.get(trait)
         return reader in readers and (value is None or value.value(Frame(workload)) is not False)
 
-    answers, _, is_all = explored(factors, MOST_LEVELS, said)
+    answers, _, is_all = explored(factors, MOST_LEVELS, text)
     return any(answers) or not is_all
 
 
 def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> FactorColumn:
     path = factor.column_path(i)
-    known = _named(factor, fields, scope) if len(factor.columns) == 1 else None
+    field = _named(factor, fields, scope) if len(factor.columns) == 1 else None
     levels = [factor.level(k)[i] for k in range(min(factor.size, MOST_LEVELS))]
     type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
     type_ = types.UNKNOWN if factor.types[i] == "unknown" else type_
-    if known is not None:
-        value = Expr(factor.span, type_ | known.type, known.value)
+    if field is not None:
+        value = Expr(factor.span, type_ | field.type, field.value)
     else:
         value = Expr(factor.span, type_, lambda point: factor.level(point.get(factor.path))[i])
     return FactorColumn(
@@ -170,15 +170,15 @@ def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr 
 
 
 def _words(levels: list[Value]) -> Type:
-    found = NOTHING
+    result = NOTHING
     for value in levels:
         if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
             sort = types.scalar_name(types.of_quantity(value.argument))
-            found = found | Type(words=(Variant(value.name, ("value", sort)),))
+            result = result | Type(words=(Variant(value.name, ("value", sort)),))
         else:
             element = types.UNKNOWN if isinstance(value, tuple) else None
-            found = found | Type(words=(Variant(str(values.cell(value))),), element=element)
-    return found
+            result = result | Type(words=(Variant(str(values.cell(value))),), element=element)
+    return result
 
 
 def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:

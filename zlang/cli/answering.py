@@ -34,8 +34,8 @@ def expect(run: str | None, db: Path, *, as_json: bool) -> int:
     if as_json:
         import json
 
-        for one in judged:
-            print(json.dumps(_as_json(one)))
+        for item in judged:
+            print(json.dumps(_as_json(item)))
     elif judged:
         verdicts(judged)
     else:
@@ -45,24 +45,24 @@ def expect(run: str | None, db: Path, *, as_json: bool) -> int:
 
 def exit_code(judged: list[Judged]) -> int:
     """0 where all is as expected, 4 where something is not, 5 where one is inconclusive."""
-    found = {str(one.verdict) for one in judged}
-    return FAILED if "fail" in found else INCONCLUSIVE if "inconclusive" in found else 0
+    result = {str(item.verdict) for item in judged}
+    return FAILED if "fail" in result else INCONCLUSIVE if "inconclusive" in result else 0
 
 
 def verdicts(judged: list[Judged]) -> None:
     """Print each expectation with its verdict, and where it is not so."""
     from zlang.report import answers
 
-    for one in judged:
-        alike = sum(finding.verdict == one.verdict for finding in one.findings)
-        told = f" in {alike:,} of {len(one.findings):,} combinations" if len(one.findings) > 1 else ""
-        print(f"{_MARKS[one.verdict]} {one.verdict}{told}: {render.visible(one.expectation.title)}")
-        odd = [finding for finding in one.findings if finding.verdict != "pass"]
+    for item in judged:
+        alike = sum(finding.verdict == item.verdict for finding in item.findings)
+        shown = f" in {alike:,} of {len(item.findings):,} combinations" if len(item.findings) > 1 else ""
+        print(f"{_MARKS[item.verdict]} {item.verdict}{shown}: {render.visible(item.expectation.title)}")
+        odd = [finding for finding in item.findings if finding.verdict != "pass"]
         for finding in odd[:_SHOWN]:
-            print(f"    {finding.verdict}: {render.visible(answers.said(one, finding))}")
+            print(f"    {finding.verdict}: {render.visible(answers.sentence(item, finding))}")
         if len(odd) > _SHOWN:
             print(f"    … and in {len(odd) - _SHOWN:,} more: zlang expect --json")
-        if not one.findings:
+        if not item.findings:
             print("    neither side has a trial")
 
 
@@ -74,16 +74,16 @@ def _as_json(judged: Judged) -> dict[str, object]:
         "verdict": judged.verdict,
         "combinations": [
             {
-                "levels": {factor.name: level for factor, level in zip(expectation.by, one.levels, strict=True)},
-                "verdict": one.verdict,
-                "why": one.why,
-                "margin": one.margin,
+                "levels": {factor.name: level for factor, level in zip(expectation.by, finding.levels, strict=True)},
+                "verdict": finding.verdict,
+                "why": finding.why,
+                "margin": finding.margin,
                 "sides": [
                     {"text": side.term.name, "value": side.value, "n": side.n, "tried": side.tried or 0}
-                    for side in one.sides
+                    for side in finding.sides
                 ],
             }
-            for one in judged.findings
+            for finding in judged.findings
         ],
     }
 
@@ -91,54 +91,54 @@ def _as_json(judged: Judged) -> dict[str, object]:
 def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     """Print the tables of a run's experiment, or the one asked for."""
     words.one_of("--format", form, ("table", "csv", "json", "markdown"))
-    found = results.tables(db, run, clause)
-    if not found:
+    tables = results.tables(db, run, clause)
+    if not tables:
         metric, factor = results.example(db, run)
         hint = f"add one: `table {metric} by {factor}`; or ask: zlang table '{metric} by {factor}'"
         raise RunError("the experiment has no `table`", hint)
     if form == "table":
-        _tables(found)
+        _tables(tables)
     else:
-        for one in found:
-            _formatted(one, form)
+        for item in tables:
+            _formatted(item, form)
     return 0
 
 
-def _tables(found: list[Summary]) -> None:
-    for i, one in enumerate(found):
+def _tables(summaries: list[Summary]) -> None:
+    for i, item in enumerate(summaries):
         print("\n" if i else "", end="")
-        asking.print_summary(one)
-    asking.what_does_not_count(found[0])
+        asking.print_summary(item)
+    asking.what_does_not_count(summaries[0])
 
 
-def _formatted(found: Summary, form: str) -> None:
+def _formatted(summary: Summary, form: str) -> None:
     from zlang.report.formats import FORMATS
     from zlang.report.summary import flat
 
     streams.use_utf8()
-    sys.stdout.write(FORMATS[form](*flat(found)))
+    sys.stdout.write(FORMATS[form](*flat(summary)))
 
 
 def plot(clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False) -> int:
     """Draw the plots of a run's experiment, or the one asked for."""
-    found = results.plots(db, run, clause, as_fields=heat)
-    if not found:
+    drawings = results.plots(db, run, clause, as_fields=heat)
+    if not drawings:
         metric, factor = results.example(db, run)
         hint = f"add one: `plot {metric} over {factor}`; or ask: zlang plot '{metric} over {factor}'"
         raise RunError("the experiment has no `plot`", hint)
     if out is not None:
-        results.write_plots(found, out)
+        results.write_plots(drawings, out)
     else:
-        _plots(found)
+        _plots(drawings)
     return 0
 
 
-def _plots(found: list[Drawn]) -> None:
+def _plots(drawings: list[Drawn]) -> None:
     width = min(shutil.get_terminal_size((100, 24)).columns, _WIDEST)
     is_coloured = render.is_coloured(sys.stdout)
-    for i, one in enumerate(found):
+    for i, item in enumerate(drawings):
         print("\n" if i else "", end="")
-        print(results.draw(one, width, is_coloured=is_coloured), end="")
+        print(results.draw(item, width, is_coloured=is_coloured), end="")
 
 
 def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
@@ -165,6 +165,6 @@ def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
     if closing.findings:
         print()
         comparing.show(closing.findings)
-    told = exit_code(closing.judged)
-    is_wrong = failures or (is_whole and closing.invalid) or any(one.is_denied for one in closing.findings)
-    return told if told == FAILED else 1 if is_wrong else told
+    shown = exit_code(closing.judged)
+    is_wrong = failures or (is_whole and closing.invalid) or any(finding.is_denied for finding in closing.findings)
+    return shown if shown == FAILED else 1 if is_wrong else shown

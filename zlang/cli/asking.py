@@ -63,11 +63,11 @@ def bring_in(
     if program is None:
         folder = runs.find(runs_dir, run_name)
     else:
-        said = checking.overrides(settings, profile)
-        checked = checking.sound(program, said)
+        overrides = checking.overrides(settings, profile)
+        checked = checking.sound(program, overrides)
         chosen = programs.choose(checked, experiment)
         seed = plans.DEFAULT_SEED if seed is None else seed
-        planned = plans.plan(checked, chosen, seed, said, order=order)
+        planned = plans.plan(checked, chosen, seed, overrides, order=order)
         folder = outside.begin_outside(planned, runs_dir)
     try:
         brought = outside.import_csv(folder, file)
@@ -84,29 +84,29 @@ def bring_in_reports(runs_dir: Path, directory: Path) -> None:
     print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
 
 
-def print_summary(found: Summary) -> None:
+def print_summary(summary: Summary) -> None:
     """A table of estimates: a median has its interval behind it."""
     from zlang.report.summary import heading, shown
 
-    rows = [[shown(value, column) for value, column in zip(row, found.columns, strict=True)] for row in found.rows]
-    numeric = [column.type not in {"word", "string"} for column in found.columns]
-    draw(tuple(heading(found, n) for n in range(len(found.columns))), rows, numeric)
-    if found.note:
-        print(render.visible(found.note))
+    rows = [[shown(value, column) for value, column in zip(row, summary.columns, strict=True)] for row in summary.rows]
+    numeric = [column.type not in {"word", "string"} for column in summary.columns]
+    draw(tuple(heading(summary, n) for n in range(len(summary.columns))), rows, numeric)
+    if summary.note:
+        print(render.visible(summary.note))
 
 
-def what_does_not_count(found: Summary) -> None:
+def what_does_not_count(summary: Summary) -> None:
     """Print how many trials count, and the reasons of the others."""
-    print(f"{found.valid:,} of {found.trials:,} trials count")
-    for reason, count in found.reasons:
+    print(f"{summary.valid:,} of {summary.trials:,} trials count")
+    for reason, count in summary.reasons:
         print(f"  {count:,} do not count: {render.visible(reason)}")
 
 
-def example_query(found: Summary) -> str:
+def example_query(summary: Summary) -> str:
     """A question to begin with, for this experiment's factors and its first metric."""
-    metric = next((column.name for column in found.columns if column.type == "estimate"), "elapsed")
-    names = [column.name for column in found.columns]
-    metrics = sum(column.type == "estimate" for column in found.columns)
+    metric = next((column.name for column in summary.columns if column.type == "estimate"), "elapsed")
+    names = [column.name for column in summary.columns]
+    metrics = sum(column.type == "estimate" for column in summary.columns)
     factors = names[: len(names) - metrics - 1]  # n stands between the factors and the metrics
     plain = {name for name in factors if name.isidentifier() and name.lower() not in RESERVED}
     listed = "".join(f"{name}, " if name in plain else f'"{name}", ' for name in factors)

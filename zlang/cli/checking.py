@@ -52,7 +52,7 @@ def check(
     With `diff` the only output is what `fix` would change. `rules` are those that are denied, warned of or allowed.
     """
     words.one_of("--format", form, _FORMATS)
-    said = overrides(settings, profile)
+    text = overrides(settings, profile)
     seen: set[tuple[object, ...]] = set()
     fresh: list[Diagnostic] = []
     unread: list[RunError] = []
@@ -61,8 +61,8 @@ def check(
         try:
             source = _read(file)
             if fix or diff:
-                source = _mend(source, said, diff=diff)
-            checked = programs.check(source, said)
+                source = _mend(source, text, diff=diff)
+            checked = programs.check(source, text)
         except RunError as error:
             unread.append(error)
             continue
@@ -95,11 +95,11 @@ def _is_wrong(findings: Iterable[Diagnostic]) -> bool:
     return any(finding.code.severity is Severity.ERROR for finding in findings)
 
 
-def _mend(source: Source, said: Overrides, *, diff: bool) -> Source:
+def _mend(source: Source, overrides: Overrides, *, diff: bool) -> Source:
     """Make the safe fixes, or only show them. The program as it then is."""
     from zlang.pipeline import fixing
 
-    mended = fixing.apply_safe_fixes(source, said)
+    mended = fixing.apply_safe_fixes(source, overrides)
     if diff:
         changes = (words.difference(name, old, mended.after[name], "mended") for name, old in mended.before.items())
         words.write("".join(line for lines in changes for line in lines))
@@ -125,10 +125,10 @@ def _programs(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
         if not Path(file).is_dir():
             yield file
             continue
-        found = sorted(_beneath(file))
-        if not found:
+        result = sorted(_beneath(file))
+        if not result:
             unread.append(RunError(f"no program in {file}", "file names of programs end in .zexp"))
-        yield from found
+        yield from result
 
 
 def _beneath(directory: str) -> Iterator[str]:
@@ -156,19 +156,19 @@ def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
     colour = render.is_coloured(sys.stderr)
     for finding in shown:
         print(render.diagnostic(finding, colour=colour), file=sys.stderr)
-    counts = [(sum(one.code.severity is severity for one in shown), severity.value) for severity in Severity]
+    counts = [(sum(item.code.severity is severity for item in shown), severity.value) for severity in Severity]
     parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in counts if n]
     mendable = sum(any(fix.is_safe for fix in finding.fixes) for finding in shown)
     if parts:
         print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)
 
 
-def sound(file: str, said: Overrides, machine: Instance | None = None) -> Checked:
+def sound(file: str, overrides: Overrides, machine: Instance | None = None) -> Checked:
     """A program without errors; otherwise they are printed and the command ends with 1. Notes are for `check`.
 
     With `machine` the rules know on what that is which stands on no named host.
     """
-    checked = programs.check(programs.read(file), said)
+    checked = programs.check(programs.read(file), overrides)
     findings = list(checked.findings)
     risky = [experiment for experiment in checked.program.experiments.values() if experiment.risks]
     if checked.is_sound and risky:
@@ -176,7 +176,9 @@ def sound(file: str, said: Overrides, machine: Instance | None = None) -> Checke
 
         findings += faults.of(risky, plans.DEFAULT_SEED)[0]
     if not _is_wrong(findings):
-        findings += [one for one in programs.lint(checked, {}, machine) if one.code.severity is not Severity.NOTE]
+        findings += [
+            finding for finding in programs.lint(checked, {}, machine) if finding.code.severity is not Severity.NOTE
+        ]
     report(findings)
     if _is_wrong(findings):
         import typer

@@ -441,10 +441,10 @@ def sql(
     """
     from zlang.cli import query_results, querying
 
-    asked = query_results.QueryOptions(
+    query_options = query_results.QueryOptions(
         form=form, out=out, partition=tuple(partition or ()), raw=raw, write=write, unsafe=unsafe
     )
-    raise typer.Exit(querying.sql(query, file, params or (), db, asked))
+    raise typer.Exit(querying.sql(query, file, params or (), db, query_options))
 
 
 def expect(
@@ -667,9 +667,9 @@ def carry_out(arguments: list[str]) -> object:
     try:
         return application(arguments)(args=_typed(arguments), prog_name="zlang", standalone_mode=False)
     except typer.TyperException as error:
-        said = io.StringIO()
-        error.show(file=said)  # type: ignore[attr-defined]  # all that Typer raises of it can
-        sys.stderr.write(text.visible(said.getvalue(), text.LAYOUT))
+        output = io.StringIO()
+        error.show(file=output)  # type: ignore[attr-defined]  # all that Typer raises of it can
+        sys.stderr.write(text.visible(output.getvalue(), text.LAYOUT))
         return error.exit_code
     except typer.Abort:
         print("nothing was done", file=sys.stderr)

@@ -27,56 +27,70 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         raise typer.BadParameter("give two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
         raise typer.BadParameter("two runs are given already", param_hint="--run")
-    found, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
+    result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
     if form != "table":
-        _formatted(found, result_findings, form)
+        _formatted(result, result_findings, form)
         return 0
-    print(f"{render.visible(found[0].metric)}, with 95 % intervals")
+    print(f"{render.visible(result[0].metric)}, with 95 % intervals")
     _say_others(others)
-    rows = [[one.factor, one.second, one.first, *_numbers(one), render.visible(one.verdict)] for one in found]
+    rows = [
+        [judged.factor, judged.second, judged.first, *_numbers(judged), render.visible(judged.verdict)]
+        for judged in result
+    ]
     asking.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
-    if any(one.comparisons > 1 for one in found):
-        print(f"simultaneous intervals of {found[0].comparisons} comparisons (Bonferroni)")
-    for note in dict.fromkeys(f"{one.factor}: {one.note}" for one in found if one.note):
+    if any(comparison.comparisons > 1 for comparison in result):
+        print(f"simultaneous intervals of {result[0].comparisons} comparisons (Bonferroni)")
+    for note in dict.fromkeys(f"{item.factor}: {item.note}" for item in result if item.note):
         print(render.visible(note))
     show(result_findings)
     return 0
 
 
-def _numbers(one: Comparison) -> list[str]:
-    if one.ratio is None:
+def _numbers(comparison: Comparison) -> list[str]:
+    if comparison.ratio is None:
         return ["-", "0"]
-    told = one.ratio.estimate(one.comparisons)
-    interval = f" [{told.low:.3f} … {told.high:.3f}]" if told.low is not None and told.high is not None else ""
-    return [f"{told.value:.3f}{interval}", str(told.n)]
+    estimate = comparison.ratio.estimate(comparison.comparisons)
+    interval = (
+        f" [{estimate.low:.3f} … {estimate.high:.3f}]" if estimate.low is not None and estimate.high is not None else ""
+    )
+    return [f"{estimate.value:.3f}{interval}", str(estimate.n)]
 
 
-def _formatted(found: Sequence[Comparison], result_findings: Sequence[ResultFinding], form: str) -> None:
+def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[ResultFinding], form: str) -> None:
     from zlang.report.formats import FORMATS as WRITERS
 
     rows = []
-    for one in found:
-        told = one.ratio.estimate(one.comparisons) if one.ratio else None
-        numbers = (told.value, told.low, told.high, told.n) if told else (None, None, None, 0)
+    for comparison in comparisons:
+        shown = comparison.ratio.estimate(comparison.comparisons) if comparison.ratio else None
+        numbers = (shown.value, shown.low, shown.high, shown.n) if shown else (None, None, None, 0)
         rows.append(
-            (one.metric, one.factor, one.second, one.first, *numbers, one.verdict, one.note, _codes(result_findings))
+            (
+                comparison.metric,
+                comparison.factor,
+                comparison.second,
+                comparison.first,
+                *numbers,
+                comparison.verdict,
+                comparison.note,
+                _codes(result_findings),
+            )
         )
     columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
     streams.use_utf8()
     sys.stdout.write(WRITERS[form](columns, rows))
 
 
-def _codes(found: Sequence[ResultFinding]) -> str:
+def _codes(result_findings: Sequence[ResultFinding]) -> str:
     """The codes of findings, each once."""
-    return " ".join(dict.fromkeys(one.lint.id for one in found))
+    return " ".join(dict.fromkeys(finding.lint.id for finding in result_findings))
 
 
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.one_of("--format", form, FORMATS)
-    found, result_findings, others = results.effects(db, run, metric)
+    result, result_findings, others = results.effects(db, run, metric)
     columns = ("metric", "effect", "share %", "df", "p", "over")
-    told = [
+    shown = [
         (
             e.metric,
             e.name,
@@ -85,17 +99,17 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
             e.p,
             "setups" if e.is_of_setups else "replicates" if e.p is not None else "",
         )
-        for e in found
+        for e in result
     ]
     if form != "table":
         from zlang.report.formats import FORMATS as WRITERS
 
         streams.use_utf8()
-        sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in told]))
+        sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
         return 0
-    print(f"the variance of {render.visible(found[0].metric)}")
+    print(f"the variance of {render.visible(result[0].metric)}")
     _say_others(others)
-    rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in told]
+    rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in shown]
     asking.draw(columns[1:], rows, [False, True, True, True, False])
     show(result_findings)
     return 0
@@ -114,20 +128,24 @@ def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     """Print the findings about a run; 1 if the project file denies one of their rules."""
     import json
 
-    found = results.findings(db, run)
-    for one in found if as_json else ():
-        lint = one.lint
-        print(json.dumps({"code": lint.id, "rule": lint.name, "severity": lint.severity.value, "message": one.message}))
+    result = results.findings(db, run)
+    for finding in result if as_json else ():
+        lint = finding.lint
+        print(
+            json.dumps(
+                {"code": lint.id, "rule": lint.name, "severity": lint.severity.value, "message": finding.message}
+            )
+        )
     if not as_json:
-        show(found)
-        if not found:
+        show(result)
+        if not result:
             print("no findings", file=sys.stderr)
-    return int(any(one.is_denied for one in found))
+    return int(any(item.is_denied for item in result))
 
 
-def show(found: Sequence[ResultFinding]) -> None:
+def show(result_findings: Sequence[ResultFinding]) -> None:
     """Print findings."""
-    for one in found:
-        print(render.heading(one.lint, one.message, colour=render.is_coloured(sys.stdout)))
-    if found:
-        print(f"for an explanation: zlang explain {found[0].lint.id}")
+    for finding in result_findings:
+        print(render.heading(finding.lint, finding.message, colour=render.is_coloured(sys.stdout)))
+    if result_findings:
+        print(f"for an explanation: zlang explain {result_findings[0].lint.id}")

@@ -154,8 +154,8 @@ def _type(type_: Type) -> str:
         f"`{w.name}({' '.join([f'{w.field[0]}: {w.field[1]}', w.allow_text]).strip()})`" if w.field else f"`{w.name}`"
         for w in type_.words
     )
-    rest = Type(type_.scalars, (), type_.kinds, type_.element)
-    others = "" if rest == Type() else str(rest)
+    remaining = Type(type_.scalars, (), type_.kinds, type_.element)
+    others = "" if remaining == Type() else str(remaining)
     return " or ".join(part for part in (others, words) if part)
 
 
@@ -206,18 +206,18 @@ def _place(span: Span) -> str:
     return f"{span.source.name}:{line}"
 
 
-def facts(one: DescribedProperty) -> list[str]:
+def facts(described_property: DescribedProperty) -> list[str]:
     """What is said of a property, each in a few words."""
-    found = [
-        "required" if one.is_required else "",
-        f"default {one.default}" if one.default else "",
-        f"allowed {one.allow}" if one.allow else "",
-        f"in units of {one.unit}" if one.unit else "",
-        f"since {one.since}" if one.since else "",
-        f"only if {one.only}" if one.only else "",
-        f"cost of change: {one.cost}" if one.cost else "",
+    result = [
+        "required" if described_property.is_required else "",
+        f"default {described_property.default}" if described_property.default else "",
+        f"allowed {described_property.allow}" if described_property.allow else "",
+        f"in units of {described_property.unit}" if described_property.unit else "",
+        f"since {described_property.since}" if described_property.since else "",
+        f"only if {described_property.only}" if described_property.only else "",
+        f"cost of change: {described_property.cost}" if described_property.cost else "",
     ]
-    return [fact for fact in found if fact]
+    return [fact for fact in result if fact]
 
 
 def screen(kind: Described) -> Iterator[str]:
@@ -234,10 +234,10 @@ def screen(kind: Described) -> Iterator[str]:
         yield f"  phases: {', '.join(kind.phases)}, in this order"
     if kind.properties:
         yield "\nproperties:"
-    for one in kind.properties:
-        said = "; ".join(facts(one))
-        yield f"  {one.name}: {one.type}" + (f"  ({said})" if said else "")
-        for line in (one.doc, f"manual step: {one.ask}" if one.ask else "", *one.adds):
+    for definition in kind.properties:
+        text = "; ".join(facts(definition))
+        yield f"  {definition.name}: {definition.type}" + (f"  ({text})" if text else "")
+        for line in (definition.doc, f"manual step: {definition.ask}" if definition.ask else "", *definition.adds):
             if line:
                 yield textwrap.fill(line, 100, initial_indent="      ", subsequent_indent="      ")
     if kind.actions:
@@ -262,29 +262,29 @@ def as_data(kind: Described) -> dict[str, object]:
         "offers": list(kind.offers),
         "needs": list(kind.needs),
         "metrics": [
-            {"name": one.name, "type": one.type, "distribution": one.is_distribution, "doc": one.doc}
-            for one in kind.metrics
+            {"name": metric.name, "type": metric.type, "distribution": metric.is_distribution, "doc": metric.doc}
+            for metric in kind.metrics
         ],
         "requires": [{"tool": tool, "how": hint} for tool, hint in kind.requires],
         "phases": list(kind.phases),
         "properties": [
             {
-                "name": one.name,
-                "type": one.type,
-                "required": one.is_required,
-                "default": one.default or None,
-                "allow": one.allow or None,
-                "unit": one.unit or None,
-                "since": one.since or None,
-                "only": one.only or None,
-                "cost": one.cost or None,
-                "ask": one.ask or None,
-                "adds": list(one.adds),
-                "used_by": list(one.used_by),
-                "doc": one.doc,
-                "place": one.place,
+                "name": definition.name,
+                "type": definition.type,
+                "required": definition.is_required,
+                "default": definition.default or None,
+                "allow": definition.allow or None,
+                "unit": definition.unit or None,
+                "since": definition.since or None,
+                "only": definition.only or None,
+                "cost": definition.cost or None,
+                "ask": definition.ask or None,
+                "adds": list(definition.adds),
+                "used_by": list(definition.used_by),
+                "doc": definition.doc,
+                "place": definition.place,
             }
-            for one in kind.properties
+            for definition in kind.properties
         ],
         "actions": list(kind.actions),
     }

@@ -38,22 +38,22 @@ def diff(
 ) -> int:
     """Compare two programs or plans."""
     words.ordered(order)
-    said = checking.overrides(settings, profile)
+    overrides = checking.overrides(settings, profile)
     saved = next((side.plan.header for word in (old, new) if (side := differences.load_saved_plan(word))), None)
     if saved is not None:
         # Beside a plan that was kept a program is planned as that was, unless something else is said.
-        said = said if settings or profile else differences.plan_overrides(saved)
+        overrides = overrides if settings or profile else differences.plan_overrides(saved)
         experiment, seed, order = (
             experiment or saved.experiment,
             saved.seed if seed is None else seed,
             order or saved.order,
         )
     seed = plans.DEFAULT_SEED if seed is None else seed
-    one, other = (
-        differences.load_saved_plan(word) or differences.diff_operand(word, said, experiment, seed, order)
+    item, other = (
+        differences.load_saved_plan(word) or differences.diff_operand(word, overrides, experiment, seed, order)
         for word in (old, new)
     )
-    return _answer(one, other, as_json=as_json)
+    return _answer(item, other, as_json=as_json)
 
 
 def snapshot(
@@ -83,8 +83,8 @@ def snapshot(
             file, differences.plan_overrides(header), header.experiment, header.seed, header.order
         )
         return _answer(kept, now, as_json=as_json)
-    said = checking.overrides(settings, profile)
-    side = differences.diff_operand(file, said, chosen.name, plans.DEFAULT_SEED if seed is None else seed, order)
+    overrides = checking.overrides(settings, profile)
+    side = differences.diff_operand(file, overrides, chosen.name, plans.DEFAULT_SEED if seed is None else seed, order)
     differences.keep_plan(side.plan, path)
     trials = side.plan.header.trials
     if as_json:
@@ -94,44 +94,54 @@ def snapshot(
     return 0
 
 
-def _answer(one: DiffOperand, other: DiffOperand, *, as_json: bool) -> int:
-    found = differences.difference(one, other)
-    edits = differences.edits(one, other, found.changed[:_LOOKED_AT])
+def _answer(diff_operand: DiffOperand, other: DiffOperand, *, as_json: bool) -> int:
+    difference = differences.difference(diff_operand, other)
+    edits = differences.edits(diff_operand, other, difference.changed[:_LOOKED_AT])
     if as_json:
-        print(json.dumps(_as_json(one, other, found, edits), default=str))
+        print(json.dumps(_as_json(diff_operand, other, difference, edits), default=str))
     else:
-        _print(one, other, found, edits)
-    return 0 if found.is_none and _decide_alike(one, other) else DIFFERS
+        _print(diff_operand, other, difference, edits)
+    return 0 if difference.is_none and _decide_alike(diff_operand, other) else DIFFERS
 
 
-def _decide_alike(one: DiffOperand, other: DiffOperand) -> bool:
+def _decide_alike(diff_operand: DiffOperand, other: DiffOperand) -> bool:
     """Whether it is decided in the same way which of the trials are needed."""
-    before, now = one.plan.header, other.plan.header
+    before, now = diff_operand.plan.header, other.plan.header
     return (before.until, before.search) == (now.until, now.search)
 
 
 def _print(
-    one: DiffOperand, other: DiffOperand, found: PlanDifference, edits: Mapping[int, tuple[CommandEdit, ...]]
+    diff_operand: DiffOperand,
+    other: DiffOperand,
+    plan_difference: PlanDifference,
+    edits: Mapping[int, tuple[CommandEdit, ...]],
 ) -> None:
-    factors = {factor.name: factor for side in (one, other) for factor in side.plan.header.factors}
-    print(f"{render.visible(one.name)} → {render.visible(other.name)}: ", end="")
-    if found.is_none:
-        decided = "" if _decide_alike(one, other) else "; the rule that decides which of them are needed is different"
-        print(f"the same {found.same:,} trials in the same order{decided}")
+    factors = {factor.name: factor for side in (diff_operand, other) for factor in side.plan.header.factors}
+    print(f"{render.visible(diff_operand.name)} → {render.visible(other.name)}: ", end="")
+    if plan_difference.is_none:
+        decided = (
+            ""
+            if _decide_alike(diff_operand, other)
+            else "; the rule that decides which of them are needed is different"
+        )
+        print(f"the same {plan_difference.same:,} trials in the same order{decided}")
         return
-    if found.is_reordered:
-        print(f"the same {found.same:,} trials in another order")
+    if plan_difference.is_reordered:
+        print(f"the same {plan_difference.same:,} trials in another order")
         return
-    come, go, changed = (sum(one.replicates for one in some) for some in (found.come, found.go, found.changed))
-    print(f"{come:,} trials added, {go:,} removed, {changed:,} changed, {found.same:,} unchanged")
-    for title, points in (("added", found.come), ("removed", found.go)):
+    come, go, changed = (
+        sum(item.replicates for item in some)
+        for some in (plan_difference.come, plan_difference.go, plan_difference.changed)
+    )
+    print(f"{come:,} trials added, {go:,} removed, {changed:,} changed, {plan_difference.same:,} unchanged")
+    for title, points in (("added", plan_difference.come), ("removed", plan_difference.go)):
         _list(title, [_named(point, factors) for point in points])
-    _list("change", [_named(point, factors) for point in found.changed])
-    told: list[tuple[CommandEdit, ...]] = []
-    for point in found.changed[:_LOOKED_AT]:
+    _list("change", [_named(point, factors) for point in plan_difference.changed])
+    shown: list[tuple[CommandEdit, ...]] = []
+    for point in plan_difference.changed[:_LOOKED_AT]:
         mine = edits[point.now]
-        if mine not in told and len(told) < _TOLD:
-            told.append(mine)
+        if mine not in shown and len(shown) < _TOLD:
+            shown.append(mine)
             print(
                 f"\ncommands of {_named(point, factors)}:"
                 if mine
@@ -169,7 +179,10 @@ def _commands(edits: Iterable[CommandEdit]) -> None:
 
 
 def _as_json(
-    one: DiffOperand, other: DiffOperand, found: PlanDifference, edits: Mapping[int, tuple[CommandEdit, ...]]
+    diff_operand: DiffOperand,
+    other: DiffOperand,
+    plan_difference: PlanDifference,
+    edits: Mapping[int, tuple[CommandEdit, ...]],
 ) -> dict[str, object]:
     def listed(points: Iterable[Point]) -> list[dict[str, object]]:
         return [{"levels": dict(point.factors), "replicates": point.replicates} for point in points]
@@ -180,15 +193,15 @@ def _as_json(
             "replicates": point.replicates,
             "commands": [{"step": edit.step, "was": edit.was, "now": edit.now} for edit in edits.get(point.now, ())],
         }
-        for point in found.changed
+        for point in plan_difference.changed
     ]
     return {
-        "old": one.name,
+        "old": diff_operand.name,
         "new": other.name,
-        "same": found.same,
-        "reordered": found.is_reordered,
-        "decided_alike": _decide_alike(one, other),
-        "come": listed(found.come),
-        "go": listed(found.go),
+        "same": plan_difference.same,
+        "reordered": plan_difference.is_reordered,
+        "decided_alike": _decide_alike(diff_operand, other),
+        "come": listed(plan_difference.come),
+        "go": listed(plan_difference.go),
         "change": changed,
     }

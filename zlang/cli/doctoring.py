@@ -28,14 +28,14 @@ def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
     if save is not None:
         _save(save, facts)
     if as_json:
-        told = {
+        shown = {
             "tools": [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in tools],
             "root": machine.is_root(),
             "missing": [tool.name for tool in missing],
             "facts": {name: cell(value) for name, value in facts.items()},
             "lacking": [finding.message for finding in lacking],
         }
-        print(json.dumps(told))
+        print(json.dumps(shown))
         return 1 if missing or lacking else 0
     for tool in tools:
         if tool.path:
@@ -58,22 +58,22 @@ def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
 def _wanted(checked: Checked | None, facts: Mapping[str, Value]) -> dict[str, str]:
     if checked is None:
         shipped = library.load()
-        platform = hosts.platform_of(hosts.known("this machine", facts))
+        platform = hosts.platform_of(hosts.machine_instance("this machine", facts))
         kinds = [shipped.kind(name) for name in shipped.names()]
         every = {tool: hint for kind in kinds for tool, hint in hosts.tools_of(kind, platform)}
         return {tool: hint for tool, hint in every.items() if tool != ROOT}
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for experiment in checked.program.experiments.values():
-        found |= plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides()).plan.header.tools
-    return found
+        result |= plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides()).plan.header.tools
+    return result
 
 
 def _lacking(checked: Checked, facts: Mapping[str, Value]) -> list[Diagnostic]:
     """What a program uses and this machine does not have, each at its place."""
-    here = hosts.known("this machine", facts)
+    here = hosts.machine_instance("this machine", facts)
     things = [thing for experiment in checked.program.experiments.values() for thing, _ in hosts.used_by(experiment)]
-    found = {(finding.span, finding.message): finding for thing in things for finding in hosts.lacking(thing, here)}
-    return list(found.values())
+    result = {(finding.span, finding.message): finding for thing in things for finding in hosts.lacking(thing, here)}
+    return list(result.values())
 
 
 def _save(file: Path, facts: Mapping[str, Value]) -> None:

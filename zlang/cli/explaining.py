@@ -85,7 +85,7 @@ class PageOfData(Record):
     code: Lint
     title: str
     prose: str
-    found: str
+    observed: str
     clean: str
 
 
@@ -104,7 +104,7 @@ def explain(word: str | None) -> int:
             print(f"{id_:{width}}  {title}")
         print("\nzlang explain CODE shows a wrong program, its message, and the mended program")
         return 0
-    named = {one.name: one.id for one in (*every(), *after_a_run()) if not isinstance(one, Code)}
+    named = {item.name: item.id for item in (*every(), *after_a_run()) if not isinstance(item, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
         hint = describing.where(word) or _near(wanted, titles) or did_you_mean(word, [*named, *_metrics()])
@@ -138,19 +138,19 @@ def _shown_metric(metric: Metric, reader: str) -> Iterator[str]:
     if metric.needs:
         yield f"needs a workload with the trait `{metric.needs}`: {TRAITS[metric.needs].doc}"
     if metric.is_distribution:
-        known = ", ".join(f"`{one.name}`" for one in statistics_of(metric).values())
-        yield f"each trial has {known}; for several trials together write, for example, `p99({metric.name})`"
+        text = ", ".join(f"`{item.name}`" for item in statistics_of(metric).values())
+        yield f"each trial has {text}; for several trials together write, for example, `p99({metric.name})`"
     kinds = [f"`{kind}`" for kind in sorted(library.load().names()) if reader in _readers_of(kind)]
     yield f"source: the reader `{reader}`" + (f", which these kinds use: {', '.join(kinds)}" if kinds else "")
 
 
 def _readers_of(kind: str) -> set[str]:
-    return {one.reader for action in library.load().kind(kind).actions.values() for one in action.readers}
+    return {reader.reader for action in library.load().kind(kind).actions.values() for reader in action.readers}
 
 
-def _near(wanted: str, known: Collection[str]) -> str:
+def _near(wanted: str, names: Collection[str]) -> str:
     digits = wanted[:1] + wanted[1:].translate(_LOOK_LIKE_DIGITS)
-    meant = [digits] if digits in known else known
+    meant = [digits] if digits in names else names
     return did_you_mean(digits, meant)
 
 
@@ -162,15 +162,19 @@ def after_a_run() -> list[Lint]:
 def page_of_data(lint: Lint) -> PageOfData:
     """The page of a rule of results."""
     find = next(rule.find for rule in findings_after.RULES if rule.lint == lint)
-    told = _PAGE_OF_DATA.fullmatch(_docstring(find))
-    assert told, f"BUG: {lint.id} has no page"
-    return PageOfData(lint, told["title"], told["prose"], told["found"], told["clean"])
+    match = _PAGE_OF_DATA.fullmatch(_docstring(find))
+    assert match, f"BUG: {lint.id} has no page"
+    return PageOfData(lint, match["title"], match["prose"], match["found"], match["clean"])
 
 
 def message_of_data(page: PageOfData, *, colour: bool) -> str:
     """What is printed about the data in which something is found, as far as it is about this rule."""
-    found = findings_after.find(examples.results(page.found))
-    return "\n".join(render.heading(one.lint, one.message, colour=colour) for one in found if one.lint == page.code)
+    instance = findings_after.find(examples.results(page.observed))
+    return "\n".join(
+        render.heading(finding.lint, finding.message, colour=colour)
+        for finding in instance
+        if finding.lint == page.code
+    )
 
 
 def every() -> list[Explained]:
@@ -186,27 +190,27 @@ def _text(code: Explained) -> str:
 
 
 def _docstring(find: object) -> str:
-    title, _, rest = inspect.cleandoc(find.__doc__ or "").partition("\n")
-    return f"# {title.rstrip('.')}\n{rest}\n"
+    title, _, remaining = inspect.cleandoc(find.__doc__ or "").partition("\n")
+    return f"# {title.rstrip('.')}\n{remaining}\n"
 
 
 def page(code: Explained) -> Page:
     """The page of a code."""
     text = _text(code)
-    found = _PAGE.fullmatch(text)
-    assert found, f"BUG: {code.id}.md is no page"
+    match = _PAGE.fullmatch(text)
+    assert match, f"BUG: {code.id}.md is no page"
     return Page(
         code=code,
-        title=found["title"],
-        prose=found["prose"],
-        wrong=found["wrong"] or "",
-        command=found["command"] or (f"zlang plan {PROGRAM} --steps" if found["planned"] else f"zlang check {PROGRAM}"),
-        right=found["right"],
-        by=found["by"] or code.id,
-        times=int(found["times"] or 1),
-        also=found["also"] or "",
-        planned=found["planned"] or "",
-        data=found["data"] or "",
+        title=match["title"],
+        prose=match["prose"],
+        wrong=match["wrong"] or "",
+        command=match["command"] or (f"zlang plan {PROGRAM} --steps" if match["planned"] else f"zlang check {PROGRAM}"),
+        right=match["right"],
+        by=match["by"] or code.id,
+        times=int(match["times"] or 1),
+        also=match["also"] or "",
+        planned=match["planned"] or "",
+        data=match["data"] or "",
     )
 
 
@@ -225,15 +229,15 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
     """What the page's command finds in a program."""
     verb, *options = shlex.split(page.command)[1:]
     given = dict(zip(options[1::2], options[2::2], strict=False))  # `--steps` has no value
-    said = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
-    checked = programs.check(Source(PROGRAM, text), said)
-    found, _ = plans.all_findings(checked)
+    overrides = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
+    checked = programs.check(Source(PROGRAM, text), overrides)
+    result, _ = plans.all_findings(checked)
     if not isinstance(page.code, Code) or page.code in _OF_ALLOWANCES:
-        found += programs.lint(checked)
-    if found or verb != "plan":
-        return found
+        result += programs.lint(checked)
+    if result or verb != "plan":
+        return result
     try:
-        planned = plans.plan(checked, programs.choose(checked, None), plans.DEFAULT_SEED, said)
+        planned = plans.plan(checked, programs.choose(checked, None), plans.DEFAULT_SEED, overrides)
         if "--emit" in given:
             for _ in plans.job_files(planned):
                 pass
@@ -249,8 +253,8 @@ def message(page: Page, *, colour: bool) -> str:
     """What is printed about the wrong program, as far as it is about this code; else what the plan has to have."""
     if page.planned:
         return page.planned
-    found = findings(page, wrong_program(page))
-    return "\n".join(render.diagnostic(finding, colour=colour) for finding in found if finding.code.id == page.by)
+    result = findings(page, wrong_program(page))
+    return "\n".join(render.diagnostic(finding, colour=colour) for finding in result if finding.code.id == page.by)
 
 
 def _shown(page: Page, *, colour: bool) -> Iterator[str]:
@@ -276,7 +280,7 @@ def _shown_data(page: PageOfData, *, colour: bool) -> Iterator[str]:
     yield f"{page.code.id} {page.code.name}: {page.title}\n"
     yield textwrap.fill(" ".join(page.prose.split()), 100) + "\n"
     yield "in these data (a line is a point, several values are its trials in turn):\n"
-    yield textwrap.indent(page.found, "    ")
+    yield textwrap.indent(page.observed, "    ")
     yield "`zlang findings` says:\n"
     yield textwrap.indent(message_of_data(page, colour=colour), "    ") + "\n"
     yield "and nothing in these:\n"

@@ -21,7 +21,7 @@ from zlang.source import Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _LINTS = tuple(rule.lint for rule in RULES)
-_ORDER = {known.id: i for i, known in enumerate((*Code, *_LINTS))}
+_ORDER = {value.id: i for i, value in enumerate((*Code, *_LINTS))}
 _GITHUB = {"note": "notice"}
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 
@@ -60,8 +60,8 @@ def github(findings: Sequence[Diagnostic], unread: Sequence[RunError]) -> Iterat
 
 def _command(name: str, properties: dict[str, str | int], message: str) -> str:
     """A command, escaped as the runner's own toolkit does it (actions/toolkit, packages/core/src/command.ts)."""
-    said = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
-    return f"::{name}{' ' if said else ''}{said}::{_data(message)}\n"
+    text = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::{name}{' ' if text else ''}{text}::{_data(message)}\n"
 
 
 def _data(text: str) -> str:
@@ -159,10 +159,10 @@ def _region(span: Span) -> dict[str, object]:
 
 def _location(span: Span, text: str) -> dict[str, object]:
     name = span.source.name
-    said = {"message": _message(text)} if text else {}
+    parts = {"message": _message(text)} if text else {}
     if name.startswith("--"):  # a word of the command line, which is no artifact
-        return {"logicalLocations": [{"fullyQualifiedName": name}], **said}
-    return {"physicalLocation": {"artifactLocation": {"uri": _uri(name)}, "region": _region(span)}, **said}
+        return {"logicalLocations": [{"fullyQualifiedName": name}], **parts}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(name)}, "region": _region(span)}, **parts}
 
 
 def _uri(name: str) -> str:

@@ -51,10 +51,10 @@ def plan(
 ) -> int:
     """Show or write the plan."""
     words.ordered(order)
-    said = checking.overrides(settings, profile)
-    checked = checking.sound(file, said)
+    overrides = checking.overrides(settings, profile)
+    checked = checking.sound(file, overrides)
     chosen = programs.choose(checked, experiment)
-    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, said, host, order)
+    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, overrides, host, order)
     if as_json or emit is not None:
         streams.use_utf8()
     if trial is not None:
@@ -75,9 +75,9 @@ def plan(
         if not is_read:
             _write(_steps(planned))
     else:
-        found = {} if again else runs.measured(checked, planned, runs_dir, words.refuse)
+        result = {} if again else runs.measured(checked, planned, runs_dir, words.refuse)
         program = words.program(file, settings, profile, experiment, seed, host, order, runs=runs_dir, again=again)
-        _overview(checked, planned, db, found, program)
+        _overview(checked, planned, db, result, program)
     return 0
 
 
@@ -106,9 +106,9 @@ def _overview(
     _guarded(header, program)
     if len(header.hosts) > 1:
         print(f"hosts: {', '.join(header.hosts)}; each runs its own trials: --host {header.hosts[0]}")
-    asked = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
-    if asked:
-        print("manual steps:" + "".join(f"\n  {visible(text)}" for text in asked))
+    requested = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
+    if requested:
+        print("manual steps:" + "".join(f"\n  {visible(text)}" for text in requested))
     print()
     print("factors and their cost of change:" if header.factors else "factors: none")
     _print_factors(planned)
@@ -118,7 +118,7 @@ def _overview(
     if measured is None:
         print("  earlier results were not looked up, because there are so many trials")
     elif measured:
-        print(f"  {words.measured(Counter(one.run for one in measured.values()), header.trials)}")
+        print(f"  {words.measured(Counter(entry.run for entry in measured.values()), header.trials)}")
     print()
     if measured and not runs.remaining_trials(planned, measured):
         print("estimate: nothing left to do")
@@ -126,12 +126,12 @@ def _overview(
         once = verdicts.set_up_once(checked, planned)
         is_mended = bool(once) and verdicts.is_mended_by_blocks(checked, planned)
         others = ("blocked", *costs.OTHERS) if is_mended else costs.OTHERS
-        found = costs.estimates(checked, planned, db, measured or {}, others)
-        _order(planned, found)
+        estimates = costs.estimates(checked, planned, db, measured or {}, others)
+        _order(planned, estimates)
         if once:
             print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
         print()
-        _estimate(header, found[header.order], "of the rest " if measured else "")
+        _estimate(header, estimates[header.order], "of the rest " if measured else "")
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
@@ -143,13 +143,13 @@ def _overview(
 
 def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
     """What is made, each thing beneath that on which it stands."""
-    found: dict[tuple[str | None, str, str], tuple[int, str]] = {}
+    result: dict[tuple[str | None, str, str], tuple[int, str]] = {}
     depths: dict[str | None, int] = {None: -1}
     for setup in setups:
         depth = depths[setup.key] = depths.get(setup.parent, -1) + bool(setup.creates)
         if setup.creates:
-            found.setdefault((setup.parent, setup.key, setup.creates), (depth, setup.creates))
-    return list(found.values()) or [(0, "nothing")]
+            result.setdefault((setup.parent, setup.key, setup.creates), (depth, setup.creates))
+    return list(result.values()) or [(0, "nothing")]
 
 
 def _print_tree(lines: list[tuple[int, str]]) -> None:
@@ -208,51 +208,52 @@ def _order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
         print(f"  {_some(plots, 'whole plot')}{hard_to_change}; {_some(blocks, 'block')}, each shuffled anew")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
-    if all((one.made, one.altered) == (own.made, own.altered) for one in estimates.values()):
+    if all((item.made, item.altered) == (own.made, own.altered) for item in estimates.values()):
         print(f"  {_changes(own, about)} (the minimum)")
         return
-    for how, found in estimates.items():
-        more = found.total - own.total
+    for how, estimate in estimates.items():
+        more = estimate.total - own.total
         than = f": {words.duration(abs(more))} {'longer' if more > 0 else 'shorter'}" if abs(more) >= 1 else ""
-        print(f"  {how:{max(map(len, estimates))}}  {_changes(found, about)}{than}")
+        print(f"  {how:{max(map(len, estimates))}}  {_changes(estimate, about)}{than}")
 
 
-def _changes(found: PlanEstimate, about: str) -> str:
-    changed = f", changes {about}{round(found.altered):,} in place" if found.altered else ""
-    return f"creates {about}{_some(round(found.made), 'resource')}{changed}"
+def _changes(estimate: PlanEstimate, about: str) -> str:
+    changed = f", changes {about}{round(estimate.altered):,} in place" if estimate.altered else ""
+    return f"creates {about}{_some(round(estimate.made), 'resource')}{changed}"
 
 
-def _estimate(header: Header, found: PlanEstimate, what: str) -> None:
+def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     """What the plan takes: time, bytes, space, people."""
-    bound = "at most " if header.is_sequential else "at least " if found.unknown_seconds else ""
+    bound = "at most " if header.is_sequential else "at least " if estimate.unknown_seconds else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")
-    kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in found.seconds.items() if took >= 1)
-    commands = f"{round(found.steps):,} commands{kinds and f' ({kinds})'}"
-    print(f"estimate: {what}{about}{words.duration(found.total)} for {commands}")
-    if found.unknown_seconds:
-        print(f"  not included: {words.setups_and_trials(round(found.unknown_seconds))} of unknown duration")
+    kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
+    commands = f"{round(estimate.steps):,} commands{kinds and f' ({kinds})'}"
+    print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {commands}")
+    if estimate.unknown_seconds:
+        print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
     free = costs.free(header)
     budgets = {device.name: device.endurance for device in header.devices}
-    for device in dict.fromkeys([*found.written, *found.space]):
-        written, space, budget = found.written.get(device, 0.0), found.space.get(device), budgets.get(device)
-        said = [f"writes {'at least ' if found.unknown_bytes else ''}{wording.measured(written, 'bytes')}"]
-        said += [f"{written / budget:.0%} of its endurance"] if budget else []
-        said += [f"uses {wording.measured(space, 'bytes')}"] if space else []
-        said += [f"{wording.measured(free[device], 'bytes')} free"] if device in free else []
-        print(f"  {visible(device)}: {', '.join(said)}")
+    for device in dict.fromkeys([*estimate.written, *estimate.space]):
+        written, space, budget = estimate.written.get(device, 0.0), estimate.space.get(device), budgets.get(device)
+        parts = [f"writes {'at least ' if estimate.unknown_bytes else ''}{wording.measured(written, 'bytes')}"]
+        parts += [f"{written / budget:.0%} of its endurance"] if budget else []
+        parts += [f"uses {wording.measured(space, 'bytes')}"] if space else []
+        parts += [f"{wording.measured(free[device], 'bytes')} free"] if device in free else []
+        print(f"  {visible(device)}: {', '.join(parts)}")
         if space and device in free and space > free[device]:
             print("    this exceeds the free space")
-    if found.unknown_bytes:
-        unknown = round(found.unknown_bytes)
+    if estimate.unknown_bytes:
+        unknown = round(estimate.unknown_bytes)
         print(f"  not included: what {words.setups_and_trials(unknown)} write{'s' if unknown == 1 else ''}")
     if ROOT in header.tools:
         print(f"  must be run by root: {header.tools[ROOT]}")
-    if found.asked:
-        print(f"  asks for a manual step {_some(round(found.asked), 'time')}; waiting for a person is not included")
+    if estimate.manual_steps:
+        times = _some(round(estimate.manual_steps), "time")
+        print(f"  asks for a manual step {times}; waiting for a person is not included")
 
 
-def _some(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' if count != 1 else ''}"
+def _some(count: int, subject: str) -> str:
+    return f"{count:,} {subject}{'s' if count != 1 else ''}"
 
 
 def _guarded(header: Header, program: str) -> None:
@@ -262,9 +263,9 @@ def _guarded(header: Header, program: str) -> None:
         return
     print("the run will overwrite:")
     is_clear = True
-    for one, found, against in arming.inspect_targets(header):
-        print(f"  {visible(one.what)}: {visible(', '.join(one.names))}")
-        for line in found:
+    for guarded_thing, output, against in arming.inspect_targets(header):
+        print(f"  {visible(guarded_thing.what)}: {visible(', '.join(guarded_thing.names))}")
+        for line in output:
             print(f"    now: {visible(line)}")
         for line in against:
             print(f"    prevents it: {visible(line)}")

@@ -48,11 +48,11 @@ class QueryOptions:
     unsafe: bool
 
 
-def read_query(db: Path, said: str | None, given: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+def read_query(db: Path, source: str | None, given: Mapping[str, object]) -> tuple[str, dict[str, object]]:
     """Read a query (SQL, `-` or `@name`): its text, and the values of its parameters, `given` before its own."""
     from zlang.store.saved import value
 
-    text = sys.stdin.read() if said == "-" else said or ""
+    text = sys.stdin.read() if source == "-" else source or ""
     if not text.startswith("@"):
         return text, dict(given)
     saved = results.saved_query(text[1:].strip())
@@ -65,8 +65,13 @@ def read_query(db: Path, said: str | None, given: Mapping[str, object]) -> tuple
 def list_saved() -> int:
     """Print the saved queries."""
     rows = [
-        [f"@{one.name}", one.about, ", ".join(f"{k}={v}" if v else k for k, v in one.params.items()), one.place]
-        for one in results.saved_queries()
+        [
+            f"@{saved_query.name}",
+            saved_query.about,
+            ", ".join(f"{k}={v}" if v else k for k, v in saved_query.params.items()),
+            saved_query.place,
+        ]
+        for saved_query in results.saved_queries()
     ]
     asking.draw(("query", "answers", "--param", "of"), rows, [False] * 4)
     return 0
@@ -90,34 +95,34 @@ def meanings(columns: Iterable[NamedColumn], given: Mapping[str, object], text: 
     A query that takes a `$metric` has its values in `value`, as the table `metrics` calls them, or in what the saved
     queries make of that. A query says the unit of a column of its own in a comment: `-- unit io_lat_p99 = ns`.
     """
-    found: dict[str, Meaning] = {}
+    result: dict[str, Meaning] = {}
     clashing: set[str] = set()
-    for one in columns:
-        meant = Meaning(one.type if one.role == "factor" else "", one.unit)
-        if one.unit and found.setdefault(one.name, meant) != meant:
-            clashing.add(one.name)
-    of_metric = found.get(str(given.get("metric", "")), Meaning("", ""))
-    found.update(dict.fromkeys(_OF_VALUES, of_metric))
-    found.update({name: Meaning("", unit) for name, unit in _OF_TABLES.items()})
-    found.update({name: Meaning("", unit) for name, unit in _UNIT.findall(text)})
-    return {name: meant for name, meant in found.items() if name not in clashing}
+    for column in columns:
+        meant = Meaning(column.type if column.role == "factor" else "", column.unit)
+        if column.unit and result.setdefault(column.name, meant) != meant:
+            clashing.add(column.name)
+    of_metric = result.get(str(given.get("metric", "")), Meaning("", ""))
+    result.update(dict.fromkeys(_OF_VALUES, of_metric))
+    result.update({name: Meaning("", unit) for name, unit in _OF_TABLES.items()})
+    result.update({name: Meaning("", unit) for name, unit in _UNIT.findall(text)})
+    return {name: meant for name, meant in result.items() if name not in clashing}
 
 
-def _meaning_of(column: str, known: Mapping[str, Meaning]) -> Meaning | None:
+def _meaning_of(column: str, meanings: Mapping[str, Meaning]) -> Meaning | None:
     """What the numbers of a column of an answer are: by what it is called, or what it aggregates and adds up."""
     text = _AGGREGATE.sub("(", column.partition(" FILTER (")[0])
     if _CALL.search(text):
         return None
     names = [_NAME.fullmatch(part) for part in re.split(r" [+-] ", text.replace("(", "").replace(")", ""))]
-    found = {known.get(name["name"]) if name else None for name in names}
-    return found.pop() if len(found) == 1 else None
+    result = {meanings.get(name["name"]) if name else None for name in names}
+    return result.pop() if len(result) == 1 else None
 
 
-def print_table(result: Result, known: Mapping[str, Meaning]) -> None:
+def print_table(result: Result, meanings: Mapping[str, Meaning]) -> None:
     """An answer for people: numbers with their units where these are `known`."""
     from zlang.report.formats import cell
 
-    ways = [_meaning_of(column, known) if known else None for column in result.columns]
+    ways = [_meaning_of(column, meanings) if meanings else None for column in result.columns]
     rows = [[_short(v, cell(v), way) for v, way in zip(row, ways, strict=True)] for row in result.rows]
     numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
     widths = [max(map(len, column)) for column in zip(result.columns, *rows, strict=True)]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "json", "ndjson", "markdown", "latex", "parquet")
 
 
-def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, asked: QueryOptions) -> int:
+def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, query_options: QueryOptions) -> int:
     """Answer one question; without one, on a terminal, answer many."""
-    words.one_of("--format", asked.form, FORMATS)
+    words.one_of("--format", query_options.form, FORMATS)
     if query is not None and file is not None:
         raise typer.BadParameter("the query is given both as an argument and with --file", param_hint="--file")
     if query == "@":
@@ -33,18 +33,18 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, a
             raise typer.BadParameter("give a query, or `-` for standard input", param_hint="QUERY")
         from zlang.cli import repl
 
-        return repl.converse(db, asked)
+        return repl.converse(db, query_options)
     text, given = query_results.read_query(db, query if file is None else _text(file), dict(map(_param, params)))
-    if asked.form == "parquet":
-        return _parquet(db, text, given, asked)
-    with results.session(db, write=asked.write, unsafe=asked.unsafe) as session:
+    if query_options.form == "parquet":
+        return _parquet(db, text, given, query_options)
+    with results.session(db, write=query_options.write, unsafe=query_options.unsafe) as session:
         result = session.ask(text, given)
-        if asked.form == "table" and asked.out is None:
+        if query_options.form == "table" and query_options.out is None:
             query_results.print_table(
-                result, {} if asked.raw else query_results.meanings(session.columns(), given, text)
+                result, {} if query_options.raw else query_results.meanings(session.columns(), given, text)
             )
         else:
-            _write(result, asked)
+            _write(result, query_options)
     return 0
 
 
@@ -55,32 +55,34 @@ def _text(file: Path) -> str:
         raise RunError(f"cannot read {file}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}") from None
 
 
-def _param(said: str) -> tuple[str, object]:
+def _param(text: str) -> tuple[str, object]:
     from zlang.store.saved import value
 
-    name, equals, text = said.partition("=")
+    name, equals, text = text.partition("=")
     if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"`{said}` is not NAME=VALUE", param_hint="--param")
+        raise typer.BadParameter(f"`{text}` is not NAME=VALUE", param_hint="--param")
     return name, value(text)
 
 
-def _parquet(db: Path, text: str, given: Mapping[str, object], asked: QueryOptions) -> int:
-    if asked.out is None:
+def _parquet(db: Path, text: str, given: Mapping[str, object], query_options: QueryOptions) -> int:
+    if query_options.out is None:
         raise typer.BadParameter("parquet needs a file: add --out FILE", param_hint="--format")
-    count = results.write_parquet(db, text, given, asked.out, asked.partition)
-    print(f"{render.visible(str(asked.out))}: {count:,} rows", file=sys.stderr)
+    count = results.write_parquet(db, text, given, query_options.out, query_options.partition)
+    print(f"{render.visible(str(query_options.out))}: {count:,} rows", file=sys.stderr)
     return 0
 
 
-def _write(result: Result, asked: QueryOptions) -> None:
+def _write(result: Result, query_options: QueryOptions) -> None:
     from zlang.report.formats import FORMATS as WRITERS
 
-    text = WRITERS["csv" if asked.form == "table" else asked.form](result.columns, result.rows)
-    if asked.out is None:
+    text = WRITERS["csv" if query_options.form == "table" else query_options.form](result.columns, result.rows)
+    if query_options.out is None:
         streams.use_utf8()
         sys.stdout.write(text)
         return
     try:
-        replace_file(asked.out, text.encode())
+        replace_file(query_options.out, text.encode())
     except OSError as error:
-        raise RunError(f"cannot write {asked.out}: {error.strerror}", "choose another file with --out") from None
+        raise RunError(
+            f"cannot write {query_options.out}: {error.strerror}", "choose another file with --out"
+        ) from None

@@ -116,14 +116,14 @@ def bug(error: Exception) -> int:
     import tempfile
     import traceback
 
-    told = f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n"
-    told += "".join(traceback.format_exception(error))
+    shown = f"zlang {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n"
+    shown += "".join(traceback.format_exception(error))
     print(f"error: a bug in zlang: {visible(str(error))}", file=sys.stderr)
     try:
         with tempfile.NamedTemporaryFile(prefix="zlang-bug-", suffix=".log", delete=False) as log:
-            log.write(told.encode("utf-8", "replace"))
+            log.write(shown.encode("utf-8", "replace"))
     except OSError:  # there is no place for it
-        print("  = help: please report it with this:", visible(told, keep="\n"), sep="\n", file=sys.stderr)
+        print("  = help: please report it with this:", visible(shown, keep="\n"), sep="\n", file=sys.stderr)
     else:
         print(f"  = help: please report it with {log.name}", file=sys.stderr)
     return 3

@@ -57,12 +57,17 @@ class Names(Completer):
     def __init__(self, session: QuerySession) -> None:
         columns = session.columns()
         self._session = session
-        self._factors = {one.name for one in columns if one.role == "factor"}
+        self._factors = {column.name for column in columns if column.role == "factor"}
         self._levels: dict[str, list[str]] = {}
-        schemas = {one.schema for one in columns}
-        tables = {one.table if one.schema == "main" else f"{one.schema}.{one.table}" for one in columns}
-        self._names = [*sorted({one.name for one in columns}), *sorted(tables), *sorted(schemas - {"main"}), *_KEYWORDS]
-        self._saved = [f"@{one.name}" for one in results.saved_queries()]
+        schemas = {column.schema for column in columns}
+        tables = {column.table if column.schema == "main" else f"{column.schema}.{column.table}" for column in columns}
+        self._names = [
+            *sorted({column.name for column in columns}),
+            *sorted(tables),
+            *sorted(schemas - {"main"}),
+            *_KEYWORDS,
+        ]
+        self._saved = [f"@{saved_query.name}" for saved_query in results.saved_queries()]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
         """What can stand where the cursor is."""
@@ -71,8 +76,8 @@ class Names(Completer):
         if behind is not None and behind["factor"] in self._factors:
             yield from _beginning(behind["begun"], self._of(behind["factor"]))
             return
-        found = _WORD.search(before)
-        begun = found[0].lstrip() if found else ""
+        match = _WORD.search(before)
+        begun = match[0].lstrip() if match else ""
         if begun[:1] in {".", "@"}:
             yield from _beginning(begun, _COMMANDS if begun[0] == "." else self._saved)
         elif begun:
@@ -91,9 +96,9 @@ def _beginning(begun: str, words: Iterable[str]) -> Iterator[Completion]:
             yield Completion(word, -len(begun))
 
 
-def converse(db: Path, asked: QueryOptions, source: Input | None = None, target: Output | None = None) -> int:
+def converse(db: Path, query_options: QueryOptions, source: Input | None = None, target: Output | None = None) -> int:
     """Answer until the end of input. `source` and `target` stand for the terminal in tests."""
-    with results.session(db, write=asked.write, unsafe=asked.unsafe) as session:
+    with results.session(db, write=query_options.write, unsafe=query_options.unsafe) as session:
         names = Names(session)
         prompt: PromptSession[str] = PromptSession(
             "zlang> ",
@@ -107,7 +112,7 @@ def converse(db: Path, asked: QueryOptions, source: Input | None = None, target:
             output=target,
         )
         print(f"{db}: end each statement with `;`; .help for help; Ctrl-D to exit", file=sys.stderr)
-        talk = _Talk(db, session, raw=asked.raw)
+        talk = _Talk(db, session, raw=query_options.raw)
         while not talk.is_over:
             try:
                 line = prompt.prompt()
@@ -147,18 +152,18 @@ class _Talk:
             return
         if not line.startswith("."):
             text, given = query_results.read_query(self._db, line.rstrip("; \n") if line.startswith("@") else line, {})
-            known = {} if self._raw else query_results.meanings(self._session.columns(), given, text)
-            query_results.print_table(self._session.ask(text, given), known)
+            shown_units = {} if self._raw else query_results.meanings(self._session.columns(), given, text)
+            query_results.print_table(self._session.ask(text, given), shown_units)
             return
-        command, _, rest = line.rstrip(";").partition(" ")
-        rest = rest.strip()
+        command, _, remaining = line.rstrip(";").partition(" ")
+        remaining = remaining.strip()
         match command:
             case ".tables":
                 self._tables()
             case ".describe":
-                self._describe(rest or "trials")
+                self._describe(remaining or "trials")
             case ".plot":
-                answering.plot(rest or None, None, self._db, None)
+                answering.plot(remaining or None, None, self._db, None)
             case ".queries":
                 query_results.list_saved()
             case ".raw":
@@ -174,23 +179,25 @@ class _Talk:
 
     def _tables(self) -> None:
         counts: dict[str, int] = {}
-        for one in self._session.columns():
-            name = _full(one)
+        for column in self._session.columns():
+            name = _full(column)
             counts[name] = counts.get(name, 0) + 1
         for name, count in counts.items():
             print(f"{render.visible(name)}  {count} columns")
 
     def _describe(self, table: str) -> None:
-        columns = [one for one in self._session.columns() if _full(one) == table]
+        columns = [column for column in self._session.columns() if _full(column) == table]
         if not columns:
-            known = {_full(one) for one in self._session.columns()}
-            raise RunError(f"unknown table `{table}`", did_you_mean(table, known) or ".tables lists them")
-        for one in columns:
-            print(render.visible("  ".join(part for part in (one.name, one.role, one.type, one.unit) if part)))
+            candidates = {_full(column) for column in self._session.columns()}
+            raise RunError(f"unknown table `{table}`", did_you_mean(table, candidates) or ".tables lists them")
+        for column in columns:
+            print(
+                render.visible("  ".join(part for part in (column.name, column.role, column.type, column.unit) if part))
+            )
 
 
-def _full(one: NamedColumn) -> str:
-    return one.table if one.schema == "main" else f"{one.schema}.{one.table}"
+def _full(named_column: NamedColumn) -> str:
+    return named_column.table if named_column.schema == "main" else f"{named_column.schema}.{named_column.table}"
 
 
 def _keys() -> KeyBindings:

@@ -54,10 +54,10 @@ def run(
 ) -> int:
     """Carry out the plan of a program in a new run folder."""
     words.ordered(order)
-    said = checking.overrides(settings, profile)
-    checked = checking.sound(file, said, programs.here())
+    overrides = checking.overrides(settings, profile)
+    checked = checking.sound(file, overrides, programs.here())
     chosen = programs.choose(checked, experiment)
-    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, said, host, order)
+    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, overrides, host, order)
     header = planned.plan.header
     program = words.program(file, settings, profile, experiment, seed, host, order)
     plans.require_one_host(planned)
@@ -71,32 +71,32 @@ def run(
         _arm_again(folder, armed, f"zlang run {program} --failed")
         return _again(folder, db, Selection(only, failed=True))
     most = runs.RUN_LIMIT if limit is None else limit
-    found = {} if again or only is not None else runs.measured(checked, planned, runs_dir, words.refuse, most) or {}
-    left = 1 if only is not None else runs.remaining_trials(planned, found)
-    if left > most:
+    result = {} if again or only is not None else runs.measured(checked, planned, runs_dir, words.refuse, most) or {}
+    remaining = 1 if only is not None else runs.remaining_trials(planned, result)
+    if remaining > most:
         raise RunError(
-            f"the plan has {left:,} trials, and `run` accepts at most {most:,}",
-            f"raise the limit with --limit {left}, or use fewer levels",
+            f"the plan has {remaining:,} trials, and `run` accepts at most {most:,}",
+            f"raise the limit with --limit {remaining}, or use fewer levels",
         )
-    if found:
-        print(words.measured(Counter(one.run for one in found.values()), header.trials), file=sys.stderr)
-    if not left:
-        whole = {one.folder.path: one.folder for one in found.values()}
+    if result:
+        print(words.measured(Counter(measured.run for measured in result.values()), header.trials), file=sys.stderr)
+    if not remaining:
+        whole = {item.folder.path: item.folder for item in result.values()}
         (folder, *others) = whole.values()
         if not others and folder.read_plan().header.plan == header.plan:
             return _answer(folder, db, 0)
     else:
         arming.arm(header, armed, f"zlang run {program}")
         arming.require_clear(header, armed)
-    if left and only is None and (once := verdicts.set_up_once(checked, planned)):
+    if remaining and only is None and (once := verdicts.set_up_once(checked, planned)):
         is_mended = verdicts.is_mended_by_blocks(checked, planned)
         print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
-    expected = costs.estimate(checked, planned, db, found)
+    expected = costs.estimate(checked, planned, db, result)
     if not wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
-    if left:
-        _confirm(left, header, yes=yes)
-    folder = runs.begin(planned, runs_dir, armed, found, expected if only is None else None)
+    if remaining:
+        _confirm(remaining, header, yes=yes)
+    folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None)
     _seal(folder)
     return _again(folder, db, Selection(only, failed=False))
 
@@ -173,10 +173,10 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
 
 def _what_stands(folder: Folder) -> str:
     """What a run that was stopped has left."""
-    left = [render.visible(creates) for creates in runs.still_standing(folder)]
-    if not left:
+    remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
+    if not remaining:
         return "stopped; everything that was made is removed."
-    return f"stopped. Still there: {', '.join(left)}. Remove it: zlang clean {words.shell(_named(folder))}."
+    return f"stopped. Still there: {', '.join(remaining)}. Remove it: zlang clean {words.shell(_named(folder))}."
 
 
 def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -> int:
@@ -226,14 +226,14 @@ def _watch(
     What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
     """
     failures = 0
-    asked = ("", "")
+    requested = ("", "")
     with closing(events), _shown(total, done) as shown:
         for event in events:
             match event:
                 case Made(key=key):
                     shown.say(f"made {key}")
                 case Start(step=step, out=out):
-                    asked = (step, out.rpartition("/")[0])
+                    requested = (step, out.rpartition("/")[0])
                     shown.now(step)
                 case Begin(number=number):
                     shown.say(f"trial {number}")
@@ -244,7 +244,7 @@ def _watch(
                     shown.please(event, "")
                 case Ask() if waits_for is not None:
                     event.is_done = True
-                    waits_for = None if waits_for in {asked, ("", "")} else waits_for
+                    waits_for = None if waits_for in {requested, ("", "")} else waits_for
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
@@ -383,8 +383,8 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool) -
     if as_json:
         import json
 
-        left = [{"what": creates, "why": why} for creates, why in stuck]
-        print(json.dumps({"run": folder.name, "removed": removed, "left": left}))
+        remaining = [{"what": creates, "why": why} for creates, why in stuck]
+        print(json.dumps({"run": folder.name, "removed": removed, "left": remaining}))
         return 1 if stuck else 0
     for creates in removed:
         print(f"removed: {render.visible(creates)}")
@@ -408,13 +408,13 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool) -> int:
     if as_json:
         import json
 
-        found = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
-        found |= {"done": state.carried_out, "skipped": len(state.skipped)}
+        result = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
+        result |= {"done": state.carried_out, "skipped": len(state.skipped)}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
         took = costs.spent(folder)
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
         print(
-            json.dumps({**found, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
+            json.dumps({**result, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
         )
         return 0
     print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done, ", end="")
@@ -437,23 +437,23 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool) -> int:
 
 
 def _list(runs_dir: Path, *, as_json: bool) -> int:
-    found = []
+    result = []
     for folder in runs.all_runs(runs_dir):
         header, state = folder.read_plan().header, runs.run_state(folder)
         row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out}
         row |= {"trials": header.trials, "skipped": len(state.skipped), "state": _state(state, header.trials)}
-        found.append((row, _counts(state, header)))
+        result.append((row, _counts(state, header)))
     if as_json:
         import json
 
-        for row, _ in found:
+        for row, _ in result:
             print(json.dumps(row))
         return 0
-    for row, counts in found:
+    for row, counts in result:
         print(f"{row['run']}  {counts}  {row['state']}")
     for name in runs.unbegun(runs_dir):
         print(f"{render.visible(name)}  its start was interrupted; `zlang clean` removes it")
-    if not found:
+    if not result:
         print(f"no runs in {render.visible(str(runs_dir))}")
     return 0
 

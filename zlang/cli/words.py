@@ -54,21 +54,21 @@ def program(
     again: bool = False,
 ) -> str:
     """A program with all that was said about it, as it can be typed again."""
-    said = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
-    said += [f"--profile {shell(profile)}"] if profile is not None else []
-    said += [f"--experiment {shell(experiment)}"] if experiment is not None else []
-    said += [f"--seed {seed}"] if seed is not None else []
-    said += [f"--host {host}"] if host is not None else []
-    said += [f"--order {order}"] if order is not None else []
-    said += [f"--runs {file(str(runs))}"] if runs != RUNS else []
-    said += ["--again"] if again else []
-    return " ".join(said)
+    parts = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
+    parts += [f"--profile {shell(profile)}"] if profile is not None else []
+    parts += [f"--experiment {shell(experiment)}"] if experiment is not None else []
+    parts += [f"--seed {seed}"] if seed is not None else []
+    parts += [f"--host {host}"] if host is not None else []
+    parts += [f"--order {order}"] if order is not None else []
+    parts += [f"--runs {file(str(runs))}"] if runs != RUNS else []
+    parts += ["--again"] if again else []
+    return " ".join(parts)
 
 
 def measured(by_run: Mapping[str, int], trials: int) -> str:
     """How many trials need not be measured, and where they were."""
     count = sum(by_run.values())
-    largest = sorted(by_run.items(), key=lambda one: -one[1])[:_NAMED]
+    largest = sorted(by_run.items(), key=lambda pair: -pair[1])[:_NAMED]
     named = ", ".join(f"{count:,} in {run}" for run, count in largest)
     more = f" and {len(by_run) - _NAMED} other runs" if len(by_run) > _NAMED else ""
     some = f"all {trials:,}" if count == trials else f"{count:,} of {trials:,}"
@@ -81,9 +81,9 @@ def refuse(folder: Folder, why: str) -> None:
     print(f"`zlang resume {shell(str(folder.path))} --trust` makes it yours", file=sys.stderr)
 
 
-def one_of(option: str, given: str, known: Iterable[str]) -> None:
+def one_of(option: str, given: str, names: Iterable[str]) -> None:
     """End with a usage error where a word is not one of those known."""
-    listed = list(known)
+    listed = list(names)
     if given not in listed:
         import typer
 
@@ -118,9 +118,9 @@ def duration(seconds: float) -> str:
     """Seconds as people say them."""
     if seconds < 100:  # noqa: PLR2004 - two digits are enough
         return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remaining = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+    return f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min {remaining:02} s"
 
 
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
@@ -132,8 +132,8 @@ def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    *ended, rest = text.split("\n")
-    return [f"{line}\n" for line in ended] + ([rest] if rest else [])
+    *ended, remaining = text.split("\n")
+    return [f"{line}\n" for line in ended] + ([remaining] if remaining else [])
 
 
 def write(text: str) -> None:

@@ -14,16 +14,16 @@ from zlang.plan.plan import Plan
 
 def emit(plan: Plan) -> Iterator[str]:
     """Give the lines of a digraph."""
-    found = graph(plan)
+    result = graph(plan)
     yield f"digraph {_quoted(plan.header.experiment)} {{\n"
     yield '  node [fontname="sans-serif"]\n'
-    for nodes, shape in ((found.things, "box"), (found.steps, "ellipse")):
+    for nodes, shape in ((result.things, "box"), (result.steps, "ellipse")):
         for name, label in nodes.items():
             yield f"  {_quoted(name)} [shape={shape} label={_quoted(label)}]\n"
-    for one, other, said in found.edges:
-        yield f"  {_quoted(one)} -> {_quoted(other)}{f' [label={_quoted(said)}]' if said else ''}\n"
-    if found.left_out:
-        yield f"  more [shape=plaintext label={_quoted(f'and {found.left_out:,} trials in other states')}]\n"
+    for item, other, edge in result.edges:
+        yield f"  {_quoted(item)} -> {_quoted(other)}{f' [label={_quoted(edge)}]' if edge else ''}\n"
+    if result.left_out:
+        yield f"  more [shape=plaintext label={_quoted(f'and {result.left_out:,} trials in other states')}]\n"
     yield "}\n"
 
 

@@ -15,16 +15,16 @@ _PLAIN = frozenset(" .,:/_-$()=+'")
 
 def emit(plan: Plan) -> Iterator[str]:
     """Give the lines of a flowchart."""
-    found = graph(plan)
+    result = graph(plan)
     yield "flowchart TD\n"
-    names = {name: f"n{i}" for i, name in enumerate((*found.things, *found.steps))}
-    for nodes, (left, right) in ((found.things, "[]"), (found.steps, "()")):
+    names = {name: f"n{i}" for i, name in enumerate((*result.things, *result.steps))}
+    for nodes, (left, right) in ((result.things, "[]"), (result.steps, "()")):
         for name, label in nodes.items():
             yield f'  {names[name]}{left}"{_spelled(label)}"{right}\n'
-    for one, other, said in found.edges:
-        yield f"  {names[one]} -->{f'|{_spelled(said)}|' if said else ''} {names[other]}\n"
-    if found.left_out:
-        yield f'  more["and {found.left_out:,} trials in other states"]\n'
+    for item, other, edge in result.edges:
+        yield f"  {names[item]} -->{f'|{_spelled(edge)}|' if edge else ''} {names[other]}\n"
+    if result.left_out:
+        yield f'  more["and {result.left_out:,} trials in other states"]\n'
 
 
 def _spelled(text: str) -> str:

@@ -163,17 +163,22 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
     number = numbers.signature(setup.signature)
     parent = 0 if setup.parent is None else numbers.key(setup.parent)
     key = _quote(orjson.dumps(setup.key).decode())
-    what = one_line(setup.creates)
-    known = len(numbers.settings)
+    text = one_line(setup.creates)
+    first_number = len(numbers.settings)
     settings = [(numbers.setting(setting), setting) for setting in setup.settings]
     words = " ".join(f"{each}{'r' if setting.rewrites else ''}" for each, setting in settings)
     state = f"{numbers.base(setup.base)} {_quote(words)}" + (" ambient" if setup.is_ambient else "")
     lines = [
-        f"\n# {what}",
-        f"setup {number} {_word(setup.signature)} {numbers.key(setup.key)} {parent} {key} {_quote(what)} {state}",
+        f"\n# {text}",
+        f"setup {number} {_word(setup.signature)} {numbers.key(setup.key)} {parent} {key} {_quote(text)} {state}",
         *_function(f"make_{number}", setup.make),
         *_function(f"unmake_{number}", setup.unmake, "tell"),
-        *(line for each, setting in settings if each > known for line in _function(f"set_{each}", setting.steps)),
+        *(
+            line
+            for each, setting in settings
+            if each > first_number
+            for line in _function(f"set_{each}", setting.steps)
+        ),
     ]
     return "\n".join(lines) + "\n"
 

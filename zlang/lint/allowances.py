@@ -20,7 +20,7 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
 _OF_MACHINES = {rule.lint for rule in RULES if rule.of_machine}
-_EXCLUDED = {word for one in EXCLUDED for word in (one.id, one.name)}
+_EXCLUDED = {word for item in EXCLUDED for word in (item.id, item.name)}
 _FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(?:#.*)?$")
 
 
@@ -29,7 +29,7 @@ class Allowance(Record):
 
     name: str
     reason: str
-    said: Span
+    code_span: Span
     holds: Span
 
 
@@ -57,26 +57,26 @@ def apply(
             hint = did_you_mean(allowance.name, LINTS) or "`zlang explain` lists the rules"
             if allowance.name in _EXCLUDED:
                 hint = f"no program can have it: `zlang explain {allowance.name}`"
-            wrong.append(Code.UNKNOWN_RULE.at(allowance.said, name=allowance.name, hint=hint))
+            wrong.append(Code.UNKNOWN_RULE.at(allowance.code_span, name=allowance.name, hint=hint))
             continue
         if not allowance.reason:
             hint = f"say why: `# allow {allowance.name}: …`"
-            wrong.append(Code.NO_REASON.at(allowance.said, name=allowance.name, hint=hint))
+            wrong.append(Code.NO_REASON.at(allowance.code_span, name=allowance.name, hint=hint))
         if lint.name in AFTER:
             if allowance.reason:
-                allowed.append((in_results(lint, allowance.said), allowance.reason))
+                allowed.append((in_results(lint, allowance.code_span), allowance.reason))
             continue
-        left = [one for one in kept if one.code != lint or not _within(one.span, allowance.holds)]
-        if len(left) == len(kept) and allowance.reason and lint not in _OF_MACHINES:
-            wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.said, name=allowance.name))
-        allowed += [(one, allowance.reason) for one in kept if all(one is not other for other in left)]
-        kept = left
+        remaining = [finding for finding in kept if finding.code != lint or not _within(finding.span, allowance.holds)]
+        if len(remaining) == len(kept) and allowance.reason and lint not in _OF_MACHINES:
+            wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.code_span, name=allowance.name))
+        allowed += [(item, allowance.reason) for item in kept if all(item is not other for other in remaining)]
+        kept = remaining
     return kept, allowed, wrong
 
 
-def in_results(lint: Lint, said: Span) -> Diagnostic:
+def in_results(lint: Lint, span: Span) -> Diagnostic:
     """What is allowed, denied or warned of before it can be found."""
-    return lint.at(said, "it is looked for in the results")
+    return lint.at(span, "it is looked for in the results")
 
 
 def _within(span: Span, whole: Span) -> bool:

@@ -35,14 +35,14 @@ LINTS = {lint.name: lint for lint in _EVERY} | {lint.id: lint for lint in _EVERY
 class Levels(Record):
     """What was said of rules: their names, with `deny`, `warn` or `allow`, and why they are allowed by a file."""
 
-    said: Mapping[str, str]
+    by_name: Mapping[str, str]
     reasons: Mapping[str, str] = MappingProxyType({})
 
     def of(self, finding: Diagnostic) -> Diagnostic | None:
         """A finding with the severity that it has here; None where it is allowed."""
         if not isinstance(finding.code, Lint):
             return finding
-        level = self.said.get(finding.code.name)
+        level = self.by_name.get(finding.code.name)
         if level is None:
             return finding
         if level == ALLOWED:
@@ -65,15 +65,15 @@ class Levels(Record):
 
 def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
     """What holds for programs in a directory. Raises RunError where a rule is not known or the file is wrong."""
-    said: dict[str, str] = {}
+    text: dict[str, str] = {}
     reasons: dict[str, str] = {}
     path = next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
     for level, words in _in_file(path) if path else ():
-        said |= {_find_lint(word, f"{path}").name: level for word in words}
+        text |= {_find_lint(word, f"{path}").name: level for word in words}
         reasons |= {_find_lint(word, f"{path}").name: why for word, why in words.items()}
     for level, named in options.items():
-        said |= {_find_lint(word, f"--{level}").name: level for word in named}
-    return Levels(said, reasons)
+        text |= {_find_lint(word, f"--{level}").name: level for word in named}
+    return Levels(text, reasons)
 
 
 def _find_lint(word: str, where: str) -> Lint:

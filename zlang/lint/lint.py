@@ -41,38 +41,38 @@ def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tup
     """
     unallowed, allowed, _ = allowances.apply(program, _find_in_experiments([experiment], None))
     whole = Span(program.source, 0, 0)
-    in_results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if name in levels.said]
+    in_results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if name in levels.by_name]
     for finding in (*unallowed, *in_results):
         weighed = levels.of(finding)
         allowed.append((weighed, "") if weighed else (finding, levels.reason(finding)))
-    return sorted(allowed, key=lambda one: one[0].span.start)
+    return sorted(allowed, key=lambda pair: pair[0].span.start)
 
 
 def _find_in_experiments(experiments: Iterable[Experiment], here: Instance | None) -> list[Diagnostic]:
-    found: dict[Place, Diagnostic] = {}
+    diagnostics: dict[Place, Diagnostic] = {}
     for experiment in experiments:
         for place, finding in _found_in(experiment, here).items():
-            found.setdefault(place, finding)
-    return list(found.values())
+            diagnostics.setdefault(place, finding)
+    return list(diagnostics.values())
 
 
 def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diagnostic]:
     """What the rules find in one experiment; a command that checks and plans asks twice."""
     key = (id(experiment), id(here))
-    for known, objects, found in _KNOWN:
-        if known == key and objects[0] is experiment:
-            return found
-    found = {}
+    for cached_key, objects, result in _CACHED:
+        if program == key and objects[0] is experiment:
+            return result
+    result = {}
     try:
         built = points.of(experiment)
     except ProgramError:
-        return found  # said where points are counted
-    faults.answer(experiment, built, _questions(experiment, here), found)
-    _KNOWN.append((key, (experiment, here), found))
-    return found
+        return result  # said where points are counted
+    faults.answer(experiment, built, _questions(experiment, here), result)
+    _CACHED.append((key, (experiment, here), result))
+    return result
 
 
-_KNOWN: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(maxlen=4)
+_CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(maxlen=4)
 """What was found last; the experiments are kept, so that no other has their `id`."""
 
 
@@ -103,7 +103,7 @@ def _looked_at(
     points: dict[frozenset[tuple[str, int]], PartialPoint],
 ) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
-    found, reads, is_all = explored(
+    result, reads, is_all = explored(
         experiment.factors, _MOST_ASKED, lambda point: bool(rule(TrialView(experiment, point, here))), points
     )
-    return reads if any(found) or not is_all else None
+    return reads if any(result) or not is_all else None

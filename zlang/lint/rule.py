@@ -43,16 +43,16 @@ class Rule(Record):
     def __call__(self, trial: TrialView) -> tuple[Diagnostic, ...]:
         """What it finds at a trial."""
         try:
-            found = self.find(trial)
+            instance = self.find(trial)
         except ZeroDivisionError:  # a trait that is 0 says nothing about what it is the measure of
-            found = None
-        if found is None:
+            instance = None
+        if instance is None:
             return ()
-        thing = found.thing
+        thing = instance.thing
         if isinstance(thing, Thing):
-            known = thing if thing.instance.span else trial.run  # of this machine the program says nothing
-            thing = known.place(*found.traits)
-        return (self.lint.at(thing, found.message, found.hint),)
+            place = thing if thing.instance.span else trial.run  # of this machine the program says nothing
+            thing = place.place(*instance.traits)
+        return (self.lint.at(thing, instance.message, instance.hint),)
 
 
 class Rules(list[Rule]):

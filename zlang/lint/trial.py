@@ -29,7 +29,7 @@ class Thing:
     def __init__(self, instance: Instance, target: Instance | None = None) -> None:
         self.instance = instance
         self._frame = Frame(instance, target)
-        self._asked: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self._reads: dict[str, list[tuple[str, frozenset[str]]]] = {}
         self._places: dict[str, Mapping[str, Span]] = {}
 
     @property
@@ -39,33 +39,33 @@ class Thing:
 
     def stack(self) -> Iterator[Thing]:
         """It and what it stands on, down to the machine."""
-        one: Instance | None = self.instance
-        while one is not None:
-            yield Thing(one)
-            one = one.parent
+        instance: Instance | None = self.instance
+        while instance is not None:
+            yield Thing(instance)
+            instance = instance.parent
 
     def trait(self, trait: str) -> TraitValue:
         """What it says of itself."""
         traits = self.instance.kind.traits
         if trait not in traits:
             return None
-        said = traits[trait]
+        resolved = traits[trait]
         given = self.instance.values
         if type(given) is not LazyValues:  # of an abstract class `isinstance` takes ten times as long
-            return plain(said.value(self._frame))
-        begin = len(given.asked)
-        value = plain(said.value(self._frame))
-        self._asked[trait] = given.asked[begin:]
+            return plain(resolved.value(self._frame))
+        begin = len(given.reads)
+        value = plain(resolved.value(self._frame))
+        self._reads[trait] = given.reads[begin:]
         beneath = self._inherits(trait)
         if beneath is None:
             return value
         value = beneath.trait(trait)
-        self._asked[trait], self._places[trait] = beneath.asked(trait), beneath.places_of(trait)
+        self._reads[trait], self._places[trait] = beneath.reads_of(trait), beneath.places_of(trait)
         return value
 
-    def asked(self, trait: str) -> list[tuple[str, frozenset[str]]]:
+    def reads_of(self, trait: str) -> list[tuple[str, frozenset[str]]]:
         """The properties that decide a trait, each with the factors that decide it."""
-        return self._asked.get(trait, [])
+        return self._reads.get(trait, [])
 
     def places_of(self, trait: str) -> Mapping[str, Span]:
         """Where the properties are given that decide a trait: its own, or those of what it inherits from."""
@@ -76,9 +76,9 @@ class Thing:
 
         Only kinds of one module have a property in common: a dataset and the dataset, or the volume, in it.
         """
-        one, names = self.instance, {name for name, _ in self._asked[trait]}
-        parent = one.parent
-        if not names or parent is None or names & one.places.keys() or parent.kind.module != one.kind.module:
+        instance, names = self.instance, {name for name, _ in self._reads[trait]}
+        parent = instance.parent
+        if not names or parent is None or names & instance.places.keys() or parent.kind.module != instance.kind.module:
             return None
         has_same = trait in parent.kind.traits and names <= parent.kind.properties.keys()
         return Thing(parent) if has_same else None
@@ -99,12 +99,12 @@ class Thing:
     def factors(self, trait: str) -> frozenset[str]:
         """The factors that decide it, while the thing stays the same."""
         self.trait(trait)
-        return frozenset[str]().union(*(factors for _, factors in self._asked.get(trait, ())))
+        return frozenset[str]().union(*(factors for _, factors in self._reads.get(trait, ())))
 
     def word(self, trait: str) -> str:
         """The property that decides it, given or not."""
         self.trait(trait)
-        return next((name for name, _ in self._asked.get(trait, ())), trait)
+        return next((name for name, _ in self._reads.get(trait, ())), trait)
 
     def leaves_open(self, trait: str) -> bool:
         """Whether its kind says what it is like, and it does not, because what decides it is not given."""
@@ -113,12 +113,12 @@ class Thing:
     def is_said(self, trait: str) -> bool:
         """Whether a property that decides it was given."""
         self.trait(trait)
-        return any(name in self.places_of(trait) for name, _ in self._asked.get(trait, ()))
+        return any(name in self.places_of(trait) for name, _ in self._reads.get(trait, ()))
 
     def place(self, *traits: str) -> Span:
         """Where the first of these traits is decided; where it is not given, the thing itself."""
         for trait in traits:
-            for name, _ in self._asked.get(trait, ()):
+            for name, _ in self._reads.get(trait, ()):
                 if name in self.places_of(trait):
                     return self.places_of(trait)[name]
         assert self.instance.span is not None, f"BUG: {self.instance.key} was declared nowhere"
@@ -139,7 +139,7 @@ def terms(clause: Clause) -> Iterator[Term]:
     """What a clause asks, each formula before its parts."""
     from zlang.check.questions import Expectation
 
-    return _parts([clause.term] if isinstance(clause, Expectation) else [one.term for one in clause.measures])
+    return _parts([clause.term] if isinstance(clause, Expectation) else [measure.term for measure in clause.measures])
 
 
 def _parts(pending: list[Term]) -> Iterator[Term]:
@@ -149,10 +149,10 @@ def _parts(pending: list[Term]) -> Iterator[Term]:
         pending += term.terms
 
 
-def metrics_of(experiment: Experiment, asked: Iterable[Term]) -> dict[str, Metric]:
+def metrics_of(experiment: Experiment, terms: Iterable[Term]) -> dict[str, Metric]:
     """The declared metrics and distributions that formulas read, by name."""
     declared = {metric.name: metric for metric in (*experiment.metrics, *in_trials(experiment.metrics))}
-    return {name: declared[name] for term in asked for name in _read_by(term) if name in declared}
+    return {name: declared[name] for term in terms for name in _read_by(term) if name in declared}
 
 
 def _read_by(term: Term) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class TrialView:
         self.experiment = experiment
         self._point, self._here = point, here
 
-    def said(self, name: str) -> Span:
+    def clause_span(self, name: str) -> Span:
         """Where the experiment says a field or a clause; where it does not, its name."""
         return self.experiment.places.get(name, self.experiment.span)
 
@@ -231,7 +231,7 @@ class TrialView:
     def collectors(self) -> tuple[Thing, ...]:
         """What looks on."""
         value = self.experiment.collect.value(self._point) if self.experiment.collect else ()
-        return tuple(Thing(one) for one in (value if isinstance(value, tuple) else ()) if isinstance(one, Instance))
+        return tuple(Thing(item) for item in (value if isinstance(value, tuple) else ()) if isinstance(item, Instance))
 
     @property
     def first_target(self) -> Thing | None:

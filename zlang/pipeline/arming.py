@@ -38,9 +38,13 @@ def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[
     """What is not the run's own and will be written to: what is there now, and what of that stands in the way."""
     from zlang.run import machine
 
-    for one in header.guarded:
-        said = [machine.look(step.command, Path.cwd(), " ".join(wipe)) for step in one.steps]
-        yield one, [line for found, _ in said for line in found], [line for _, against in said for line in against]
+    for guarded_thing in header.guarded:
+        answers = [machine.look(step.command, Path.cwd(), " ".join(wipe)) for step in guarded_thing.steps]
+        yield (
+            guarded_thing,
+            [line for output, _ in answers for line in output],
+            [line for _, against in answers for line in against],
+        )
 
 
 def arm_options(header: Header) -> str:
@@ -70,7 +74,7 @@ def require_clear(header: Header, armed: Armed) -> None:
         raise RunError("; ".join(against), "the run did not start, and nothing was written")
 
 
-def rearm(folder: Folder, said: Armed, line: str) -> bool:
+def rearm(folder: Folder, text: Armed, line: str) -> bool:
     """Arm what a run writes to: by what is said now, or what was said for it since the machine started.
 
     Gives whether anything was armed.
@@ -80,7 +84,7 @@ def rearm(folder: Folder, said: Armed, line: str) -> bool:
     from zlang.run import arming, machine
 
     header, boot = folder.read_plan().header, machine.boot()
-    armed = said if said.names or said.wipe else arming.kept(folder.path, header.plan, boot)
+    armed = text if text.names or text.wipe else arming.kept(folder.path, header.plan, boot)
     if header.armed or armed.names or armed.wipe:
         arm(header, armed, line)
         arming.keep(folder.path, armed, header.plan, boot)

@@ -40,12 +40,12 @@ def estimates(
     from zlang.plan.build import Builder
     from zlang.plan.order import Order
 
-    schedule, found, past = planned.schedule, dict[str, "PlanEstimate"](), _past(db)
+    schedule, result, past = planned.schedule, dict[str, "PlanEstimate"](), _past(db)
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
         sampled = survey.sample(Builder(checked.program, planned.experiment, other), other, but)
-        found[how] = estimating.estimate(sampled, planned.plan.header.facts, past)
-    return found
+        result[how] = estimating.estimate(sampled, planned.plan.header.facts, past)
+    return result
 
 
 def _past(db: Path) -> Past:
@@ -66,16 +66,20 @@ def _past(db: Path) -> Past:
     return Past()
 
 
-def remaining_estimate(checked: Checked, planned: Planned, db: Path, found: Mapping[str, Measured] | None) -> Outlook:
+def remaining_estimate(
+    checked: Checked, planned: Planned, db: Path, measurements: Mapping[str, Measured] | None
+) -> Outlook:
     """Estimate what remains of a plan of which some trials were measured."""
     from zlang.plan.estimate import Outlook, PlanEstimate
 
-    is_done = found is not None and len(found) == planned.plan.header.trials
-    left = PlanEstimate() if is_done else estimate(checked, planned, db, found or {})
+    is_done = measurements is not None and len(measurements) == planned.plan.header.trials
+    remaining = PlanEstimate() if is_done else estimate(checked, planned, db, measurements or {})
     by_run: dict[str, list[int]] = {}
-    for one in sorted(found.values(), key=lambda one: one.number) if found else ():
-        by_run.setdefault(one.run, []).append(one.number)
-    return Outlook(left, None if found is None else {run: tuple(numbers) for run, numbers in by_run.items()})
+    for measured in sorted(measurements.values(), key=lambda item: item.number) if measurements else ():
+        by_run.setdefault(measured.run, []).append(measured.number)
+    return Outlook(
+        remaining, None if measurements is None else {run: tuple(numbers) for run, numbers in by_run.items()}
+    )
 
 
 def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 1) -> None:
@@ -91,8 +95,8 @@ def free(header: Header) -> dict[str, int]:
     """Bytes that are free where each device is, as far as it is a directory of this machine."""
     from zlang.run import machine
 
-    found = {device.name: machine.free(device.place) for device in header.devices if device.place}
-    return {name: free for name, free in found.items() if free is not None}
+    result = {device.name: machine.free(device.place) for device in header.devices if device.place}
+    return {name: free for name, free in result.items() if free is not None}
 
 
 def unknown(folder: Folder) -> int:
@@ -139,13 +143,13 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
             if item.place in ran.reused:
                 continue
         named = {step.name: step for step in planned}
-        for one in places.pop(place, ()):
-            step = named.get(one.start.step)
-            if one.elapsed is None or step is None:
+        for entry in places.pop(place, ()):
+            step = named.get(entry.start.step)
+            if entry.elapsed is None or step is None:
                 continue
             if step.action is Action.ASK:
-                waited += one.elapsed
+                waited += entry.elapsed
             else:
-                took[estimating.kind_of(step, footprint)] += one.elapsed
+                took[estimating.kind_of(step, footprint)] += entry.elapsed
     took["creating and removing"] += ran.seconds - waited - sum(took.values())
     return expected, took

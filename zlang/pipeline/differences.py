@@ -69,7 +69,7 @@ def diff_operand(word: str, overrides: Overrides, experiment: str | None, seed: 
         source = Source(path, revisions.text(revision, path))
         checked = checking.program(source, lambda imported: revisions.text(revision, imported), overrides)
     if not checked.is_sound:
-        finding = next(one for one in checked.findings if one.code.severity is Severity.ERROR)
+        finding = next(item for item in checked.findings if item.code.severity is Severity.ERROR)
         raise ProgramError(finding)
     planned = plan(checked, choose(checked, experiment), seed, overrides, order=order)
     declared = [entry for parsed in checked.program.trees for entry in parsed.entries if isinstance(entry, KindDef)]
@@ -83,7 +83,7 @@ def plan_overrides(header: Header) -> Overrides:
     return Overrides(values, profile)
 
 
-def difference(one: DiffOperand, other: DiffOperand) -> PlanDifference:
+def difference(diff_operand: DiffOperand, other: DiffOperand) -> PlanDifference:
     """What differs between two plans.
 
     Of two programs it is known without their commands; a plan that was kept may be that of another release, so there
@@ -92,18 +92,20 @@ def difference(one: DiffOperand, other: DiffOperand) -> PlanDifference:
     from zlang.plan import build
     from zlang.plan import difference as differences
 
-    if one.planned and other.planned:
-        schedules = [side.planned.schedule for side in (one, other) if side.planned]
-        keys = build.trial_keys_by_values if one.kinds == other.kinds else build.trial_keys
+    if diff_operand.planned and other.planned:
+        schedules = [side.planned.schedule for side in (diff_operand, other) if side.planned]
+        keys = build.trial_keys_by_values if diff_operand.kinds == other.kinds else build.trial_keys
         return differences.difference(*map(keys, schedules))
-    return differences.difference(differences.trial_keys(one.plan), differences.trial_keys(other.plan))
+    return differences.difference(differences.trial_keys(diff_operand.plan), differences.trial_keys(other.plan))
 
 
-def edits(one: DiffOperand, other: DiffOperand, changed: Sequence[Changed]) -> dict[int, tuple[CommandEdit, ...]]:
+def edits(
+    diff_operand: DiffOperand, other: DiffOperand, changed: Sequence[Changed]
+) -> dict[int, tuple[CommandEdit, ...]]:
     """The commands that differ, by the newer number of the trial."""
     from zlang.plan import difference as differences
 
-    was = differences.steps(one.plan, [point.was for point in changed])
+    was = differences.steps(diff_operand.plan, [point.was for point in changed])
     now = differences.steps(other.plan, [point.now for point in changed])
     return {point.now: differences.edits(was[point.was], now[point.now]) for point in changed}
 

@@ -27,12 +27,12 @@ class FixedTexts:
     done: dict[str, list[str]] = field(default_factory=dict)
 
 
-def apply_safe_fixes(source: Source, said: Overrides) -> FixedTexts:
+def apply_safe_fixes(source: Source, overrides: Overrides) -> FixedTexts:
     """Apply the safe fixes of a program, and of what they uncover."""
     result = FixedTexts()
     for _ in range(ROUNDS):
         text = result.after.get(source.name, source.text)
-        findings, _ = plans.all_findings(programs.check(Source(source.name, text), said, result.after))
+        findings, _ = plans.all_findings(programs.check(Source(source.name, text), overrides, result.after))
         chosen = list(safe(findings))
         if not chosen:
             break
@@ -51,13 +51,13 @@ def safe(findings: Iterable[Diagnostic]) -> Iterator[Fix]:
     for finding in findings:
         for fix in finding.fixes:
             places = [edit.span.place for edit in fix.edits]
-            if fix.is_safe and not any(_touch(one, other) for one in places for other in taken):
+            if fix.is_safe and not any(_touch(place, other) for place in places for other in taken):
                 taken += places
                 yield fix
 
 
-def _touch(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
-    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
+def _touch(pair: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return pair[0] == other[0] and pair[1] <= other[2] and other[1] <= pair[2]
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:

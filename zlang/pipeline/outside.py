@@ -45,7 +45,7 @@ def import_csv(folder: Folder, file: str) -> int:
     trials = [item for item in plan.items() if isinstance(item, Trial) and outside.reader_of(item)]
     if not trials:
         raise RunError(f"no trial of {folder.name} has external results", "`zlang kinds external`")
-    found = outside.match(text_of(file, None), file, plan.header, trials)
+    match = outside.match(text_of(file, None), file, plan.header, trials)
 
     def artefact(trial: Trial) -> str:
         reader = outside.reader_of(trial)
@@ -53,7 +53,7 @@ def import_csv(folder: Folder, file: str) -> int:
         return reader.artefact
 
     try:
-        recording.record(folder, trials, found, artefact)
+        recording.record(folder, trials, match, artefact)
         shutil.copyfile(file, folder.path / f"outside-{len(list(folder.path.glob('outside-*.csv'))) + 1}.csv")
     except OSError as error:
         raise RunError(f"cannot write {folder.path}: {error.strerror}") from None

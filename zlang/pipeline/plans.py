@@ -46,8 +46,10 @@ def plan(
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
     schedule = Schedule(experiment, seed, host, Order(order or Order.PLANNED))
     if host is not None and host not in schedule.hosts:
-        known = [name for name in schedule.hosts if name]
-        near = did_you_mean(host, known) or ("they are on " + ", ".join(known) if known else "no trial is on a host")
+        candidates = [name for name in schedule.hosts if name]
+        near = did_you_mean(host, candidates) or (
+            "they are on " + ", ".join(candidates) if candidates else "no trial is on a host"
+        )
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
     findings = tuple(_lint_findings(checked, experiment))
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
@@ -58,17 +60,17 @@ def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding
     from zlang.lint import lint as rules
     from zlang.plan.plan import Finding
 
-    for found, allowed in rules.judged(checked.program, experiment, levels(checked, {})):
-        line, column = found.span.source.position(found.span.start)
-        place = f"{found.span.source.name}:{line}:{column}"
-        code = found.code
+    for result, allowed in rules.judged(checked.program, experiment, levels(checked, {})):
+        line, column = result.span.source.position(result.span.start)
+        place = f"{result.span.source.name}:{line}:{column}"
+        code = result.code
         name = code.name if isinstance(code, Lint) else ""
         yield Finding(
             code=code.id,
             name=name,
             severity=code.severity.value,
-            message=found.message,
-            hint=found.hint,
+            message=result.message,
+            hint=result.hint,
             place=place,
             allowed=allowed,
         )
@@ -92,15 +94,15 @@ def contradictions(planned: Planned) -> list[str]:
 
     names = planned.plan.header.hosts
     here = planned.schedule.part or (names[0] if len(names) == 1 else "")
-    said = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
-    if len(said) != 1:  # no host is named, or one in several states
+    stated_hosts = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
+    if len(stated_hosts) != 1:  # no host is named, or one in several states
         return []
-    (host,) = said.values()
+    (host,) = stated_hosts.values()
     probes = {name: command for name, command in hosts.probes().items() if name in host.values}
-    found = hosts.facts({name: machine.answer(command) for name, command in probes.items()})
+    host_facts = hosts.facts({name: machine.answer(command) for name, command in probes.items()})
     return [
         f"`{here}` has {name} = {show(value)} in the program, and this machine has {show(other)}"
-        for name, value, other in hosts.contradicted(host, found)
+        for name, value, other in hosts.contradicted(host, host_facts)
     ]
 
 
@@ -129,11 +131,11 @@ def page(pieces: Iterator[str]) -> bool:
 
 def require_one_host(planned: Planned) -> None:
     """Raise RunError where a plan is of several machines, each of which can carry out its own part only."""
-    known = planned.schedule.hosts
-    if planned.schedule.part is not None or len(known) == 1:
+    hosts = planned.schedule.hosts
+    if planned.schedule.part is not None or len(hosts) == 1:
         return
-    named = [name for name in known if name]
-    if len(named) < len(known):
+    named = [name for name in hosts if name]
+    if len(named) < len(hosts):
         hint = "add `on HOST` to everything, with `host HOST` declared"
         raise RunError(f"some trials are on {', '.join(named)}, and others on no host", hint)
     message = f"the trials are on {len(named)} hosts: {', '.join(named)}"

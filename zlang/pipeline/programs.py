@@ -42,7 +42,7 @@ def text_of(path: str, newline: str | None) -> str:
 def _near(path: str) -> str:
     """The program in the same directory whose name is nearest to one that is not there."""
     try:
-        beside = [str(one) for one in Path(path).parent.glob("*.zexp")] if not Path(path).exists() else []
+        beside = [str(item) for item in Path(path).parent.glob("*.zexp")] if not Path(path).exists() else []
     except (OSError, ValueError):
         return ""
     return did_you_mean(str(Path(path)), beside)
@@ -92,7 +92,9 @@ def here() -> Instance:
     from zlang.check import hosts
     from zlang.run import machine
 
-    return hosts.known("this machine", hosts.facts({name: machine.answer(ask) for name, ask in hosts.probes().items()}))
+    return hosts.machine_instance(
+        "this machine", hosts.facts({name: machine.answer(ask) for name, ask in hosts.probes().items()})
+    )
 
 
 def lint(

@@ -10,7 +10,7 @@ from zlang.errors import RunError
 from zlang.files import replace_file
 
 if TYPE_CHECKING:
-    from zlang.report.compose import Known
+    from zlang.report.compose import RecordedRun
     from zlang.report.document import Document
 
 
@@ -22,9 +22,9 @@ def report(db: Path, run: str | None, runs: Path, place: Path) -> Document:
     return compose.document_of(trials, _load_context(trials.run, runs, place))
 
 
-def _load_context(run: str, runs: Path, place: Path) -> Known | None:
+def _load_context(run: str, runs: Path, place: Path) -> RecordedRun | None:
     """What is known of a run beside its trials, where its folder is there."""
-    from zlang.report.compose import Known
+    from zlang.report.compose import RecordedRun
     from zlang.run.folder import Folder
 
     folder = Folder((runs / run).absolute())
@@ -32,7 +32,7 @@ def _load_context(run: str, runs: Path, place: Path) -> Known | None:
         return None
     plan = folder.read_plan()
     folders = os.path.relpath(folder.path.parent, place.absolute())
-    return Known(run, plan, folders)
+    return RecordedRun(run, plan, folders)
 
 
 def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path) -> list[Path]:

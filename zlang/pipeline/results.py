@@ -173,8 +173,8 @@ def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bo
     from zlang.report import answers
 
     trials = answers.trials_of(db, run)
-    found = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
-    return answers.fields(found) if as_fields else found
+    result = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
+    return answers.fields(result) if as_fields else result
 
 
 def compare(
@@ -193,10 +193,10 @@ def compare(
         by = comparing.factor_of(design.read(trials, metric), pair)
     if pair and by is None:
         both = [answers.trials_of(db, name) for name in pair]
-        one = design.read(both[0], metric)
-        other = design.read(both[1], one.metric)
-        compared = comparing.compare_runs((both[0].run, both[1].run), one, other)
-        return [compared], [*find_in_run(both[0], one), *find_in_run(both[1], other)], one.others
+        content = design.read(both[0], metric)
+        other = design.read(both[1], content.metric)
+        compared = comparing.compare_runs((both[0].run, both[1].run), content, other)
+        return [compared], [*find_in_run(both[0], content), *find_in_run(both[1], other)], content.others
     read = design.read(trials, metric)
     return comparing.factors(read, by, pair), find_in_run(trials, read), read.others
 

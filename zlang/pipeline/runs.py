@@ -33,7 +33,7 @@ def begin(
     planned: Planned,
     runs: Path,
     armed: Armed | None = None,
-    found: Mapping[str, Measured] = MappingProxyType({}),
+    measurements: Mapping[str, Measured] = MappingProxyType({}),
     expected: PlanEstimate | None = None,
 ) -> Folder:
     """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError."""
@@ -46,8 +46,8 @@ def begin(
     require_distinct(planned)
     require_tools(planned.plan.header.tools)
     folder = new_folder(planned, runs, armed)
-    if found:
-        reuse.bring(found, folder, time.time())
+    if measurements:
+        reuse.bring(measurements, folder, time.time())
     if expected is not None:
         try:
             replace_file(folder.estimate, json.dumps(asdict(expected)).encode() + b"\n")
@@ -121,10 +121,10 @@ def remove_unbegun(runs: Path, run: str | None) -> list[str]:
     """Remove the folders of runs whose start was killed, or one of them; gives their names."""
     from zlang.run import folder as folders
 
-    found = [folder for folder in folders.unbegun(runs) if run in {None, folder.name}]
-    for folder in found:
+    result = [folder for folder in folders.unbegun(runs) if run in {None, folder.name}]
+    for folder in result:
         discard(folder)
-    return [folder.name for folder in found]
+    return [folder.name for folder in result]
 
 
 def unbegun(runs: Path) -> list[str]:
@@ -194,15 +194,15 @@ def measured(
     return reuse.measured(header, trials, folders, judge, machine.answer, refuse)
 
 
-def remaining_trials(planned: Planned, found: Mapping[str, Measured]) -> int:
+def remaining_trials(planned: Planned, measurements: Mapping[str, Measured]) -> int:
     """Count the trials of a plan that may still have to be measured, beside those that were found."""
     from zlang.run import sequential
 
     header = planned.plan.header
-    known = {place: (one.verdict, one.window) for place, one in found.items()}
-    if not found:
+    verdicts = {place: (judged.verdict, judged.window) for place, judged in measurements.items()}
+    if not measurements:
         return header.at_most
-    return 0 if sequential.is_settled(planned.plan, known) else max(1, header.at_most - len(found))
+    return 0 if sequential.is_settled(planned.plan, verdicts) else max(1, header.at_most - len(measurements))
 
 
 def failures(folder: Folder) -> tuple[list[tuple[int, int, str]], list[str]]:
@@ -236,10 +236,10 @@ def still_standing(folder: Folder) -> list[str]:
     """What a run has made and not removed, in order of making."""
     from zlang.plan.plan import Setup
 
-    left = run_state(folder).left
-    items = folder.read_plan().items() if left else ()
-    named = {item.signature: item.creates for item in items if isinstance(item, Setup) and item.signature in left}
-    return [named[signature].replace("$RUN", folder.name) for signature in left if named.get(signature)]
+    remaining = run_state(folder).leftovers
+    items = folder.read_plan().items() if remaining else ()
+    named = {item.signature: item.creates for item in items if isinstance(item, Setup) and item.signature in remaining}
+    return [named[signature].replace("$RUN", folder.name) for signature in remaining if named.get(signature)]
 
 
 def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
@@ -248,14 +248,16 @@ def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
     from zlang.run.events import Left, Unmade
     from zlang.run.runner import Selection
 
-    left = run_state(folder).left
-    known = {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if left else {}
+    remaining = run_state(folder).leftovers
+    names = (
+        {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if remaining else {}
+    )
     removed: list[str] = []
     stuck: list[tuple[str, str]] = []
     for event in carry_out(folder, Selection(nothing=True)) if run_state(folder).sessions else ():
         match event:
-            case Unmade(signature=signature) if known[signature].creates:
-                removed.append(known[signature].creates)
+            case Unmade(signature=signature) if names[signature].creates:
+                removed.append(names[signature].creates)
             case Left(setup=setup, why=why):
                 stuck.append((setup.creates, why))
             case _:

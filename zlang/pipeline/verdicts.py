@@ -40,8 +40,8 @@ def _set_up_once(checked: Checked, planned: Planned, schedule: Schedule) -> tupl
     design = _design(checked, planned, schedule)
     if design is None:
         return ()
-    known = {one.name for one in design.factors} & {*schedule.whole}
-    once = {one.factor for name in known for one in compare.factors(design, name, ()) if one.is_set_up_once}
+    names = {factor.name for factor in design.factors} & {*schedule.whole}
+    once = {factor.factor for name in names for factor in compare.factors(design, name, ()) if factor.is_set_up_once}
     return tuple(name for name in schedule.whole if name in once)
 
 

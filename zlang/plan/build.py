@@ -157,12 +157,12 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
     assert isinstance(workload, Instance)
     assert isinstance(cache, Instance | Symbol)
     protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
-    collectors = [one for one in collect if isinstance(one, Instance)] if isinstance(collect, tuple) else []
-    decisive = (one.digest if one else "" for one in (workload, target, state))
+    collectors = [item for item in collect if isinstance(item, Instance)] if isinstance(collect, tuple) else []
+    decisive = (instance.digest if instance else "" for instance in (workload, target, state))
     with_ = naming.beside(target, hosts.things_of(experiment.with_.value(point) if experiment.with_ else None))
-    watching = (one.digest for one in collectors)
+    watching = (collector.digest for collector in collectors)
     # Without its own word, what is set could be taken for a collector of the same hash.
-    meanwhile = ("with", *(one.digest for one in with_), _shared((*with_, target))) if with_ else ()
+    meanwhile = ("with", *(instance.digest for instance in with_), _shared((*with_, target))) if with_ else ()
     key = digests.digest(*decisive, protocol.digest, *watching, *meanwhile)
     return TrialConfig(
         workload=workload,
@@ -177,7 +177,7 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
 
 def _shared(things: Iterable[Instance | None]) -> str:
     """Which of the things beneath some things are the same ones."""
-    keys = [one.key for thing in things if thing for one in naming.chain(thing)]
+    keys = [instance.key for thing in things if thing for instance in naming.chain(thing)]
     return " ".join(str(keys.index(key)) for key in keys)
 
 
@@ -193,38 +193,38 @@ class Identities:
 
     def __init__(self, schedule: Schedule) -> None:
         self._builder = Builder(None, schedule.experiment, schedule, is_rehearsal=True)
-        self._known: dict[str, str] = {}
+        self._cache: dict[str, str] = {}
         self._neutral: dict[tuple[int, ...], tuple[tuple[Instance | None, ...], identity.Neutral]] = {}
         self._prepared: dict[int, tuple[object, str]] = {}
 
     def of(self, config: TrialConfig) -> str:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
-        known = self._known.get(config.key)
-        if known is None:
-            if len(self._known) >= KEPT:
-                self._known.clear()
+        cached = self._cache.get(config.key)
+        if cached is None:
+            if len(self._cache) >= KEPT:
+                self._cache.clear()
             self._builder.require_possible(config)
             renamed, given = self._renamed(config)
             prepared = self._of_prepared(self._builder.prepared(renamed))
             frame = self._builder.frame(renamed, 1, "")
             steps = identity.of_steps(self._builder.steps(renamed, (), frame))
-            known = identity.joined(*identity.values_of(renamed.workload), given, prepared, steps)
-            self._known[config.key] = known
-        return known
+            cached = identity.joined(*identity.values_of(renamed.workload), given, prepared, steps)
+            self._cache[config.key] = cached
+        return cached
 
     def _renamed(self, config: TrialConfig) -> tuple[TrialConfig, str]:
         """What a point reaches, with names by position, and the hash of the values of all but the workload."""
         things = (config.on, config.before, config.protocol, *config.with_, *config.collectors)
         place = tuple(map(id, things))
-        known = self._neutral.get(place)
-        if known is None:
+        cached = self._neutral.get(place)
+        if cached is None:
             if len(self._neutral) >= KEPT:
                 self._neutral.clear()
             # The things are kept as well, so that no other can get their place in memory.
-            known = self._neutral[place] = things, identity.neutral(things)
-        on, before, protocol, *more = known[1].things
+            cached = self._neutral[place] = things, identity.neutral(things)
+        on, before, protocol, *more = cached[1].things
         assert protocol is not None, "BUG: a protocol went away"
-        there = tuple([one for one in more if one is not None])
+        there = tuple([item for item in more if item is not None])
         with_, collectors = there[: len(config.with_)], there[len(config.with_) :]
         workload = replace(config.workload, alias="workload")
         return TrialConfig(
@@ -235,18 +235,18 @@ class Identities:
             protocol=protocol,
             collectors=collectors,
             key=config.key,
-        ), known[1].values
+        ), cached[1].values
 
     def _of_prepared(self, prepared: tuple[tuple[Setup, ...], tuple[Step, ...]]) -> str:
         """The hash of what many points share, and which the builder hands out as one object."""
-        known = self._prepared.get(id(prepared))
-        if known is None:
+        cached = self._prepared.get(id(prepared))
+        if cached is None:
             if len(self._prepared) >= KEPT:
                 self._prepared.clear()
             setups, steps = prepared
-            known = prepared, digests.digest(identity.of_setups(setups), identity.of_steps(steps))
-            self._prepared[id(prepared)] = known
-        return known[1]
+            cached = prepared, digests.digest(identity.of_setups(setups), identity.of_steps(steps))
+            self._prepared[id(prepared)] = cached
+        return cached[1]
 
 
 class Builder:
@@ -283,11 +283,11 @@ class Builder:
         experiment, schedule = self.experiment, self.schedule
         sources = {source.name: source.text for source in self.program.sources}
         kinds = self._kinds()
-        said = [f"{name}={text}" for name, text in sorted(settings.items())]
+        assignments = [f"{name}={text}" for name, text in sorted(settings.items())]
         texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
         ordered = [f"order={schedule.order}"] if schedule.order is not Order.PLANNED else []
         templates = sorted(digests.template_digest(kind) for kind in kinds)
-        hashed = digests.digest(experiment.name, str(schedule.seed), *ordered, *said, *texts, *templates)
+        hashed = digests.digest(experiment.name, str(schedule.seed), *ordered, *assignments, *texts, *templates)
         factors = tuple(
             Factor(name, factor.column_path(i), factor.types[i], _levels(factor, i), factor.size)
             for factor in experiment.factors.values()
@@ -310,9 +310,9 @@ class Builder:
             tools=tools,
             design=values.show(experiment.design.value({})),
             left_out=schedule.space.count - schedule.plots.points,
-            expectations=tuple(one for one in experiment.clauses if isinstance(one, Expectation)),
-            tables=tuple(one for one in experiment.clauses if isinstance(one, Table)),
-            plots=tuple(one for one in experiment.clauses if isinstance(one, Plot)),
+            expectations=tuple(clause for clause in experiment.clauses if isinstance(clause, Expectation)),
+            tables=tuple(clause for clause in experiment.clauses if isinstance(clause, Table)),
+            plots=tuple(clause for clause in experiment.clauses if isinstance(clause, Plot)),
             hosts=tuple(name for name in schedule.hosts if name),
             part=schedule.part or "",
             guarded=tuple(self._guarded()) if any(kind.armed for kind in kinds) else (),
@@ -327,7 +327,7 @@ class Builder:
 
     def _guarded(self) -> Iterator[Guarded]:
         """What is written to and is not the run's own, as far as it is reached from the first point by one choice."""
-        found: dict[str, Guarded] = {}
+        guarded: dict[str, Guarded] = {}
         for point in hosts.each_choice(self.experiment, self.experiment.axes):
             with suppress(ProgramError):  # said at the point itself, if it is one
                 for thing in self._written(trial_config(self.experiment, point)):
@@ -335,12 +335,12 @@ class Builder:
                     if thing.kind.armed and steps and steps[0].action is Action.GUARD:
                         named = thing.kind.armed.value(Frame(thing))
                         names = named if isinstance(named, tuple) else (named,)
-                        found[thing.digest] = Guarded(thing.title, tuple(map(values.plain, names)), tuple(steps))
-        yield from found.values()
+                        guarded[thing.digest] = Guarded(thing.title, tuple(map(values.plain, names)), tuple(steps))
+        yield from guarded.values()
 
     def _devices(self) -> Iterator[Device]:
         """What is beneath everything, as far as it is reached from the first point by one choice."""
-        found: dict[str, Device] = {}
+        devices: dict[str, Device] = {}
         for point in hosts.each_choice(self.experiment, self.experiment.on.axes if self.experiment.on else ()):
             with suppress(ProgramError):  # said at the point itself, if it is one
                 on, _ = treated(self.experiment, point)
@@ -348,15 +348,15 @@ class Builder:
                     under = footprint.device_of(on)
                     offers = under.kind.offers
                     place = offers["dir"].value(Frame(under)) if "dir" in offers else ""
-                    known = footprint.device(under, place if isinstance(place, str) else values.show(place))
-                    found.setdefault(known.name, known)
-        yield from found.values()
+                    device = footprint.device(under, place if isinstance(place, str) else values.show(place))
+                    devices.setdefault(device.name, device)
+        yield from devices.values()
 
     def _written(self, config: TrialConfig) -> Iterator[Instance]:
         """The devices that are made upon, treated or written to by what is measured."""
-        for one in config.things.made:
-            if not one.is_given:
-                yield from naming.exposed(one.parent)
+        for instance in config.things.made:
+            if not instance.is_given:
+                yield from naming.exposed(instance.parent)
         if config.before is not None and config.on is not None:
             at = treatment_site(config.before, config.on)
             if at is not None and may_write(config.before, drawn_frame(config.before, at, config.key)):
@@ -373,18 +373,20 @@ class Builder:
 
     def _named_devices(self, config: TrialConfig, by: Iterable[Instance]) -> list[Instance]:
         """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
-        made = [one for one in config.things.made if not one.is_given and one.kind.has("create")]
-        held = {under.key for one in made for under in naming.exposed(one.parent)}
-        keys = {one.key for one in by}
-        every = [one for each in self._named(config) if each.by.key in keys for one in naming.exposed(each.thing)]
-        return [one for one in every if one.key not in held]
+        made = [instance for instance in config.things.made if not instance.is_given and instance.kind.has("create")]
+        held = {under.key for instance in made for under in naming.exposed(instance.parent)}
+        keys = {instance.key for instance in by}
+        every = [item for each in self._named(config) if each.by.key in keys for item in naming.exposed(each.thing)]
+        return [instance for instance in every if instance.key not in held]
 
     def _exposed(self, config: TrialConfig, frame: Frame) -> list[Instance]:
         """The devices that the steps of a trial can write to directly."""
         workers = (config.workload, config.protocol, *config.collectors)
-        is_written = any(may_write(one, frame if one is config.workload else Frame(one, config.on)) for one in workers)
+        is_written = any(
+            may_write(worker, frame if worker is config.workload else Frame(worker, config.on)) for worker in workers
+        )
         devices = [*(naming.exposed(config.on) if is_written else ()), *self._named_devices(config, workers)]
-        return list({one.key: one for one in devices}.values())
+        return list({device.key: device for device in devices}.values())
 
     def _kinds(self) -> list[Kind]:
         """The kinds that the experiment can reach, and the machine's."""
@@ -398,15 +400,15 @@ class Builder:
         for expr in exprs:
             element = expr.type.element
             names |= expr.type.kinds | expr.type.beneath | (element.kinds if element else frozenset())
-        found: dict[str, Kind] = {}
+        kinds: dict[str, Kind] = {}
         pending = sorted(names)
         while pending:
             name = pending.pop(0)
             kind = self._kind(name)
-            if kind is not None and name not in found:
-                found[name] = kind
+            if kind is not None and name not in kinds:
+                kinds[name] = kind
                 pending += kind.parents
-        return list(found.values())
+        return list(kinds.values())
 
     def _away(self) -> set[str]:
         """The kinds of resources that are on other machines only than that which carries the plan out."""
@@ -449,12 +451,17 @@ class Builder:
         frame = self.frame(config, slot.replicate, own)
         carrier = hosts.carrier(config.workload, config.on)
         writes = leaves_changed(config.workload, frame)
-        by_workload = (one.thing for one in self._named(config) if one.by.key == config.workload.key)
-        changed = [*([config.on] if config.on else []), *(one for one in by_workload if not one.is_given)]
-        invalidates = tuple(dict.fromkeys(one.key for one in changed)) if writes else ()
+        by_workload = (
+            named_thing.thing for named_thing in self._named(config) if named_thing.by.key == config.workload.key
+        )
+        changed = [
+            *([config.on] if config.on else []),
+            *(instance for instance in by_workload if not instance.is_given),
+        ]
+        invalidates = tuple(dict.fromkeys(instance.key for instance in changed)) if writes else ()
         if slot.ends_block:
             invalidates = tuple(
-                dict.fromkeys((*invalidates, *(one.key for one in setups if one.signature not in self._lasting)))
+                dict.fromkeys((*invalidates, *(item.key for item in setups if item.signature not in self._lasting)))
             )
         trial = Trial(
             number=slot.number,
@@ -513,8 +520,8 @@ class Builder:
         A workload that only reads its target is given the places that the target offers, and no others.
         """
         made, on = config.things.made, naming.chain(config.on) if config.on else []
-        devices = {one.thing.key: one for one in self.devices}
-        devices |= {one.key: naming.device(one) for one in made if one.kind.armed}
+        devices = {item.thing.key: item for item in self.devices}
+        devices |= {instance.key: naming.device(instance) for instance in made if instance.kind.armed}
         if not devices:
             return
         making = {setup.key: (*setup.make, *setup.unmake, *_set_by(setup)) for setup in setups}
@@ -524,7 +531,7 @@ class Builder:
         for key, device in devices.items():
             if set(device.names) <= names:
                 continue
-            has_offers = key not in {one.key for one in on}
+            has_offers = key not in {instance.key for instance in on}
             for owner, step in every:
                 is_own = owner == key or step.action is Action.GUARD or _is_step_of(step, key, _OWN_STEPS)
                 if not is_own and naming.mentions(step.command, device, offers=has_offers):
@@ -536,24 +543,24 @@ class Builder:
     @cached_property
     def _lasting(self) -> frozenset[str]:
         """The signatures of the setups that every whole plot needs; of many plots, every one of the first."""
-        found: list[frozenset[str]] = []
+        result: list[frozenset[str]] = []
         for plot in range(min(self.schedule.plots.count, _PLOTS_LOOKED_AT)):
             with suppress(ProgramError):  # said when the plot is planned
                 setups, _ = self.prepared(trial_config(self.experiment, self.schedule.plots.at(plot, 0)))
-                found.append(frozenset(setup.signature for setup in setups))
-        return frozenset.intersection(*found) if found else frozenset()
+                result.append(frozenset(setup.signature for setup in setups))
+        return frozenset.intersection(*result) if result else frozenset()
 
     def _traits(self, config: TrialConfig) -> Mapping[str, Scalar]:
         """The traits of the workload and of the nearest of what it runs on, as far as results need them."""
         key = (config.workload.digest, config.on.digest if config.on else "")
-        known = self.traits.get(key)
-        if known is None:
+        traits = self.traits.get(key)
+        if traits is None:
             if len(self.traits) >= KEPT:
                 self.traits.clear()
             chain = naming.chain(config.on)[::-1] if config.on else ()
             things = [Thing(config.workload, config.on), *map(Thing, chain)]
-            known = self.traits[key] = dict(_kept_traits(things))
-        return known
+            traits = self.traits[key] = dict(_kept_traits(things))
+        return traits
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
         lacking = faults.unmet_need(self.experiment, workload, on)
@@ -576,16 +583,16 @@ class Builder:
         on, protocol = config.on, config.protocol
         if on is None and not config.with_:
             return _NOTHING
-        chains = [naming.chain(one) for one in (*config.with_, on) if one is not None]
+        chains = [naming.chain(item) for item in (*config.with_, on) if item is not None]
         keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
         chain_digests = "/".join(chain[-1].digest for chain in chains)
         named = self._named(config)
         drawn_for = [config.key, own, str(replicate)] if protocol.kind.draws else []
-        drawn_for += [f"{one.by.key} {one.thing.key}" for one in named]
+        drawn_for += [f"{named_thing.by.key} {named_thing.thing.key}" for named_thing in named]
         key = (chain_digests, keys, config.before.digest if config.before else "", protocol.digest, *drawn_for)
-        known = self.needs.get(key)
-        if known is not None:
-            return known
+        unmet = self.needs.get(key)
+        if unmet is not None:
+            return unmet
         for finding in hosts.set_twice(self.experiment, config.with_):
             raise ProgramError(finding)
         resources = [resources_of(chain[-1]) for chain in chains]
@@ -606,9 +613,9 @@ class Builder:
             frame = Frame(protocol, on)
             if protocol.kind.draws:
                 frame = rehearsal_frame(protocol, config.workload, on, self.draw(own, str(replicate)))
-            by_workload = [one.thing for one in named if one.by.key == config.workload.key]
-            beneath = {one.key: one for one in resources[-1]}
-            beneath |= {one.key: one for thing in by_workload for one in resources_of(thing)}
+            by_workload = [named_thing.thing for named_thing in named if named_thing.by.key == config.workload.key]
+            beneath = {resource.key: resource for resource in resources[-1]}
+            beneath |= {item.key: item for thing in by_workload for item in resources_of(thing)}
             for phase in protocol.kind.phases:
                 steps += self._phase(phase, frame, on, tuple(beneath.values()))
         steps += [step for instance in every for step in self._read_back(instance)]
@@ -629,21 +636,21 @@ class Builder:
         verb, _, state = phase.partition("_")
         own = hosts.action_of(protocol, phase, at=on)
         if own is not None:
-            what = Action.VERIFY if verb == Action.VERIFY else Action.FLUSH
-            yield from self._steps(own, what, f"{phase}-{protocol.key}", frame)
+            subject = Action.VERIFY if verb == Action.VERIFY else Action.FLUSH
+            yield from self._steps(own, subject, f"{phase}-{protocol.key}", frame)
             return
         # To look at a file is to read its inode, so what is beneath is looked at first.
-        found = []
+        result = []
         for instance in resources if state else reversed(resources):
             action = hosts.action_of(instance, verb, state)
             if action is not None:
-                found += self._steps(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
-        if state and not found:
+                result += self._steps(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
+        if state and not result:
             message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
             raise ProgramError(
                 Code.NOT_SHOWN.at(self.experiment.cache.span, message=message, hint=f"say `cache = {_AS_IS}`")
             )
-        yield from found
+        yield from result
 
     def _watch(self, config: TrialConfig) -> Iterator[Step]:
         at = config.workload.origin or config.on
@@ -689,11 +696,11 @@ def _is_step_of(step: Step, key: str, verbs: Sequence[str]) -> bool:
 def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
     """The traits by which results are judged, each of the nearest thing that declares it."""
     for name in _KEPT_NATURES:
-        said = [thing for thing in things if name in thing.instance.kind.traits]
-        if not said:
+        owners = [thing for thing in things if name in thing.instance.kind.traits]
+        if not owners:
             continue
         with suppress(ProgramError):  # a trait that has no value at this point is not known
-            value = next((value for thing in said if (value := thing.trait(name)) is not None), None)
+            value = next((value for thing in owners if (value := thing.trait(name)) is not None), None)
             if isinstance(value, Fraction):
                 yield name, value.numerator if value.denominator == 1 else float(value)
             elif value is not None:

@@ -72,18 +72,18 @@ def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifferen
     """Compare two sides; each is gone through once."""
     before, first = _index_trials(was)
     after, second = _index_trials(now)
-    gone = {_place(one): one for key, one in before.items() if key not in after}
-    new = [one for key, one in after.items() if key not in before]
+    gone = {_place(item): item for key, item in before.items() if key not in after}
+    new = [item for key, item in after.items() if key not in before]
     changed: dict[frozenset[tuple[str, Scalar]], Changed] = {}
     come: list[TrialKey] = []
-    for one in new:
-        old = gone.pop(_place(one), None)
+    for item in new:
+        old = gone.pop(_place(item), None)
         if old is None:
-            come.append(one)
+            come.append(item)
             continue
-        levels, _ = _place(one)
-        known = changed.get(levels) or Changed(one.factors, 0, old.number, one.number)
-        changed[levels] = replace(known, replicates=known.replicates + 1)
+        levels, _ = _place(item)
+        cached = changed.get(levels) or Changed(item.factors, 0, old.number, item.number)
+        changed[levels] = replace(cached, replicates=cached.replicates + 1)
     same = len(after) - len(new)
     is_same = not (gone or new)
     return PlanDifference(
@@ -93,12 +93,12 @@ def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifferen
 
 def _index_trials(keys: Iterable[TrialKey]) -> tuple[dict[Key, TrialKey], str]:
     """A side's trials by what identifies them, and the hash of their order."""
-    found: dict[Key, TrialKey] = {}
+    trial_keys: dict[Key, TrialKey] = {}
     order = hashlib.sha256()
-    for one in keys:
-        found[one.identity, one.replicate, one.commands] = one
-        order.update(f"{one.identity} {one.replicate}\n".encode())
-    return found, order.hexdigest()
+    for key in keys:
+        trial_keys[key.identity, key.replicate, key.commands] = key
+        order.update(f"{key.identity} {key.replicate}\n".encode())
+    return trial_keys, order.hexdigest()
 
 
 def _place(key: TrialKey) -> Place:
@@ -107,12 +107,12 @@ def _place(key: TrialKey) -> Place:
 
 def _points(trials: Iterable[TrialKey]) -> tuple[Point, ...]:
     """The points of some trials."""
-    found: dict[frozenset[tuple[str, Scalar]], Point] = {}
-    for one in trials:
-        levels, _ = _place(one)
-        known = found.get(levels) or Point(one.factors, 0, one.number)
-        found[levels] = replace(known, replicates=known.replicates + 1)
-    return tuple(found.values())
+    points: dict[frozenset[tuple[str, Scalar]], Point] = {}
+    for trial in trials:
+        levels, _ = _place(trial)
+        cached = points.get(levels) or Point(trial.factors, 0, trial.number)
+        points[levels] = replace(cached, replicates=cached.replicates + 1)
+    return tuple(points.values())
 
 
 # -- the trials of a plan
@@ -127,8 +127,8 @@ def trial_keys(plan: Plan) -> Iterator[TrialKey]:
 
 def of_trial(trial: Trial) -> TrialKey:
     """A trial with the hash of its commands."""
-    said = [(step.name, step.action, step.command, step.expect) for step in trial.steps]
-    digest = hashlib.sha256(repr((said, trial.setups)).encode()).hexdigest()
+    step_keys = [(step.name, step.action, step.command, step.expect) for step in trial.steps]
+    digest = hashlib.sha256(repr((step_keys, trial.setups)).encode()).hexdigest()
     return TrialKey(trial.identity, trial.replicate, trial.number, trial.factors, digest)
 
 
@@ -136,16 +136,16 @@ def steps(plan: Plan, numbers: Iterable[int]) -> dict[int, list[Step]]:
     """The steps of some trials, with those that make what they need."""
     wanted = set(numbers)
     setups: dict[str, Setup] = {}
-    found: dict[int, list[Step]] = {}
+    result: dict[int, list[Step]] = {}
     for item in plan.items() if wanted else ():
         if isinstance(item, Setup):
             setups[item.signature] = item
         elif item.number in wanted:
             made = [step for signature in item.setups for step in setups[signature].make]
-            found[item.number] = [*made, *item.steps]
-            if len(found) == len(wanted):
+            result[item.number] = [*made, *item.steps]
+            if len(result) == len(wanted):
                 break
-    return found
+    return result
 
 
 # -- commands
@@ -163,18 +163,18 @@ class CommandEdit:
 def edits(was: Iterable[Step], now: Iterable[Step]) -> tuple[CommandEdit, ...]:
     """The commands that differ, in the order of the newer ones; those that went come last."""
     before, after = _by_name(was), _by_name(now)
-    found = [_edit(name, before.get(name, ""), text) for name, text in after.items() if before.get(name, "") != text]
-    return (*found, *(CommandEdit(name, text, "") for name, text in before.items() if name not in after))
+    result = [_edit(name, before.get(name, ""), text) for name, text in after.items() if before.get(name, "") != text]
+    return (*result, *(CommandEdit(name, text, "") for name, text in before.items() if name not in after))
 
 
 def _by_name(steps_: Iterable[Step]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     times: Counter[str] = Counter()
     for step in steps_:
         times[step.name] += 1
         name = f"{step.name} {times[step.name]}" if times[step.name] > 1 else step.name
-        found[name] = step.command if step.expect is None else f"{step.command} = {step.expect}"
-    return found
+        result[name] = step.command if step.expect is None else f"{step.command} = {step.expect}"
+    return result
 
 
 def _edit(name: str, was: str, now: str) -> CommandEdit:

@@ -50,7 +50,7 @@ class PlanEstimate:
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(KINDS, 0.0))
     written: dict[str, float] = field(default_factory=dict)
     space: dict[str, int] = field(default_factory=dict)
-    asked: float = 0
+    manual_steps: float = 0
     unknown_seconds: float = 0
     unknown_bytes: float = 0
 
@@ -74,30 +74,30 @@ class Outlook:
 
 def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past) -> PlanEstimate:
     """Add up what is carried out."""
-    found = PlanEstimate()
+    result = PlanEstimate()
     for step in facts:
-        found.steps += 1
-        found.seconds["creating and removing"] += _command("facts", step, past) + BETWEEN
+        result.steps += 1
+        result.seconds["creating and removing"] += _command("facts", step, past) + BETWEEN
     largest: dict[str, tuple[str, int]] = {}
     for sample in sampled:
         for change in sample.changes:
             match change:
                 case Make(setup):
-                    found.made += sample.weight
-                    _make(found, setup, past, sample.weight)
+                    result.made += sample.weight
+                    _make(result, setup, past, sample.weight)
                     if setup.footprint is not None and setup.footprint.space is not None:
                         before = largest.get(setup.key, ("", 0))[1]
                         largest[setup.key] = setup.footprint.device, max(before, setup.footprint.space)
                 case Alter(_, setup):
-                    found.altered += sample.weight
-                    _steps(found, setup.signature, change.steps, past, sample.weight)
+                    result.altered += sample.weight
+                    _steps(result, setup.signature, change.steps, past, sample.weight)
                 case _:
-                    _steps(found, change.setup.signature, change.steps, past, sample.weight)
+                    _steps(result, change.setup.signature, change.steps, past, sample.weight)
         if sample.trial is not None:
-            _trial(found, sample.trial, past, sample.weight)
+            _trial(result, sample.trial, past, sample.weight)
     for device, space in largest.values():
-        found.space[device] = found.space.get(device, 0) + space
-    return found
+        result.space[device] = result.space.get(device, 0) + space
+    return result
 
 
 def kind_of(step: Step, footprint: Footprint | None) -> str:
@@ -109,54 +109,54 @@ def kind_of(step: Step, footprint: Footprint | None) -> str:
     return "writing data" if footprint is not None and step.action is Action.PREPARE else "creating and removing"
 
 
-def _make(found: PlanEstimate, setup: Setup, past: Past, weight: float) -> None:
-    _steps(found, setup.signature, setup.make, past, weight, setup.footprint)
+def _make(estimate: PlanEstimate, setup: Setup, past: Past, weight: float) -> None:
+    _steps(estimate, setup.signature, setup.make, past, weight, setup.footprint)
     if setup.footprint is None:
         return
     first = next((step for step in setup.make if step.action is Action.PREPARE), None)
     if first is None or (setup.signature, first.name) not in past.seconds:
         rate, written = setup.footprint.rate or past.rate, setup.footprint.written
         if setup.footprint.seconds is not None:
-            found.seconds["writing data"] += weight * setup.footprint.seconds
+            estimate.seconds["writing data"] += weight * setup.footprint.seconds
         elif written is None or (written and rate is None):
-            found.unknown_seconds += weight
+            estimate.unknown_seconds += weight
         elif rate is not None:
-            found.seconds["writing data"] += weight * written / rate
-    _write(found, setup.footprint, setup.footprint.written, weight)
+            estimate.seconds["writing data"] += weight * written / rate
+    _write(estimate, setup.footprint, setup.footprint.written, weight)
 
 
-def _trial(found: PlanEstimate, trial: Trial, past: Past, weight: float) -> None:
-    found.trials += weight
+def _trial(estimate: PlanEstimate, trial: Trial, past: Past, weight: float) -> None:
+    estimate.trials += weight
     measured = [step for step in trial.steps if step.action is Action.MEASURE]
-    _steps(found, trial.identity, [step for step in trial.steps if step.action is not Action.MEASURE], past, weight)
+    _steps(estimate, trial.identity, [step for step in trial.steps if step.action is not Action.MEASURE], past, weight)
     footprint = trial.footprint
     seconds = [past.seconds.get((trial.identity, step.name)) for step in measured]
-    asked = any(step.action is Action.ASK for step in trial.steps)
-    found.steps += weight * len(measured)
+    is_asked = any(step.action is Action.ASK for step in trial.steps)
+    estimate.steps += weight * len(measured)
     if None not in seconds:
-        took = sum(one for one in seconds if one is not None)
+        took = sum(item for item in seconds if item is not None)
     elif footprint is not None and footprint.seconds is not None:
         took = footprint.seconds + len(measured) * COMMAND
     else:
         took = 0.0
-        found.unknown_seconds += 0 if asked and not measured else weight
-    found.seconds["measuring"] += weight * (took + len(measured) * BETWEEN)
+        estimate.unknown_seconds += 0 if is_asked and not measured else weight
+    estimate.seconds["measuring"] += weight * (took + len(measured) * BETWEEN)
     if footprint is not None:
         rate = past.writes.get(trial.identity)
         ran = footprint.seconds if footprint.seconds is not None else took
         written = footprint.written if footprint.written is not None else None if rate is None else round(rate * ran)
-        _write(found, footprint, written, weight)
+        _write(estimate, footprint, written, weight)
 
 
-def _write(found: PlanEstimate, footprint: Footprint, written: int | None, weight: float) -> None:
+def _write(estimate: PlanEstimate, footprint: Footprint, written: int | None, weight: float) -> None:
     if written is None:
-        found.unknown_bytes += weight
+        estimate.unknown_bytes += weight
     elif written:
-        found.written[footprint.device] = found.written.get(footprint.device, 0.0) + weight * written
+        estimate.written[footprint.device] = estimate.written.get(footprint.device, 0.0) + weight * written
 
 
 def _steps(
-    found: PlanEstimate,
+    estimate: PlanEstimate,
     owner: str,
     steps: Iterable[Step],
     past: Past,
@@ -165,14 +165,14 @@ def _steps(
 ) -> None:
     for step in steps:
         if step.action is Action.ASK:
-            found.asked += weight
+            estimate.manual_steps += weight
             continue
         if step.action is Action.COLLECT:  # while it is measured
             continue
-        found.steps += weight
-        found.seconds[kind_of(step, footprint)] += weight * (_command(owner, step, past) + BETWEEN)
+        estimate.steps += weight
+        estimate.seconds[kind_of(step, footprint)] += weight * (_command(owner, step, past) + BETWEEN)
 
 
 def _command(owner: str, step: Step, past: Past) -> float:
-    known = past.seconds.get((owner, step.name))
-    return known if known is not None else past.by_step.get(step.name, COMMAND)
+    seconds = past.seconds.get((owner, step.name))
+    return seconds if seconds is not None else past.by_step.get(step.name, COMMAND)

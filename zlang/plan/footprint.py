@@ -58,11 +58,11 @@ def of_reads(thing: Instance, on: Instance) -> Fetch | None:
 
 def _nearest(on: Instance, trait: str) -> object:
     """What the nearest of the things that have a trait says; None where it is not known."""
-    one: Instance | None = on
-    while one is not None:
-        if trait in one.kind.traits:
-            return _value(one, trait, Frame(one))
-        one = one.parent
+    instance: Instance | None = on
+    while instance is not None:
+        if trait in instance.kind.traits:
+            return _value(instance, trait, Frame(instance))
+        instance = instance.parent
     return None
 
 
@@ -70,24 +70,24 @@ def _plain(value: object) -> float:
     return float(value.amount) if isinstance(value, Quantity) else 0.0
 
 
-def both(one: Footprint | None, other: Footprint) -> Footprint:
+def both(footprint: Footprint | None, other: Footprint) -> Footprint:
     """What two things take that are done one after the other."""
-    if one is None:
+    if footprint is None:
         return other
-    known = one.written is not None and other.written is not None
-    written = (one.written or 0) + (other.written or 0) if known else None
-    return Footprint(one.device, written, one.rate, other.seconds, one.space)
+    is_stated = footprint.written is not None and other.written is not None
+    written = (footprint.written or 0) + (other.written or 0) if is_stated else None
+    return Footprint(footprint.device, written, footprint.rate, other.seconds, footprint.space)
 
 
 def device_of(thing: Instance) -> Instance:
     """The resource beneath all others that says how it can be written to, else the one beneath all others."""
-    found: Instance | None = None
+    result: Instance | None = None
     under = thing
-    one: Instance | None = thing
-    while one is not None and one.kind.role == "resource":
-        under, found = one, one if _OF_DEVICES & one.kind.traits.keys() else found
-        one = one.parent
-    return found or under
+    instance: Instance | None = thing
+    while instance is not None and instance.kind.role == "resource":
+        under, result = instance, instance if _OF_DEVICES & instance.kind.traits.keys() else result
+        instance = instance.parent
+    return result or under
 
 
 def device(thing: Instance, place: str) -> Device:
@@ -102,12 +102,12 @@ def _called(thing: Instance) -> str:
 
 def _rate(thing: Instance) -> float | None:
     """Bytes per second that are stated for the nearest of what is beneath, itself included."""
-    one: Instance | None = thing
-    while one is not None:
-        said = _number(one, "bandwidth", Frame(one))
-        if said is not None:
-            return said
-        one = one.parent
+    instance: Instance | None = thing
+    while instance is not None:
+        number = _number(instance, "bandwidth", Frame(instance))
+        if number is not None:
+            return number
+        instance = instance.parent
     return None
 
 

@@ -46,9 +46,9 @@ def graph(plan: Plan) -> Graph:
             continue
         ways[way] += 1
         for signature in item.setups:
-            known = levels.setdefault(signature, dict(item.factors))
-            for name in [name for name, level in known.items() if item.factors[name] != level]:
-                del known[name]
+            level_by_factor = levels.setdefault(signature, dict(item.factors))
+            for name in [name for name, level in level_by_factor.items() if item.factors[name] != level]:
+                del level_by_factor[name]
     swept = {factor.name for factor in plan.header.factors if factor.count > 1}
     things = {
         signature: "\n".join(
@@ -74,5 +74,5 @@ def _edges(
         if needed and taken:
             yield needed[-1], chains[taken] + taken[0][0], f"{count:,} trial{'s' if count > 1 else ''}"
     for taken, prefix in chains.items():
-        for (one, _), (other, _) in pairwise(taken):
-            yield prefix + one, prefix + other, ""
+        for (item, _), (other, _) in pairwise(taken):
+            yield prefix + item, prefix + other, ""

@@ -57,8 +57,8 @@ def values_of(thing: Instance | None) -> Iterator[str]:
     yield thing.kind.name
     yield thing.label if thing.kind.role == "machine" else ""
     yield "replay" if thing.replays else ""
-    yield str(len(thing.said))
-    yield from map(_word, thing.said)
+    yield str(len(thing.property_texts))
+    yield from map(_word, thing.property_texts)
     yield from values_of(thing.origin)
     yield from values_of(thing.parent)
 
@@ -79,7 +79,11 @@ def joined(*parts: str) -> str:
 
 
 def _of_setup(setup: Setup) -> Iterator[str | None]:
-    for name, steps in (("make", setup.make), *((one.name, one.steps) for one in setup.settings), ("", setup.unmake)):
+    for name, steps in (
+        ("make", setup.make),
+        *((setting.name, setting.steps) for setting in setup.settings),
+        ("", setup.unmake),
+    ):
         yield name
         yield str(len(steps))
         for step in steps:

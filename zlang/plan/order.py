@@ -111,7 +111,7 @@ def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
     """One whole plot after the other; those before `start` are passed over."""
     is_planned = how is Order.PLANNED
     points, passes, rounds = layout.points, layout.passes, layout.rounds
-    for first, last in [(0, passes)] if is_planned else ((one, one + 1) for one in range(passes)):
+    for first, last in [(0, passes)] if is_planned else ((item, item + 1) for item in range(passes)):
         passed = 0
         if layout.plots > LONGEST_SHUFFLE:  # only plots that can be listed differ in size
             times = layout.repeat * len(layout.levels) if is_planned else len(rounds[first // layout.repeat])
@@ -119,10 +119,10 @@ def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
             start -= passed * points(0) * times
         drawn = sequence(layout, None if is_planned else first % layout.repeat + 1, passed)
         for at, plot in enumerate(drawn, start=passed):
-            for one in range(first, last):
-                nth, replicate = divmod(one, layout.repeat)
+            for item in range(first, last):
+                nth, replicate = divmod(item, layout.repeat)
                 count = points(plot) * len(rounds[nth])
-                block = (at * passes if is_planned else 0) + one + 1
+                block = (at * passes if is_planned else 0) + item + 1
                 if start < count:
                     name = _drawn(layout.seed, plot, replicate + 1, nth)
                     for point, level in _shuffled(points(plot), rounds[nth], name, start):
@@ -149,8 +149,8 @@ def sampled(layout: Layout, how: Order, count: int) -> Iterator[tuple[float, Pla
     def drawn(plot: int, but: Place | None = None) -> Place:
         while True:
             number, replicate = source.randrange(points(plot)), source.randint(1, repeat)
-            if (found := at(plot, replicate, number)) != but:
-                return found
+            if (result := at(plot, replicate, number)) != but:
+                return result
 
     sizes = [points(plot) for plot in range(plots)] if plots <= LONGEST_SORT else None
     total = repeat * (sum(sizes) if sizes is not None else plots * points(0))
@@ -161,17 +161,19 @@ def sampled(layout: Layout, how: Order, count: int) -> Iterator[tuple[float, Pla
             yield (total - 1) / min(count, total - 1), drawn(0, place), place
         return
     visits = plots * layout.passes if how is Order.BLOCKED else plots
-    known = list(sequence(layout, 1 if how is Order.BLOCKED else None)) if sizes is not None else None
-    yield 1, None, drawn(known[0] if known else 0)
+    first_pass = list(sequence(layout, 1 if how is Order.BLOCKED else None)) if sizes is not None else None
+    yield 1, None, drawn(first_pass[0] if first_pass else 0)
     for _ in range(min(count, visits - 1)):
         nth = source.randrange(1, visits)
-        one_plot, plot = (known[(nth - 1) % plots], known[nth % plots]) if known else source.sample(range(plots), 2)
+        one_plot, plot = (
+            (first_pass[(nth - 1) % plots], first_pass[nth % plots]) if first_pass else source.sample(range(plots), 2)
+        )
         yield (visits - 1) / min(count, visits - 1), drawn(one_plot), drawn(plot)
     weights = [size * repeat - visits // plots for size in sizes] if sizes is not None else None
     for _ in range(min(count, total - visits)):
         plot = source.choices(range(plots), weights)[0] if weights else source.randrange(plots)
-        found = drawn(plot)
-        yield (total - visits) / min(count, total - visits), drawn(plot, found), found
+        result = drawn(plot)
+        yield (total - visits) / min(count, total - visits), drawn(plot, result), result
 
 
 def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[float, Place | None, Place]]:
@@ -190,8 +192,8 @@ def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[
         size = (total - 1) // step - (total - 1) // longer
         numbers = _multiples(step, longer, total, most, source)
         for number in numbers:
-            one, place = (_as_written(layout.repeat, levels, at) for at in (number - 1, number))
-            yield size / len(numbers), one, place
+            item, place = (_as_written(layout.repeat, levels, at) for at in (number - 1, number))
+            yield size / len(numbers), item, place
 
 
 def _as_written(repeat: int, levels: Sequence[int], number: int) -> Place:
@@ -204,11 +206,11 @@ def _multiples(step: int, longer: int, below: int, most: int, source: random.Ran
     last = (below - 1) // step
     if last <= most:
         return [number for number in range(step, below, step) if number % longer]
-    found: list[int] = []
-    while len(found) < most:
+    result: list[int] = []
+    while len(result) < most:
         number = step * source.randint(1, last)
-        found += [number] if number % longer else []
-    return found
+        result += [number] if number % longer else []
+    return result
 
 
 def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> Iterator[int]:

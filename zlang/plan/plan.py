@@ -272,7 +272,7 @@ class Header:
     @property
     def armed(self) -> tuple[str, ...]:
         """The names of all that is written to and is not the run's own, each once."""
-        return tuple(dict.fromkeys(name for one in self.guarded for name in one.names))
+        return tuple(dict.fromkeys(name for item in self.guarded for name in item.names))
 
     @property
     def is_sequential(self) -> bool:

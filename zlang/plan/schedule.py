@@ -85,11 +85,11 @@ class Schedule:
 
     def _hosts(self) -> tuple[str, ...]:
         """The hosts that have trials; where these are too many to be looked at, those that could have any."""
-        found = hosts.names(self.experiment)
-        if len(found) == 1 or self.trials > _LOOKED_AT:
-            return found
+        names = hosts.names(self.experiment)
+        if len(names) == 1 or self.trials > _LOOKED_AT:
+            return names
         there = {hosts.name_at(self.experiment, slot.point) for slot in self._every_slot()}
-        return tuple(name for name in found if name in there)
+        return tuple(name for name in names if name in there)
 
     def slots(self) -> Iterator[Slot]:
         """Every trial of the part that is planned, in order."""
@@ -183,13 +183,16 @@ class Schedule:
 
     def _states(self, plot: int) -> tuple[Hashable, ...]:
         """The states in which a plot needs what it stands on, parents first: what is made, then what is rewritten."""
-        found: list[Hashable] = []
+        states: list[Hashable] = []
         with suppress(ProgramError):  # said when the plot is planned
             on, before = treated(self.experiment, self.plots.at(plot, 0))
             for setup in self._setups.of(resources_of(on), before) if on is not None else ():
-                rewritten = [one for one in setup.settings if one.rewrites]
-                found += [setup.base or setup.signature, tuple(step.command for one in rewritten for step in one.steps)]
-        return tuple(found)
+                rewritten = [setting for setting in setup.settings if setting.rewrites]
+                states += [
+                    setup.base or setup.signature,
+                    tuple(step.command for item in rewritten for step in item.steps),
+                ]
+        return tuple(states)
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
         """The columns of a point; a factor that does not exist in it is None."""
@@ -208,26 +211,26 @@ def _cells(factor: FactorDef) -> tuple[str, tuple[str, ...], Callable[[int], tup
 
 
 def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
-    known: dict[int, T] = {}
+    cached: dict[int, T] = {}
 
     def look(key: int) -> T:
-        found = known.get(key)
-        if found is None:
-            if len(known) >= KEPT:
-                known.clear()
-            found = known[key] = function(key)
-        return found
+        result = cached.get(key)
+        if result is None:
+            if len(cached) >= KEPT:
+                cached.clear()
+            result = cached[key] = function(key)
+        return result
 
     return look
 
 
 def treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
     """What is measured, and what puts it into a state."""
-    found = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
-    on, before = (one if isinstance(one, Instance) else None for one in found)
+    result = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
+    on, before = (item if isinstance(item, Instance) else None for item in result)
     return on, before
 
 
 def resources_of(thing: Instance) -> list[Instance]:
     """Give the resources in the chain that a thing stands on, and the thing itself, if it is one."""
-    return [one for one in naming.chain(thing) if one.kind.role == "resource"]
+    return [instance for instance in naming.chain(thing) if instance.kind.role == "resource"]

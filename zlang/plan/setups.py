@@ -35,7 +35,7 @@ class Setups:
 
     def __init__(self, draw: Callable[..., str], here: str | None) -> None:
         self._draw, self._here = draw, here
-        self._known: dict[tuple[str, ...], tuple[Setup, str]] = {}
+        self._cache: dict[tuple[str, ...], tuple[Setup, str]] = {}
 
     def of(
         self, resources: Sequence[Instance], treatment: Instance | None, named: Sequence[Instance] = ()
@@ -50,7 +50,7 @@ class Setups:
         core, keys = host.digest if host else "", ""
         for instance, carried in zip(resources, (*resources[1:], None), strict=True):
             keys = f"{keys}/{instance.name}"
-            asked = _manual_setup(instance, core, keys)
+            manual = _manual_setup(instance, core, keys)
             carries = (
                 [_made_of(carried), carried.key] if instance.kind.rebuilt_per_child and carried is not None else []
             )
@@ -59,7 +59,7 @@ class Setups:
             setup, core = self._setup(instance, carries, core, keys)
             if treatment is not None and instance is treated:
                 setup, core = self._treated(setup, treatment, instance, named)
-            setups += [setup] if asked is None else [asked, replace(setup, parent=asked.key)]
+            setups += [setup] if manual is None else [manual, replace(setup, parent=manual.key)]
         return tuple(setups)
 
     def _setup(self, instance: Instance, carries: Sequence[str], below: str, keys: str) -> tuple[Setup, str]:
@@ -68,12 +68,12 @@ class Setups:
         What carries one thing at a time is another for each thing that has to be made anew on it.
         """
         place = (instance.digest, keys, below, *carries)
-        known = self._known.get(place)
-        if known is not None:
-            return known
-        asked: set[str] = set()
+        cached = self._cache.get(place)
+        if cached is not None:
+            return cached
+        names: set[str] = set()
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
-        frame = Frame(replace(instance, parent=instance.parent and _watched(instance.parent, asked)))
+        frame = Frame(replace(instance, parent=instance.parent and _watched(instance.parent, names)))
         make = hosts.action_of(instance, "present" if instance.is_given else "create")
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
@@ -83,7 +83,7 @@ class Setups:
             made = (*guards(exposed(parent), self._here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
-        core = digests.digest(_made_of(instance), keys, below, *carries, *sorted(asked))
+        core = digests.digest(_made_of(instance), keys, below, *carries, *sorted(names))
         # A state that would be found elsewhere, or be unmade in another way, is no state of the same thing.
         base = digests.digest(core, *offered, *(step.command for step in unmade))
         setup = Setup(
@@ -98,9 +98,9 @@ class Setups:
             is_ambient=instance.kind.is_ambient,
             footprint=footprint.of_resource(instance, frame),
         )
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        self._known[place] = setup, core
+        if len(self._cache) >= _KEPT:
+            self._cache.clear()
+        self._cache[place] = setup, core
         return setup, core
 
     def _steps(self, action: KindAction | None, verb: Action, name: str, frame: Frame) -> list[Step]:
@@ -114,8 +114,8 @@ class Setups:
         rewriting = {setting.name for setting in setup.settings if setting.rewrites}
         given = [f"{name}={digests.canonical(on.values[name])}" for name in sorted(rewriting)]
         core = digests.digest(setup.base or setup.signature, treatment.digest, *given)
-        asked: set[str] = set()
-        frame = drawn_frame(treatment, _watched(on, asked), self._draw(core))
+        names: set[str] = set()
+        frame = drawn_frame(treatment, _watched(on, names), self._draw(core))
         steps = [
             step
             for name, action in actions
@@ -123,15 +123,15 @@ class Setups:
                 action, Action.PREPARE, f"{'before' if name == main else name}-{treatment.key}", frame
             )
         ]
-        said = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
+        described_steps = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
         devices = (*(exposed(on) if may_write(treatment, frame) else ()), *named)
         held = hold(devices, (treatment,), self._here)
-        said = (*held.before, *said) if held else (*guards(devices, self._here), *said)
-        base = digests.digest(core, *sorted(asked))[:12]
+        described_steps = (*held.before, *described_steps) if held else (*guards(devices, self._here), *described_steps)
+        base = digests.digest(core, *sorted(names))[:12]
         setup = replace(setup, footprint=footprint.both(setup.footprint, footprint.of_treatment(treatment, on, frame)))
         if setup.base is None:
-            return replace(setup, signature=base, make=(*setup.make, *said)), base
-        return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *said)), base
+            return replace(setup, signature=base, make=(*setup.make, *described_steps)), base
+        return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *described_steps)), base
 
 
 def _where(offered: Sequence[str]) -> str:
@@ -142,9 +142,9 @@ def _where(offered: Sequence[str]) -> str:
 def guards(devices: Iterable[Instance], here: str | None, name: str = "guard") -> list[Step]:
     """Check devices just before anything is written to them."""
     steps = []
-    for one in {one.key: one for one in devices}.values():
-        action = hosts.action_of(one, "guard")
-        steps += steps_of(action, Action.GUARD, f"{name}-{one.key}", Frame(one), here) if action else []
+    for instance in {device.key: device for device in devices}.values():
+        action = hosts.action_of(instance, "guard")
+        steps += steps_of(action, Action.GUARD, f"{name}-{instance.key}", Frame(instance), here) if action else []
     return steps
 
 
@@ -157,19 +157,19 @@ class Held(Record):
 
 def hold(devices: Iterable[Instance], users: Iterable[Instance], here: str | None) -> Held | None:
     """Check devices and hold them for what uses them, if each can be held and nothing of that claims them itself."""
-    held = list({one.key: one for one in devices}.values())
+    held = list({device.key: device for device in devices}.values())
     if any(_claims(user) for user in users):
         return None
     before: list[Step] = []
     after: list[Step] = []
-    for one in held:
-        guard, waits = hosts.action_of(one, "guard"), hosts.action_of(one, "hold")
+    for instance in held:
+        guard, waits = hosts.action_of(instance, "guard"), hosts.action_of(instance, "hold")
         if guard is None or waits is None:
             return None
-        before += steps_of(guard, Action.COLLECT, f"hold-{one.key}", Frame(one), here)
-        before += steps_of(waits, Action.GUARD, f"guard-{one.key}", Frame(one), here)
-        looks = hosts.action_of(one, "verify", "held")
-        after += steps_of(looks, Action.VERIFY, f"property-held-{one.key}", Frame(one), here) if looks else []
+        before += steps_of(guard, Action.COLLECT, f"hold-{instance.key}", Frame(instance), here)
+        before += steps_of(waits, Action.GUARD, f"guard-{instance.key}", Frame(instance), here)
+        looks = hosts.action_of(instance, "verify", "held")
+        after += steps_of(looks, Action.VERIFY, f"property-held-{instance.key}", Frame(instance), here) if looks else []
     if any(step.action is Action.ASK for step in before):
         return None
     return Held(tuple(before), tuple(after))
@@ -194,18 +194,18 @@ def leaves_changed(thing: Instance, frame: Frame) -> bool:
 def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
     """What a person does for a resource, as something on which it stands: it lasts when the resource is made anew."""
     properties = instance.kind.properties
-    manual = {name: asked for name in instance.values if (asked := properties[name].ask) is not None}
+    manual = {name: requested for name in instance.values if (requested := properties[name].ask) is not None}
     if not manual or instance.is_given:
         return None
     frame = Frame(instance)
-    said = "; ".join(filled(text, frame) for text in manual.values())
+    text = "; ".join(filled(text, frame) for text in manual.values())
     given = [f"{name}={digests.canonical(instance.values[name])}" for name in manual]
     return Setup(
         signature=digests.digest(below, keys, *given)[:12],
         key=f"{instance.key}.asked",
         parent=instance.parent.key if instance.parent and instance.parent.kind.role == "resource" else None,
         creates="",
-        make=(Step(f"ask-{instance.key}", Action.ASK, "", said, 0),),
+        make=(Step(f"ask-{instance.key}", Action.ASK, "", text, 0),),
         unmake=(),
     )
 
@@ -232,12 +232,12 @@ def _settings(instance: Instance, frame: Frame, here: str | None) -> Iterator[Se
 def _made_of(instance: Instance) -> str:
     """The hash of what a resource is made with: of what can be set later, only which of it is given."""
     changeable, properties = _changeable(instance), instance.kind.properties
-    said = [
+    parts = [
         name if name in changeable else f"{name}={digests.canonical(instance.values[name])}"
         for name in sorted(instance.values)
         if properties[name].cost != "none"
     ]
-    return digests.digest(digests.template_digest(instance.kind), str(instance.is_given), *said)
+    return digests.digest(digests.template_digest(instance.kind), str(instance.is_given), *parts)
 
 
 def _signature(base: str, instance: Instance) -> str:
@@ -248,9 +248,9 @@ def _signature(base: str, instance: Instance) -> str:
 class _Watched(Mapping[str, Value]):
     """The values of a thing; what can be set while it stands is noted where it is asked for."""
 
-    def __init__(self, instance: Instance, asked: set[str]) -> None:
+    def __init__(self, instance: Instance, names: set[str]) -> None:
         self._values, self._changeable = instance.values, _changeable(instance)
-        self._key, self._manual_setup = instance.key, asked
+        self._key, self._manual_setup = instance.key, names
 
     def __getitem__(self, name: str) -> Value:
         value = self._values[name]
@@ -265,9 +265,9 @@ class _Watched(Mapping[str, Value]):
         return len(self._values)
 
 
-def _watched(instance: Instance, asked: set[str]) -> Instance:
-    parent = instance.parent and _watched(instance.parent, asked)
-    return replace(instance, values=_Watched(instance, asked), parent=parent)
+def _watched(instance: Instance, names: set[str]) -> Instance:
+    parent = instance.parent and _watched(instance.parent, names)
+    return replace(instance, values=_Watched(instance, names), parent=parent)
 
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
@@ -325,10 +325,10 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
     reader = _reader(action.readers[0], frame, f"{last_step}.out") if action.readers else None
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
-        if command.asked is not None:
+        if command.request is not None:
             # A person who is asked to verify something stands for it.
             expect = "" if action.name.startswith("verify") else None
-            why = filled(command.asked, frame)
+            why = filled(command.request, frame)
             last = reader if i == len(action.commands) else None
             steps.append(
                 Step(

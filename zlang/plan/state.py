@@ -124,8 +124,8 @@ class State:
 
     def _upon(self, key: str) -> frozenset[str]:
         """The key, and those of all that stands on it."""
-        found = {key}
+        result = {key}
         for there in self.standing:  # a setup is always made after what it stands on
-            if there.parent in found:
-                found.add(there.key)
-        return frozenset(found)
+            if there.parent in result:
+                result.add(there.key)
+        return frozenset(result)

@@ -46,9 +46,9 @@ def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
 
 def schema() -> dict[str, object]:
     """The JSON Schema of a line."""
-    found = _adapter().json_schema()
+    result = _adapter().json_schema()
     about = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"A line of a plan, format {FORMAT}"}
-    return {**about, **{name: value for name, value in found.items() if name not in about}}
+    return {**about, **{name: value for name, value in result.items() if name not in about}}
 
 
 @dataclass(frozen=True, slots=True)

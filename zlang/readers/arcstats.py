@@ -66,18 +66,18 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 def _counters(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
     for line in lines:
         for form in _FORMS:
-            if found := form.fullmatch(line.strip()):
-                yield found[1], int(found[2])
+            if match := form.fullmatch(line.strip()):
+                yield match[1], int(match[2])
 
 
 def _metrics(added: Mapping[str, float], last: Mapping[str, int]) -> dict[str, float]:
-    found = {metric: added[name] for metric, name in _COUNTERS.items() if name in added}
-    found |= {metric: float(last[name]) for metric, name in _GAUGES.items() if name in last}
+    result = {metric: added[name] for metric, name in _COUNTERS.items() if name in added}
+    result |= {metric: float(last[name]) for metric, name in _GAUGES.items() if name in last}
     for metric, prefix in _RATIOS.items():
         accesses = _accesses(added, prefix)
         if accesses:
-            found[metric] = 100 * added.get(f"{prefix}hits", 0) / accesses
-    return found
+            result[metric] = 100 * added.get(f"{prefix}hits", 0) / accesses
+    return result
 
 
 def _samples(old: _Snapshot, new: _Snapshot) -> Iterator[Sample]:

@@ -83,8 +83,8 @@ def _read_report(path: Path, data: bytes, report: Mapping[str, object], file: Pa
     )
 
 
-def _options(said: object) -> Iterator[tuple[str, str]]:
-    for name, value in said.items() if isinstance(said, dict) else ():
+def _options(text: object) -> Iterator[tuple[str, str]]:
+    for name, value in text.items() if isinstance(text, dict) else ():
         yield str(name), str(value)
 
 

@@ -42,7 +42,7 @@ def twice(
     directory: Path, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
 ) -> Reading:
     """What was seen before and after: all samples, and the metrics of what has only one source."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     samples: list[Sample] = []
     problems: list[str] = []
     wanted = tuple(names)
@@ -54,9 +54,9 @@ def twice(
         for name in wanted:
             of_this = [sample for sample in seen if sample.metric == name]
             if len(of_this) == 1:
-                found[f"{when}_{name}"] = of_this[0].value
+                result[f"{when}_{name}"] = of_this[0].value
         samples += seen
-    return Reading(found, tuple(problems), samples=tuple(samples))
+    return Reading(result, tuple(problems), samples=tuple(samples))
 
 
 def _samples(text: str) -> Iterator[Sample]:

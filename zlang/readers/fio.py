@@ -65,49 +65,49 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         return _failed(
             [f"{reader.artefact} cannot be read: {error.strerror}"], _messages(directory, step, reader.artefact)
         )
-    said = _messages(directory, step, reader.artefact)
+    messages = _messages(directory, step, reader.artefact)
     if not data or data.isspace():
         missing = "was not written" if data is None else "is empty"
-        return _failed([f"{reader.artefact} {missing}"], said)
-    reading = parse(data, reader.args, said, reader.artefact)
+        return _failed([f"{reader.artefact} {missing}"], messages)
+    reading = parse(data, reader.args, messages, reader.artefact)
     read_bytes = reading.metrics.get("read_bytes")
     return replace(reading, read=read_bytes, fetched=_fetched(directory, reader.args.get("counted")))
 
 
 def _fetched(directory: Path, name: object) -> float | None:
     """What the kernel counts as read from devices."""
-    found = _READ_BYTES.search(text_of(directory / name) or "") if isinstance(name, str) else None
-    return None if found is None else float(found[1])
+    result = _READ_BYTES.search(text_of(directory / name) or "") if isinstance(name, str) else None
+    return None if result is None else float(result[1])
 
 
-def parse(data: bytes, args: Mapping[str, object], said: str = "", name: str = "fio.json") -> Reading:
+def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "fio.json") -> Reading:
     """What a report's bytes say; `said` is what fio printed elsewhere."""
     start = 0 if data[:1] == b"{" else _start(data)
     if start is None:
-        return _failed([f"{name} holds no JSON"], said + data.decode("utf-8", "replace"))
+        return _failed([f"{name} holds no JSON"], text + data.decode("utf-8", "replace"))
     if start:
-        said += data[:start].decode("utf-8", "replace")
+        text += data[:start].decode("utf-8", "replace")
     try:
         report = orjson.loads(data[start:] if start else data)
     except orjson.JSONDecodeError as error:
-        return _failed([_torn(data[start:].decode("utf-8", "replace"), name, error)], said)
+        return _failed([_torn(data[start:].decode("utf-8", "replace"), name, error)], text)
     try:
         jobs = report["jobs"]
-        problems = list(_problems(jobs, args, said))
+        problems = list(_problems(jobs, args, text))
         if not problems:
             shared = report.get("global options")
             problems = [each for job in jobs for each in fio_figures.contradictions(job, shared)][:_MOST_SHOWN]
         if problems:
-            return _failed(problems, said)
+            return _failed(problems, text)
         return _reading(jobs, report.get("timestamp_ms"))
     # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], said)
+        return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], text)
 
 
 def _start(data: bytes) -> int | None:
-    found = _STARTS.search(data)
-    return found.start() if found else None
+    match = _STARTS.search(data)
+    return match.start() if match else None
 
 
 def _torn(text: str, name: str, error: orjson.JSONDecodeError) -> str:
@@ -123,25 +123,25 @@ def _torn(text: str, name: str, error: orjson.JSONDecodeError) -> str:
 
 def _messages(directory: Path, step: Step, artefact: str) -> str:
     """Standard error and output of the step; most often both are empty."""
-    said = ""
+    text = ""
     for suffix in ("err", "out"):
         name = f"{step.name}.{suffix}"
         if name != artefact:
-            said += text_of(directory / name) or ""
-    return said if not said or said.endswith("\n") else said + "\n"
+            text += text_of(directory / name) or ""
+    return text if not text or text.endswith("\n") else text + "\n"
 
 
-def _failed(problems: list[str], said: str) -> Reading:
+def _failed(problems: list[str], text: str) -> Reading:
     """The problems, and fio's own words after the first one unless they are there already."""
-    words = _words(said)
+    words = _words(text)
     if words and not any(words[0] in problem for problem in problems):
         problems[0] += ": " + _short("; ".join(words[:_MOST_SHOWN]))
     return Reading(problems=tuple(problems))
 
 
-def _words(said: str) -> list[str]:
+def _words(text: str) -> list[str]:
     """The lines that say something, each once: fio writes the same to standard error and to its report."""
-    lines = (line.strip().removeprefix("fio: ") for line in said.splitlines())
+    lines = (line.strip().removeprefix("fio: ") for line in text.splitlines())
     return list(dict.fromkeys(line for line in lines if line and not _BANNER.match(line)))
 
 
@@ -153,10 +153,10 @@ def _short(text: str) -> str:
 # --- is it a measurement?
 
 
-def _problems(jobs: _Part, args: Mapping[str, object], said: str) -> Iterator[str]:
-    if said:
+def _problems(jobs: _Part, args: Mapping[str, object], text: str) -> Iterator[str]:
+    if text:
         # With group_reporting nothing else in the report shows that one of the workers is missing.
-        for line in _words(said):
+        for line in _words(text):
             if _KILLED.search(line):
                 yield f"it was stopped: {line}"
     wanted = args.get("jobs")
@@ -165,10 +165,10 @@ def _problems(jobs: _Part, args: Mapping[str, object], said: str) -> Iterator[st
         return
     if isinstance(wanted, int) and len(jobs) != wanted:
         yield f"its report has {len(jobs)} jobs, not {wanted}"
-    found = [problem for job in jobs for problem in _job_problems(job, args)]
-    yield from found[:_MOST_SHOWN]
-    if len(found) > _MOST_SHOWN:
-        yield f"and {len(found) - _MOST_SHOWN} more like these"
+    result = [problem for job in jobs for problem in _job_problems(job, args)]
+    yield from result[:_MOST_SHOWN]
+    if len(result) > _MOST_SHOWN:
+        yield f"and {len(result) - _MOST_SHOWN} more like these"
     if all(_is_idle(job) for job in jobs):
         yield "none of its jobs did I/O"
     if len(jobs) > 1:
@@ -213,12 +213,12 @@ def _unfinished(job: _Part, active: list[_Part], args: Mapping[str, object]) -> 
         if not steady["attained"]:
             yield f"job {name} did not attain its steady state ({steady['ss']}, found {steady.get('criterion')})"
         return
-    asked = _asked_seconds(args)
+    asked_seconds = _asked_seconds(args)
     size = args.get("size")
-    if asked:
+    if asked_seconds:
         ran = max(part["runtime"] for part in active) / 1000
-        if ran < asked - max(SHARE_MISSING * asked, LEAST_MISSING):
-            yield f"job {name} ran for {ran:g} s, not {asked:g} s"
+        if ran < asked_seconds - max(SHARE_MISSING * asked_seconds, LEAST_MISSING):
+            yield f"job {name} ran for {ran:g} s, not {asked_seconds:g} s"
     elif isinstance(size, int | float):
         moved = sum(part["io_bytes"] for part in active)
         if moved < (1 - SHARE_MISSING) * size:
@@ -285,20 +285,20 @@ def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency
 
 def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> None:
     prefix = f"{name}_{kind}_"
-    count = sum(one["N"] for one in timed)
+    count = sum(item["N"] for item in timed)
     metrics[prefix + "mean"] = timed[0]["mean"] if len(timed) == 1 else sum(o["mean"] * o["N"] for o in timed) / count
-    metrics[prefix + "max"] = max(one["max"] for one in timed)
+    metrics[prefix + "max"] = max(item["max"] for item in timed)
     all_bins = [
-        dict(zip(map(_whole, one["bins"]), one["bins"].values(), strict=True)) for one in timed if one.get("bins")
+        dict(zip(map(_whole, item["bins"]), item["bins"].values(), strict=True)) for item in timed if item.get("bins")
     ]
     bins = all_bins[0] if len(all_bins) == 1 else merge(all_bins)
-    known = timed[0].get("percentile") if len(timed) == 1 else None
-    if known and all(key in known for key in _FIO_KEYS.values()):
+    listed = timed[0].get("percentile") if len(timed) == 1 else None
+    if listed and all(key in listed for key in _FIO_KEYS.values()):
         for short, key in _FIO_KEYS.items():
-            metrics[prefix + short] = known[key]
+            metrics[prefix + short] = listed[key]
     elif bins and len(all_bins) == len(timed):
-        found = percentiles(bins, [share for _, share in PERCENTILES])
-        metrics.update((prefix + short, value) for (short, _), value in zip(PERCENTILES, found, strict=True))
+        result = percentiles(bins, [share for _, share in PERCENTILES])
+        metrics.update((prefix + short, value) for (short, _), value in zip(PERCENTILES, result, strict=True))
     if bins and len(all_bins) == len(timed):
         latency.append(Histogram(name, kind, bins))
 

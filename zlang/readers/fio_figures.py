@@ -71,7 +71,7 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
         for key, value in job.get(direction, {}).items():
             if isinstance(value, dict):
                 inner = [*value.items(), *value.get("bins", {}).items(), *value.get("percentile", {}).items()]
-                yield from ((f"{direction}.{key}.{one}", x) for one, x in inner if _is_wrong(x))
+                yield from ((f"{direction}.{key}.{item}", x) for item, x in inner if _is_wrong(x))
             elif _is_wrong(value) and not key.startswith(_SAMPLED):
                 yield f"{direction}.{key}", value
 
@@ -98,9 +98,9 @@ def _rates(part: _Part) -> Iterator[str]:
         yield f"{part['bw_bytes']} bytes a second in {runtime} ms are not {moved} bytes"
     if abs(part["bw"] - part["bw_bytes"] / 1024) > 1:
         yield f"{part['bw']} KiB a second are not {part['bw_bytes']} bytes a second"
-    for what in ("short_ios", "drop_ios"):
-        if part.get(what, 0) > done:
-            yield f"`{what}` is {part[what]} of {done} operations"
+    for subject in ("short_ios", "drop_ios"):
+        if part.get(subject, 0) > done:
+            yield f"`{subject}` is {part[subject]} of {done} operations"
 
 
 def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
@@ -122,10 +122,10 @@ def _block_sizes(options: _Part, direction: str) -> list[int]:
         return []
     words = str(options.get("bs", options.get("blocksize", ""))).split(",")
     word = words[min(DIRECTIONS.index(direction), len(words) - 1)] or words[0]
-    known = _SIZE.match(word)
-    if known is None:
+    match = _SIZE.match(word)
+    if match is None:
         return []
-    return [int(known[1]) * _UNITS[known[2].lower()]]
+    return [int(match[1]) * _UNITS[match[2].lower()]]
 
 
 def _pending(options: _Part) -> int:
@@ -144,32 +144,32 @@ def _threads(options: _Part) -> int:
 def _latencies(part: _Part, pending: int) -> Iterator[str]:
     """A mean lies between its least and its greatest, percentiles go up, bins hold all that was timed."""
     for key in _TIMES:
-        one = part.get(key)
-        if one and one["N"]:
-            for problem in _latency(one):
+        item = part.get(key)
+        if item and item["N"]:
+            for problem in _latency(item):
                 yield f"`{key}`: {problem}"
-            if one["N"] > part["total_ios"] + pending:
-                yield f"`{key}`: {one['N']} were timed of {part['total_ios']} operations"
-    whole, rest = part.get("lat_ns"), part.get("clat_ns")
-    if whole and rest and whole["N"] == rest["N"] and whole["mean"] < rest["mean"] * (1 - _PRINTED) - 1:
-        yield f"the mean of `lat_ns`, {whole['mean']}, is below that of `clat_ns`, {rest['mean']}"
+            if item["N"] > part["total_ios"] + pending:
+                yield f"`{key}`: {item['N']} were timed of {part['total_ios']} operations"
+    whole, remaining = part.get("lat_ns"), part.get("clat_ns")
+    if whole and remaining and whole["N"] == remaining["N"] and whole["mean"] < remaining["mean"] * (1 - _PRINTED) - 1:
+        yield f"the mean of `lat_ns`, {whole['mean']}, is below that of `clat_ns`, {remaining['mean']}"
 
 
-def _latency(one: _Part) -> Iterator[str]:
-    low, mean, high = one["min"], one["mean"], one["max"]
+def _latency(part: _Part) -> Iterator[str]:
+    low, mean, high = part["min"], part["mean"], part["max"]
     if not low - _PRINTED <= mean + low * _PRINTED or not mean <= high * (1 + _PRINTED) + 1:
         yield f"the mean, {mean}, is not between {low} and {high}"
-    if one["stddev"] > (high - low) * (1 + _PRINTED) + 1:
-        yield f"the standard deviation, {one['stddev']}, is more than {high} - {low}"
-    known = sorted((float(share), value) for share, value in one.get("percentile", {}).items())
-    if any(earlier[1] > later[1] for earlier, later in pairwise(known)):
+    if part["stddev"] > (high - low) * (1 + _PRINTED) + 1:
+        yield f"the standard deviation, {part['stddev']}, is more than {high} - {low}"
+    listed = sorted((float(share), value) for share, value in part.get("percentile", {}).items())
+    if any(earlier[1] > later[1] for earlier, later in pairwise(listed)):
         yield "its percentiles do not go up"
-    if known and not (low * (1 - _BIN) - 1 <= known[0][1] and known[-1][1] <= high * (1 + _BIN) + 1):
-        yield f"its percentiles, {known[0][1]} to {known[-1][1]}, are not between {low} and {high}"
-    bins = {int(value): count for value, count in one.get("bins", {}).items() if count}
+    if listed and not (low * (1 - _BIN) - 1 <= listed[0][1] and listed[-1][1] <= high * (1 + _BIN) + 1):
+        yield f"its percentiles, {listed[0][1]} to {listed[-1][1]}, are not between {low} and {high}"
+    bins = {int(value): count for value, count in part.get("bins", {}).items() if count}
     if bins:
-        if sum(bins.values()) != one["N"]:
-            yield f"its bins hold {sum(bins.values())} of {one['N']}"
+        if sum(bins.values()) != part["N"]:
+            yield f"its bins hold {sum(bins.values())} of {part['N']}"
         centre = sum(value * count for value, count in bins.items()) / sum(bins.values())
         if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
             yield f"the mean, {mean}, is not that of its bins, {centre:.0f}"

@@ -29,8 +29,8 @@ def find_logs(directory: Path) -> Iterator[Log]:
     except OSError:
         return
     for name in names:
-        known = _NAME.fullmatch(name)
-        if known is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             continue
         try:
             with open_regular(directory / name) as file:
@@ -38,8 +38,8 @@ def find_logs(directory: Path) -> Iterator[Log]:
         except OSError:
             continue
         if count >= len(_LINES):
-            kind = known["kind"]
+            kind = match["kind"]
             fields = (*_LINES, "offset") if count >= _WITH_OFFSET else _LINES
             unread = ("",) * (count - len(fields))
             line = LogFormat("fio", (*fields, *unread), _DIRECTIONS, scale=_KIB if kind == "bw" else 1)
-            yield Log(directory / name, kind, int(known["job"] or 1), line)
+            yield Log(directory / name, kind, int(match["job"] or 1), line)

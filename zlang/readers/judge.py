@@ -48,8 +48,8 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
             metrics[name if name not in metrics else f"{step.name}_{name}"] = value
         latency += reading.latency
         samples += reading.samples
-        found = notes if watches else why_not
-        found += [f"{step.reader.name}: {problem}" for problem in reading.problems]
+        result = notes if watches else why_not
+        result += [f"{step.reader.name}: {problem}" for problem in reading.problems]
         why_not += reading.against
         if reading.window is not None:
             measured.append(reading.window)
@@ -97,9 +97,9 @@ def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
     attested = [step for step in attested if not step.name.startswith("property")]
     failed = _by_layer(checks, {step.name: _mismatch(step, out) for step in checks if not _holds(step, out)})
     if (checks or attested) and not failed:
-        said = [f"attested: {_short(step.why)}" for step in attested]
+        attestations = [f"attested: {_short(step.why)}" for step in attested]
         shown = _by_layer(checks, {step.name: _evidence(step, out) for step in checks})
-        return state, "; ".join([*([shown] if shown else []), *said]), []
+        return state, "; ".join([*([shown] if shown else []), *attestations]), []
     evidence = failed or "not checked"
     return f"not {state}", evidence, [f"cache not {state}: {evidence}"]
 
@@ -155,29 +155,29 @@ def _text(name: str, out: Path) -> str | None:
 
 def _mismatch(step: Step, out: Path) -> str:
     """`4096 bytes resident`, with what was wanted where that is not nothing."""
-    found = _output(step, out)
-    if found is None or not found.isdecimal():
+    output = _output(step, out)
+    if output is None or not output.isdecimal():
         return _quoted(step, out)
     wanted = (step.expect or "").strip()
-    return f"{found} bytes resident" + ("" if wanted == "0" else f", not {wanted}")
+    return f"{output} bytes resident" + ("" if wanted == "0" else f", not {wanted}")
 
 
 def _quoted(step: Step, out: Path) -> str:
-    found = _output(step, out)
-    if found is None:
+    output = _output(step, out)
+    if output is None:
         return f"{step.name}.out was not written"
-    said, wanted = _differing(found, (step.expect or "").strip())
-    said = _short(said) or _short(text_of(out / f"{step.name}.err") or "")
-    return f"`{said}`, not `{_short(wanted)}`" if said else f"{step.name} printed nothing"
+    text, wanted = _differing(output, (step.expect or "").strip())
+    text = _short(text) or _short(text_of(out / f"{step.name}.err") or "")
+    return f"`{text}`, not `{_short(wanted)}`" if text else f"{step.name} printed nothing"
 
 
-def _differing(found: str, wanted: str) -> tuple[str, str]:
+def _differing(result: str, wanted: str) -> tuple[str, str]:
     """Only the lines that are not alike, where each claim has a line of its own."""
-    pairs = list(zip(found.splitlines(), wanted.splitlines(), strict=False))
-    if len(found.splitlines()) != len(wanted.splitlines()):
-        return found, wanted
-    unlike = [(one, other) for one, other in pairs if one.strip() != other.strip()]
-    return ", ".join(one for one, _ in unlike), ", ".join(other for _, other in unlike)
+    pairs = list(zip(result.splitlines(), wanted.splitlines(), strict=False))
+    if len(result.splitlines()) != len(wanted.splitlines()):
+        return result, wanted
+    unlike = [(pair, other) for pair, other in pairs if pair.strip() != other.strip()]
+    return ", ".join(item for item, _ in unlike), ", ".join(other for _, other in unlike)
 
 
 def _evidence(step: Step, out: Path) -> str:
@@ -185,10 +185,10 @@ def _evidence(step: Step, out: Path) -> str:
     return f"{text} bytes resident" if text.isdecimal() else _short(", ".join(text.splitlines()))
 
 
-def _by_layer(checks: Sequence[Step], said: Mapping[str, str]) -> str:
+def _by_layer(checks: Sequence[Step], outputs: Mapping[str, str]) -> str:
     """What was said of each layer, by the name of the resource whose cache it is where there are several."""
     several = len(checks) > 1
-    return "; ".join(f"{name.partition('-')[2]}: {text}" if several else text for name, text in said.items())
+    return "; ".join(f"{name.partition('-')[2]}: {text}" if several else text for name, text in outputs.items())
 
 
 def _short(text: str) -> str:

@@ -30,11 +30,11 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
-    found = [(t, {name: kib * 1024.0 for name, kib in _amounts(lines).items()}) for t, lines in series.snapshots(text)]
-    rows = [series.SeriesRow(after, after - before, values) for (before, _), (after, values) in pairwise(found)]
+    result = [(t, {name: kib * 1024.0 for name, kib in _amounts(lines).items()}) for t, lines in series.snapshots(text)]
+    rows = [series.SeriesRow(after, after - before, values) for (before, _), (after, values) in pairwise(result)]
     return series.reading(reader.artefact, rows, window)
 
 
 def _amounts(lines: list[str]) -> dict[str, int]:
-    said = {line[1]: int(line[2]) for line in map(_LINE.fullmatch, lines) if line}
-    return {name: said[word] for name, word in _METRICS.items() if word in said}
+    amounts = {line[1]: int(line[2]) for line in map(_LINE.fullmatch, lines) if line}
+    return {name: amounts[word] for name, word in _METRICS.items() if word in amounts}

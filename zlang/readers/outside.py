@@ -35,23 +35,23 @@ def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = 
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=("its results are not brought in: zlang ingest DIR --csv FILE --run RUN",))
-    found = json.loads(text)
+    data = json.loads(text)
     wanted = wanted_of(reader)
-    return Reading({name: float(found[name]) for name in wanted if name in found})
+    return Reading({name: float(data[name]) for name in wanted if name in data})
 
 
 def wanted_of(reader: Reader) -> list[str]:
     """The metrics that have to be brought."""
     wanted = reader.args.get("metrics")
-    return [name_of(str(one)) for one in wanted] if isinstance(wanted, list | tuple) else []
+    return [name_of(str(item)) for item in wanted] if isinstance(wanted, list | tuple) else []
 
 
 def _declared(reader: Reader, header: Header) -> dict[str, tuple[Metric, str]]:
     """The metrics that have to be brought, and the unit of numbers without one."""
-    known = {metric.name: metric for metric in metrics.in_trials(header.metrics)}
+    declared_metrics = {metric.name: metric for metric in metrics.in_trials(header.metrics)}
     wanted = reader.args.get("metrics")
-    found = [parse(str(one), known) for one in wanted] if isinstance(wanted, list | tuple) else []
-    return {metric.name: (metric, unit) for metric, unit in found}
+    result = [parse(str(item), declared_metrics) for item in wanted] if isinstance(wanted, list | tuple) else []
+    return {metric.name: (metric, unit) for metric, unit in result}
 
 
 def reader_of(trial: Trial) -> Reader | None:
@@ -62,23 +62,23 @@ def reader_of(trial: Trial) -> Reader | None:
 def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
     """What was measured, by the place of its trial. Raises RunError."""
     table = _Table(text, name)
-    wanted = list(dict.fromkeys(one for trial in trials if (r := reader_of(trial)) for one in wanted_of(r)))
+    wanted = list(dict.fromkeys(item for trial in trials if (r := reader_of(trial)) for item in wanted_of(r)))
     factors = _known_columns(table, header, wanted)
     _require_columns(table, header, factors, wanted, trials)
     free = _by_point(factors, trials)
-    found: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, float]] = {}
     for row in table.rows:
         trial = _trial_of(row, factors, free)
         reader = reader_of(trial)
         declared = _declared(reader, header) if reader else {}
-        found[trial.place] = {name: row.metric(*one) for name, one in declared.items()}
-    left = [trial for waiting in free.values() for trial in waiting]
-    if left:
-        first = min(left, key=lambda trial: trial.number)
-        said = ", ".join(f"{factor.name} = {first.factors.get(factor.name)}" for factor in factors.values())
-        message = f"{name} has no row for {len(left)} of {len(trials)} trials"
-        raise RunError(message, f"the first is trial {first.number}, replicate {first.replicate}: {said}")
-    return found
+        result[trial.place] = {name: row.metric(*item) for name, item in declared.items()}
+    remaining = [trial for waiting in free.values() for trial in waiting]
+    if remaining:
+        first = min(remaining, key=lambda trial: trial.number)
+        levels_text = ", ".join(f"{factor.name} = {first.factors.get(factor.name)}" for factor in factors.values())
+        message = f"{name} has no row for {len(remaining)} of {len(trials)} trials"
+        raise RunError(message, f"the first is trial {first.number}, replicate {first.replicate}: {levels_text}")
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,26 +158,26 @@ _Point = tuple[Scalar, ...]
 
 def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_Point, list[Trial]]:
     """The trials of each point that wait for a row, by replicate."""
-    found: dict[_Point, list[Trial]] = {}
-    for trial in sorted(trials, key=lambda one: one.replicate):
+    result: dict[_Point, list[Trial]] = {}
+    for trial in sorted(trials, key=lambda item: item.replicate):
         key = tuple(trial.factors.get(factor.name) for factor in factors.values())
-        found.setdefault(key, []).append(trial)
-    return found
+        result.setdefault(key, []).append(trial)
+    return result
 
 
 def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, list[Trial]]) -> Trial:
     """The trial of a row, which then waits no longer."""
     key = tuple(row.level(column, factor) for column, factor in factors.items())
-    said = ", ".join(f"{column} = {row.cells[column]}" for column in factors)
+    text = ", ".join(f"{column} = {row.cells[column]}" for column in factors)
     if key not in free:
-        raise RunError(f"{row.place}: the plan has no trial with {said}", "`zlang plan FILE --trials` lists them")
+        raise RunError(f"{row.place}: the plan has no trial with {text}", "`zlang plan FILE --trials` lists them")
     waiting = free[key]
     if _REPLICATE in row.cells:
         wanted = row.cells[_REPLICATE].strip()
         waiting = [trial for trial in waiting if str(trial.replicate) == wanted]
-        said = f"{said}, replicate {wanted}".removeprefix(", ")
+        text = f"{text}, replicate {wanted}".removeprefix(", ")
     if not waiting:
-        raise RunError(f"{row.place}: there are more rows than trials with {said or 'this point'}")
+        raise RunError(f"{row.place}: there are more rows than trials with {text or 'this point'}")
     trial = waiting[0]
     free[key].remove(trial)
     return trial
@@ -185,18 +185,18 @@ def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, li
 
 def _number(cell: str, place: str, unit: str, dimension: units.Dimension | None, times: int) -> float:
     if _is_number(cell):
-        found = float(cell)
-        if not math.isfinite(found):
+        number = float(cell)
+        if not math.isfinite(number):
             raise RunError(f"{place}: `{cell.strip()}` is not a number that can be measured")
-        return found
+        return number
     try:
         quantity = units.parse(cell.strip())
     except units.UnitError as error:
         raise RunError(f"{place}: `{cell.strip()}`: {error}", str(error.hint)) from None
     if dimension is None or quantity.dimension != dimension:
-        known = f"is in {unit}" if unit else "has no unit"
+        expected = f"is in {unit}" if unit else "has no unit"
         hint = "" if unit else 'give the metric its type and unit, such as `metrics = ["latency: duration in ns"]`'
-        raise RunError(f"{place}: `{cell.strip()}` is {units.name_of(quantity.dimension)}, and this {known}", hint)
+        raise RunError(f"{place}: `{cell.strip()}` is {units.name_of(quantity.dimension)}, and this {expected}", hint)
     return float(quantity.amount * Fraction(times))
 
 

@@ -34,6 +34,6 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 def _totals(text: str) -> list[tuple[float, dict[str, int]]]:
     return [
-        (t, {f"psi_{found[1]}_{found[2]}_ratio": int(found[3]) for line in lines if (found := _LINE.fullmatch(line))})
+        (t, {f"psi_{match[1]}_{match[2]}_ratio": int(match[3]) for line in lines if (match := _LINE.fullmatch(line))})
         for t, lines in series.snapshots(text)
     ]

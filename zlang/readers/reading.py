@@ -118,15 +118,15 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
     """
     total = sum(bins.values())
     ranks = [-(-total * share // 1000) for share in per_mille]
-    found: list[int] = []
+    result: list[int] = []
     below = 0
     for value in sorted(bins):
         below += bins[value]
-        while len(found) < len(ranks) and below >= ranks[len(found)]:
-            found.append(value)
-        if len(found) == len(ranks):
+        while len(result) < len(ranks) and below >= ranks[len(result)]:
+            result.append(value)
+        if len(result) == len(ranks):
             break
-    return found
+    return result
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:

@@ -65,10 +65,10 @@ def share(window: Window | None, before: float, after: float) -> float:
 
 
 def changes(
-    found: Iterable[tuple[float, T]], window: Window | None
+    result: Iterable[tuple[float, T]], window: Window | None
 ) -> Iterator[tuple[tuple[float, T], tuple[float, T], float]]:
     """Successive snapshots between which there was some of the measurement, and the share of it."""
-    for old, new in pairwise(found):
+    for old, new in pairwise(result):
         part = share(window, old[0], new[0])
         if part > 0:
             yield old, new, part
@@ -99,19 +99,19 @@ def reading(artefact: str, rows: Sequence[SeriesRow], window: Window | None) -> 
         if is_within(window, row.t - row.seconds, row.t)
         for metric, value in row.values.items()
     )
-    found = means(rows, window)
-    return Reading(found, lacking(artefact, found), samples=samples)
+    result = means(rows, window)
+    return Reading(result, lacking(artefact, result), samples=samples)
 
 
-def lacking(artefact: str, found: Sized) -> tuple[str, ...]:
+def lacking(artefact: str, rows: Sized) -> tuple[str, ...]:
     """What is wrong where nothing was found."""
-    return () if found else (f"{artefact} has no sample of the measurement",)
+    return () if rows else (f"{artefact} has no sample of the measurement",)
 
 
 def interval(args: Mapping[str, object]) -> float:
     """How many seconds lie between two reports of a tool."""
-    asked = args.get("interval")
-    return float(asked) if isinstance(asked, int | float) and asked > 0 else 1.0
+    interval_text = args.get("interval")
+    return float(interval_text) if isinstance(interval_text, int | float) and interval_text > 0 else 1.0
 
 
 def within_second(stamp: float, near: float) -> float:

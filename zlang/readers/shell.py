@@ -87,8 +87,8 @@ class _Wanted(NamedTuple):
     unit: str
 
 
-def _items(said: object) -> Sequence[object]:
-    return said if isinstance(said, list | tuple) else ()
+def _items(text: object) -> Sequence[object]:
+    return text if isinstance(text, list | tuple) else ()
 
 
 def _place(source: str, step: Step, artefact: str) -> str:
@@ -117,10 +117,10 @@ def _times(directory: Path, step: Step, window: Window | None) -> Iterator[tuple
     if text is None:
         return
     # POSIX: the first line is the shell's own time, the second that of its children.
-    found = _TIME.findall(text)
-    if len(found) < 2:  # noqa: PLR2004
+    matches = _TIME.findall(text)
+    if len(matches) < 2:  # noqa: PLR2004
         raise _MissingError("times.txt is not what `times` prints")
-    user_m, user_s, sys_m, sys_s = (float(word.replace(",", ".")) for word in found[1])
+    user_m, user_s, sys_m, sys_s = (float(word.replace(",", ".")) for word in matches[1])
     yield "user_s", 60 * user_m + user_s
     yield "sys_s", 60 * sys_m + sys_s
 
@@ -169,8 +169,8 @@ def _first_document(text: str, name: str) -> object:
         except (ValueError, RecursionError):
             continue
         if _REST.match(text, end):
-            found: object = value
-            return found
+            result: object = value
+            return result
     raise _MissingError(f"{name}: there is no JSON in the output")
 
 
@@ -195,7 +195,7 @@ def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
             number, own = matched[1], _SPELLED.get(matched[2] or printed, matched[2] or printed)
             if own and size_of(own, metric.type) is None:
                 raise _MissingError(f"{metric.name}: `{own}` is not a unit of {SCALARS[metric.type].spoken}")
-            found = in_stored_unit(number, own or unit, metric)
-            if math.isfinite(found):
-                return found
+            result = in_stored_unit(number, own or unit, metric)
+            if math.isfinite(result):
+                return result
     raise _MissingError(f"{metric.name}: `{shown}` is not a number")

@@ -41,33 +41,33 @@ def _samples(text: str) -> Iterator[Sample]:
     for t, lines in series.snapshots(text):
         for line in lines:
             try:
-                said = json.loads(line)
-                found = dict(_disk(said))
-                name = said["device"]["name"]
+                data = json.loads(line)
+                result = dict(_disk(data))
+                name = data["device"]["name"]
             # A document of another program, or of a disk that says less than its protocol asks of it.
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
-            yield from (Sample(t, name, metric, float(value)) for metric, value in found.items())
+            yield from (Sample(t, name, metric, float(value)) for metric, value in result.items())
 
 
-def _disk(said: _Said) -> Iterator[tuple[str, float]]:
-    if "current" in said.get("temperature", {}):
-        yield "smart_celsius", said["temperature"]["current"]
-    if "hours" in said.get("power_on_time", {}):
-        yield "smart_powered_s", 3600 * said["power_on_time"]["hours"]
-    log = said.get("nvme_smart_health_information_log", {})
+def _disk(text: _Said) -> Iterator[tuple[str, float]]:
+    if "current" in text.get("temperature", {}):
+        yield "smart_celsius", text["temperature"]["current"]
+    if "hours" in text.get("power_on_time", {}):
+        yield "smart_powered_s", 3600 * text["power_on_time"]["hours"]
+    log = text.get("nvme_smart_health_information_log", {})
     if log:
         yield "smart_written_bytes", _NVME_UNIT * log["data_units_written"]
         yield "smart_read_bytes", _NVME_UNIT * log["data_units_read"]
         yield "smart_used_ratio", log["percentage_used"]
         yield "smart_media_errors", log["media_errors"]
-    for attribute in said.get("ata_smart_attributes", {}).get("table", ()):
-        yield from _attribute(attribute, said)
+    for attribute in text.get("ata_smart_attributes", {}).get("table", ()):
+        yield from _attribute(attribute, text)
 
 
-def _attribute(attribute: Mapping[str, Any], said: _Said) -> Iterator[tuple[str, float]]:
-    if found := _ATA.fullmatch(attribute["name"]):
-        unit = _UNITS.get(found[1].rpartition("_")[2], said["logical_block_size"])
-        yield f"smart_{'written' if 'Writ' in found[1] else 'read'}_bytes", unit * attribute["raw"]["value"]
+def _attribute(attribute: Mapping[str, Any], text: _Said) -> Iterator[tuple[str, float]]:
+    if match := _ATA.fullmatch(attribute["name"]):
+        unit = _UNITS.get(match[1].rpartition("_")[2], text["logical_block_size"])
+        yield f"smart_{'written' if 'Writ' in match[1] else 'read'}_bytes", unit * attribute["raw"]["value"]
     elif attribute["name"] == "Reallocated_Sector_Ct":
         yield "smart_media_errors", attribute["raw"]["value"]

@@ -73,8 +73,8 @@ def _read(directory: Path, reader: Reader, window: Window | None, part: str, nam
     # A document of another program; one place says that it is not of sysstat's shape.
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return Reading(problems=(f"{reader.artefact} is not of sysstat's shape ({type(error).__name__}: {error})",))
-    found = series.means(rows, window)
-    return Reading(found, series.lacking(reader.artefact, found), samples=tuple(samples))
+    means = series.means(rows, window)
+    return Reading(means, series.lacking(reader.artefact, means), samples=tuple(samples))
 
 
 def _reports(text: str, start: float, seconds: float) -> Iterator[tuple[float, _Report]]:
@@ -92,9 +92,11 @@ def _reports(text: str, start: float, seconds: float) -> Iterator[tuple[float, _
 
 
 def _device(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
-    said = {name: float(entry[column]) * factor for name, (column, factor) in _IOSTAT.items() if column in entry}
+    figures = {name: float(entry[column]) * factor for name, (column, factor) in _IOSTAT.items() if column in entry}
     # Without I/O nothing waited: sysstat prints 0.
-    return entry["disk_device"], {name: v for name, v in said.items() if name not in _AWAITED or said[_AWAITED[name]]}
+    return entry["disk_device"], {
+        name: v for name, v in figures.items() if name not in _AWAITED or figures[_AWAITED[name]]
+    }
 
 
 def _processor(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
@@ -104,15 +106,15 @@ def _processor(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
 def _together(devices: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     disks = whole_disks(set(devices)) or set(devices)
     of = [values for name, values in devices.items() if name in disks]
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for name in _IOSTAT:
         having = [values for values in of if name in values]
         if name in _AWAITED and having:
             weights = [values[_AWAITED[name]] for values in having]
-            found[name] = sum(v[name] * w for v, w in zip(having, weights, strict=True)) / sum(weights)
+            result[name] = sum(v[name] * w for v, w in zip(having, weights, strict=True)) / sum(weights)
         elif having:
-            found[name] = _all(name, (values[name] for values in having))
-    return found
+            result[name] = _all(name, (values[name] for values in having))
+    return result
 
 
 def _all(name: str, values: Iterable[float]) -> float:

@@ -55,8 +55,8 @@ def _rows(text: str) -> Iterator[dict[str, float]]:
 
 def _columns(head: str) -> list[str]:
     """The metrics of a row, by the first line of its head."""
-    front, _, rest = head.partition("Total")
-    _, _, end = rest.rpartition("Disk")
+    front, _, remaining = head.partition("Total")
+    _, _, end = remaining.rpartition("Disk")
     rated = _WITH_RATE.findall(end)
     counted = _WITH_RATE.sub("", end).split()
     return [
@@ -70,7 +70,7 @@ def _columns(head: str) -> list[str]:
 
 def _values(columns: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, float]]:
     for name, word in zip(columns, words, strict=False):
-        found = _NUMBER.fullmatch(word)
-        if found and name:
-            factor = 1024 if name.endswith("_bw") else 60 if name == _IN_MINUTES and found[2] != "s" else 1
-            yield name, float(found[1]) * factor
+        match = _NUMBER.fullmatch(word)
+        if match and name:
+            factor = 1024 if name.endswith("_bw") else 60 if name == _IN_MINUTES and match[2] != "s" else 1
+            yield name, float(match[1]) * factor

@@ -18,10 +18,10 @@ from zlang.readers.reading import Reading, Window, text_of
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """What was counted between the two times."""
     before, after = (_counts(directory / name) for name in (str(reader.args.get("before", "")), reader.artefact))
-    known = before.keys() & after.keys()
-    if not known:
+    in_both = before.keys() & after.keys()
+    if not in_both:
         return Reading(problems=("the machine does not say whether its processors are held back",))
-    grown = {path: after[path] - before[path] for path in known if after[path] > before[path]}
+    grown = {path: after[path] - before[path] for path in in_both if after[path] > before[path]}
     hot = sum(count for path, count in grown.items() if path.endswith("_throttle_count"))
     shared = sum(grown.values()) - hot
     against = [f"throttled: processors were too hot {hot} times"] if hot else []

@@ -31,9 +31,9 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         return Reading(problems=(f"{reader.artefact} was not written",))
     wait = series.interval(reader.args)
     samples = tuple(_samples(text, wait))
-    found = series.means(_sums(samples, wait), window)
+    means = series.means(_sums(samples, wait), window)
     within = tuple(s for s in samples if series.is_within(window, s.t - wait, s.t))
-    return Reading(found, series.lacking(reader.artefact, found), samples=within)
+    return Reading(means, series.lacking(reader.artefact, means), samples=within)
 
 
 def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.SeriesRow]:
@@ -48,8 +48,8 @@ def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.SeriesRow]:
 
 def amount(word: str) -> float | None:
     """A number as ZFS prints it: `1.49G` or in full; None for `-` and what is no number."""
-    found = _NUMBER.fullmatch(word)
-    return float(found[1]) * 1024 ** " KMGTPE".index(found[2] or " ") if found else None
+    match = _NUMBER.fullmatch(word)
+    return float(match[1]) * 1024 ** " KMGTPE".index(match[2] or " ") if match else None
 
 
 def _samples(text: str, wait: float) -> Iterator[Sample]:

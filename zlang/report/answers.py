@@ -23,7 +23,7 @@ from zlang.errors import RunError
 from zlang.intervals import exp
 from zlang.metrics import ELAPSED, Metric, column, distribution
 from zlang.report import formulas, margins, series, wording
-from zlang.report.asked import asked, primary
+from zlang.report.clauses import primary, stored_clauses
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
 from zlang.report.margins import Margin, TrialTerms
@@ -94,8 +94,8 @@ def invalid(trials: Trials) -> int:
 
 def has_runs(db: Path, names: Sequence[str]) -> bool:
     """Whether any of the names is that of a run."""
-    known = {str(name) for (name,) in run_query(db, "SELECT run FROM runs").rows}
-    return any(Path(name).name in known for name in names)
+    known_names = {str(name) for (name,) in run_query(db, "SELECT run FROM runs").rows}
+    return any(Path(name).name in known_names for name in names)
 
 
 def trials_of(db: Path, run: str | None) -> Trials:
@@ -104,14 +104,16 @@ def trials_of(db: Path, run: str | None) -> Trials:
         db,
         "SELECT run, experiment, title, repeat, plan, part FROM runs ORDER BY last_session DESC NULLS LAST, run DESC",
     ).rows
-    known = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat, *_ in runs}
+    candidates = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat, *_ in runs}
     parts = {str(name): (plan, part) for name, *_, plan, part in runs if part is not None}
-    if not known:
+    if not candidates:
         raise RunError(f"{db} holds no run", f"zlang ingest DIR --db {db}")
-    name = next(iter(known)) if run is None else Path(run).name
-    if name not in known:
-        raise RunError(f"there is no run `{name}` in {db}", did_you_mean(name, known) or "`zlang status` lists them")
-    experiment, title, repeat = known[name]
+    name = next(iter(candidates)) if run is None else Path(run).name
+    if name not in candidates:
+        raise RunError(
+            f"there is no run `{name}` in {db}", did_you_mean(name, candidates) or "`zlang status` lists them"
+        )
+    experiment, title, repeat = candidates[name]
     catalogue = run_query(
         db, 'SELECT path, name, unit, role, "schema" FROM "columns" WHERE experiment = ?', [experiment]
     ).rows
@@ -148,18 +150,18 @@ def _other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[
 
 def judge(trials: Trials) -> list[Judged]:
     """Every expectation of the run's experiment."""
-    return [_judged(trials, one) for one in asked(trials, "expect", Expectation)]
+    return [_judged(trials, item) for item in stored_clauses(trials, "expect", Expectation)]
 
 
 def _judged(trials: Trials, expectation: Expectation) -> Judged:
-    found = evaluate(trials, [expectation.term], expectation.by, every=False)
+    combinations = evaluate(trials, [expectation.term], expectation.by, every=False)
     terms = list(dict.fromkeys(aggregates(expectation.term)))
     has_margins = any(term.op in margins.INFERRED for term in terms)
     samples = margins.samples(trials, terms, expectation.by) if has_margins else []
-    spoken_of = {*mentioned(expectation.term), *(path for one in expectation.by for path in one.paths)}
+    spoken_of = {*mentioned(expectation.term), *(path for factor_ref in expectation.by for path in factor_ref.paths)}
     matched = [i for i, path in enumerate(trials.factors) if path not in spoken_of]
-    judge = Judge(expectation.term, terms, matched, len(found), min(_FEW, trials.repeat))
-    findings = tuple(judge.finding(one, samples) for one in found)
+    judge = Judge(expectation.term, terms, matched, len(combinations), min(_FEW, trials.repeat))
+    findings = tuple(judge.finding(item, samples) for item in combinations)
     verdicts = {finding.verdict for finding in findings}
     if Verdict.FAIL in verdicts:
         return Judged(expectation, Verdict.FAIL, findings)
@@ -176,39 +178,43 @@ class Judge:
     combinations: int
     least: int
 
-    def finding(self, found: Combination, samples: Sequence[TrialTerms]) -> JudgedCombination:
+    def finding(self, combination: Combination, samples: Sequence[TrialTerms]) -> JudgedCombination:
         """The verdict in one combination."""
-        levels = tuple(cells(found.levels))
-        why = next((why for side in found.sides if (why := _lacking(side, self.least))), "")
-        (holds,) = found.results
+        levels = tuple(cells(combination.levels))
+        why = next((why for side in combination.sides if (why := _lacking(side, self.least))), "")
+        (holds,) = combination.results
         if why or not isinstance(holds, bool):
-            return JudgedCombination(levels, Verdict.INCONCLUSIVE, found.sides, why or "it has no value")
-        own = [one for one in samples if all(_fits(*pair) for pair in zip(one.asked, levels, strict=True))]
-        known = {side.term: side.value for side in found.sides}
-        told: list[Margin] = []
-        verdict = self._verdict(self.term, own, known, told)
-        said = ", ".join(map(str, told))
-        why = next((one.why for one in told if one.why), said) if verdict is Verdict.INCONCLUSIVE else ""
-        return JudgedCombination(levels, verdict, found.sides, why, said)
+            return JudgedCombination(levels, Verdict.INCONCLUSIVE, combination.sides, why or "it has no value")
+        own = [
+            sample for sample in samples if all(_fits(*pair) for pair in zip(sample.clause_levels, levels, strict=True))
+        ]
+        values_by_term = {side.term: side.value for side in combination.sides}
+        margins: list[Margin] = []
+        verdict = self._verdict(self.term, own, values_by_term, margins)
+        text = ", ".join(map(str, margins))
+        why = next((item.why for item in margins if item.why), text) if verdict is Verdict.INCONCLUSIVE else ""
+        return JudgedCombination(levels, verdict, combination.sides, why, text)
 
     def _verdict(
-        self, term: Term, own: Sequence[TrialTerms], known: Mapping[Term, float | None], told: list[Margin]
+        self, term: Term, own: Sequence[TrialTerms], by_term: Mapping[Term, float | None], shown: list[Margin]
     ) -> Verdict:
         """The verdict on a condition, of these trials; `told` gets the margins that it rests on."""
         if term.op in {"and", "or"}:
             decisive = Verdict.FAIL if term.op == "and" else Verdict.PASS
-            parts = [self._verdict(part, own, known, told) for part in term.terms]
+            parts = [self._verdict(part, own, by_term, shown) for part in term.terms]
             alike = parts[0] if len(set(parts)) == 1 else Verdict.INCONCLUSIVE
             return decisive if decisive in parts else alike
         if term.op == "not":
-            return _OPPOSITE[self._verdict(term.terms[0], own, known, told)]
-        if term.op not in margins.COMPARISONS or not any(one.op in margins.INFERRED for one in aggregates(term)):
-            holds = margins.work_out(term, known.get)
+            return _OPPOSITE[self._verdict(term.terms[0], own, by_term, shown)]
+        if term.op not in margins.COMPARISONS or not any(
+            aggregate.op in margins.INFERRED for aggregate in aggregates(term)
+        ):
+            holds = margins.work_out(term, by_term.get)
             return Verdict.INCONCLUSIVE if holds is None else Verdict.PASS if holds else Verdict.FAIL
-        margin = margins.margin(term, self.aggregates, own, known.get, self.matched)
+        margin = margins.margin(term, self.aggregates, own, by_term.get, self.matched)
         if margin is None:
             return Verdict.INCONCLUSIVE
-        told.append(margin)
+        shown.append(margin)
         # All have to hold for it to hold, so that each may be tested by itself; one is enough for it not to hold.
         if _holds(term.op, margin.interval()) is True:
             return Verdict.PASS
@@ -237,9 +243,9 @@ def _holds(op: str, interval: tuple[float, float]) -> bool | None:
             return is_equal if op == "==" or is_equal is None else not is_equal
 
 
-def _fits(asked: Cell, level: Cell) -> bool:
+def _fits(cell: Cell, level: Cell) -> bool:
     """Whether a trial belongs to a combination: a factor that does not exist matches any of its levels."""
-    return asked is None or level is None or asked == level
+    return cell is None or level is None or cell == level
 
 
 def _lacking(side: Side, least: int) -> str:
@@ -252,7 +258,7 @@ def _lacking(side: Side, least: int) -> str:
     return f"{side.n or 'none'} of {side.tried} trial{'s' if side.tried > 1 else ''} has a value for {text}"
 
 
-def said(judged: Judged, finding: JudgedCombination) -> str:
+def sentence(judged: Judged, finding: JudgedCombination) -> str:
     """One combination in words: its levels, and what was found there."""
     levels = zip(judged.expectation.by, finding.levels, strict=True)
     at = ", ".join(
@@ -274,15 +280,18 @@ def _number(side: Side) -> str:
 
 def tables(trials: Trials) -> list[Summary]:
     """Every table of the run's experiment; none where it has none."""
-    return [_table(trials, table) for table in asked(trials, "table", Table)]
+    return [_table(trials, table) for table in stored_clauses(trials, "table", Table)]
 
 
 def _table(trials: Trials, table: Table) -> Summary:
-    factors = [TableColumn(one.name, one.type, "") for one in table.by]
-    measured = [TableColumn(one.name, "estimate", UNITS.get(one.type, "")) for one in table.measures]
-    found = evaluate(trials, [one.term for one in table.measures], table.by, every=True)
-    told = _estimates(trials, found, table.measures, table.by)
-    rows = tuple((*cells(one.levels), one.trials, *own) for one, own in zip(found, told, strict=True))
+    factors = [TableColumn(item.name, item.type, "") for item in table.by]
+    measured = [TableColumn(measure.name, "estimate", UNITS.get(measure.type, "")) for measure in table.measures]
+    combinations = evaluate(trials, [measure.term for measure in table.measures], table.by, every=True)
+    estimates = _estimates(trials, combinations, table.measures, table.by)
+    rows = tuple(
+        (*cells(combination.levels), combination.trials, *own)
+        for combination, own in zip(combinations, estimates, strict=True)
+    )
     total, valid, why = reasons(trials.db, trials.rows)
     columns = (*factors, TableColumn("n", "count", ""), *measured)
     return Summary(
@@ -298,19 +307,19 @@ def _table(trials: Trials, table: Table) -> Summary:
 
 def _mixed(trials: Trials, table: Table) -> str:
     """What to mind where a row has trials in which a factor exists and others in which it does not, else nothing."""
-    named = {path for one in table.by for path in one.paths}
+    named = {path for factor_ref in table.by for path in factor_ref.paths}
     if all(formulas.is_of_some(part) for measure in table.measures for part in aggregates(measure.term)):
         return ""
     pooled = [name for path, (name, _) in trials.factors.items() if path not in named]
     if not pooled:
         return ""
     having = ", ".join(f"count({quoted(name)}) AS c{i}" for i, name in enumerate(pooled))
-    rows = ", ".join(formulas.level(trials, one) for one in table.by)
+    rows = ", ".join(formulas.level(trials, item) for item in table.by)
     some = ", ".join(f"coalesce(bool_or(0 < c{i} AND c{i} < n), false)" for i in range(len(pooled)))
     grouped = f" GROUP BY {rows}" if rows else ""
     counted = f"SELECT count(*) AS n, {having} FROM {trials.rows} WHERE valid{grouped}"
-    found = run_query(trials.db, f"SELECT {some} FROM ({counted})").rows[0]
-    mixed = " and ".join(f"`{name}`" for name, is_mixed in zip(pooled, found, strict=True) if is_mixed)
+    result = run_query(trials.db, f"SELECT {some} FROM ({counted})").rows[0]
+    mixed = " and ".join(f"`{name}`" for name, is_mixed in zip(pooled, result, strict=True) if is_mixed)
     if not mixed:
         return ""
     return f"rows mix trials that have {mixed} with trials that do not: add to `by` what tells them apart"
@@ -318,15 +327,15 @@ def _mixed(trials: Trials, table: Table) -> str:
 
 def plots(trials: Trials) -> list[Drawn]:
     """What every plot of the run's experiment shows."""
-    return [one for plot in asked(trials, "plot", Plot) for one in drawn(trials, plot)]
+    return [item for plot in stored_clauses(trials, "plot", Plot) for item in drawn(trials, plot)]
 
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
     """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError, RunError."""
-    found = [one for one in drawn(trials, _now(trials, "plot", text, Plot)) if one.rows]
-    if not found:
+    result = [item for item in drawn(trials, _now(trials, "plot", text, Plot)) if item.rows]
+    if not result:
         raise RunError("there is nothing to draw", "no trial that counts has a value of it")
-    return found
+    return result
 
 
 def table_now(trials: Trials, text: str) -> Summary:
@@ -336,31 +345,31 @@ def table_now(trials: Trials, text: str) -> Summary:
 
 def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     clause, findings = parse.clause(Source(word, f"{word} {text}"))
-    found = list(findings)
+    result = list(findings)
     words, scope = _words(trials), clauses.NoScope()
-    made = clauses.resolve_clause(clause, words, scope, found.append) if clause is not None else None
-    if found:
-        raise ProgramError(found[0])
+    made = clauses.resolve_clause(clause, words, scope, result.append) if clause is not None else None
+    if result:
+        raise ProgramError(result[0])
     assert isinstance(made, kind), f"BUG: a {word} without findings is none"
     return made
 
 
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     """The same as fields in colours, which shows two factors at once. Raises RunError."""
-    if any(len(one.plot.by) != 1 or one.form not in {Form.LINES, Form.FIELDS} for one in plots):
+    if any(len(plot.plot.by) != 1 or plot.form not in {Form.LINES, Form.FIELDS} for plot in plots):
         raise RunError("a heat map is of two factors", "such as: zlang plot 'METRIC over FACTOR by FACTOR' --heat")
-    return [replace(one, form=Form.FIELDS) for one in plots]
+    return [replace(plot, form=Form.FIELDS) for plot in plots]
 
 
 def _words(trials: Trials) -> Vocabulary:
     """What may be spoken of: the metrics and factors that the experiment has in the database."""
-    known = run_query(
+    rows = run_query(
         trials.db,
         'SELECT name, path, type FROM "columns" WHERE experiment = ? AND role = ?',
         [trials.experiment, "factor"],
     ).rows
     columns = []
-    for name, path, sort in known:
+    for name, path, sort in rows:
         levels = (
             f"SELECT DISTINCT {quoted(str(name))}::VARCHAR FROM {trials.rows} WHERE {quoted(str(name))} IS NOT NULL"
         )
@@ -383,31 +392,31 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     if not plot.over.paths:
         return series.drawn(trials, plot)
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
-    found = evaluate(trials, [one.term for one in plot.measures], columns, every=True)
-    told = _estimates(trials, found, plot.measures, columns)
-    rows = tuple((*cells(one.levels), *own) for one, own in zip(found, told, strict=True))
+    combinations = evaluate(trials, [measure.term for measure in plot.measures], columns, every=True)
+    estimates = _estimates(trials, combinations, plot.measures, columns)
+    rows = tuple((*cells(combination.levels), *own) for combination, own in zip(combinations, estimates, strict=True))
     kept = tuple(row for row in rows if row[0] is not None)
     return [Drawn(plot, trials.title or trials.experiment, columns, kept)]
 
 
 def _estimates(
-    trials: Trials, found: Sequence[Combination], measures: Sequence[Measure], by: Sequence[FactorRef]
+    trials: Trials, combinations: Sequence[Combination], measures: Sequence[Measure], by: Sequence[FactorRef]
 ) -> list[tuple[Estimate, ...]]:
     """Each measure in each combination; shares are in percent."""
     terms = list(dict.fromkeys(measure.term for measure in measures if measure.term.op == "median"))
     samples: dict[tuple[Cell, ...], list[TrialTerms]] = {}
-    for one in margins.samples(trials, terms, by) if terms else ():
-        samples.setdefault(one.asked, []).append(one)
+    for sample in margins.samples(trials, terms, by) if terms else ():
+        samples.setdefault(sample.clause_levels, []).append(sample)
     columns = []
     for place, measure in enumerate(measures):
         times = 100 if measure.type == "share" else 1
         if measure.term.op == "median":
-            own = [samples.get(tuple(cells(one.levels)), []) for one in found]
-            told = _middles(own, terms.index(measure.term), is_named=measure.name.startswith("median("))
+            own = [samples.get(tuple(cells(combination.levels)), []) for combination in combinations]
+            middles = _middles(own, terms.index(measure.term), is_named=measure.name.startswith("median("))
         else:
-            told = [_value(one, one.results[place], measure) for one in found]
-        columns.append([_times(one, times) for one in told])
-    return [tuple(column[n] for column in columns) for n in range(len(found))]
+            middles = [_value(item, item.results[place], measure) for item in combinations]
+        columns.append([_times(item, times) for item in middles])
+    return [tuple(column[n] for column in columns) for n in range(len(combinations))]
 
 
 def _middles(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool) -> list[Estimate]:
@@ -415,9 +424,9 @@ def _middles(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool)
 
     Who names the median gets it, with an interval where it has one.
     """
-    kept = [[one for one in row if one.values[term] is not None] for row in rows]
-    values = [[value for one in row if (value := one.values[term]) is not None] for row in kept]
-    is_pooled = any(len({one.levels for one in row}) > 1 for row in kept)
+    kept = [[sample for sample in row if sample.values[term] is not None] for row in rows]
+    values = [[value for sample in row if (value := sample.values[term]) is not None] for row in kept]
+    is_pooled = any(len({combination.levels for combination in row}) > 1 for row in kept)
     if is_named:
         return [median(own, has_interval=not is_pooled) for own in values]
     if not is_pooled or any(value <= 0 for own in values for value in own):
@@ -435,13 +444,15 @@ def _middles(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool)
     return made
 
 
-def _value(found: Combination, result: object, measure: Measure) -> Estimate:
+def _value(combination: Combination, result: object, measure: Measure) -> Estimate:
     """A measure that has no interval."""
-    sides = [side for side in found.sides if side.term in set(aggregates(measure.term))]
+    sides = [side for side in combination.sides if side.term in set(aggregates(measure.term))]
     value = float(result) if isinstance(result, int | float) else None
     return Estimate(min(side.n for side in sides), value, None, None)
 
 
-def _times(found: Estimate, times: float) -> Estimate:
-    value, low, high = (None if one is None else one * times for one in (found.value, found.low, found.high))
-    return replace(found, value=value, low=low, high=high)
+def _times(estimate: Estimate, times: float) -> Estimate:
+    value, low, high = (
+        None if item is None else item * times for item in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, value=value, low=low, high=high)

@@ -59,14 +59,14 @@ class Comparison:
 
 def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Comparison]:
     """Levels of one factor, or of each: the two that are named, or every other one against the first."""
-    known = {one.name: i for i, one in enumerate(design.factors)}
-    if not known:
+    candidates = {factor.name: i for i, factor in enumerate(design.factors)}
+    if not candidates:
         raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
-    if by is not None and by not in known:
-        hint = did_you_mean(by, known) or "there are " + ", ".join(known)
+    if by is not None and by not in candidates:
+        hint = did_you_mean(by, candidates) or "there are " + ", ".join(candidates)
         raise RunError(f"there is no factor `{by}` with two levels", hint)
     wanted: list[tuple[int, Cell, Cell]] = []
-    for name, i in known.items():
+    for name, i in candidates.items():
         levels = design.levels[i]
         if by is None:
             wanted += [(i, levels[0], level) for level in levels[1:]]
@@ -80,10 +80,10 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
 
 def factor_of(design: Design, pair: Sequence[str]) -> str | None:
     """The factor that has both levels, where one has. Raises RunError where several have."""
-    found = [one.name for i, one in enumerate(design.factors) if {*pair} <= {*_levels(design, i)}]
-    if len(found) > 1:
-        raise RunError(f"{' and '.join(found)} have the levels {' and '.join(pair)}", f"say which: --by {found[0]}")
-    return found[0] if found else None
+    result = [factor.name for i, factor in enumerate(design.factors) if {*pair} <= {*_levels(design, i)}]
+    if len(result) > 1:
+        raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"say which: --by {result[0]}")
+    return result[0] if result else None
 
 
 def _levels(design: Design, factor: int) -> dict[str, Cell]:
@@ -94,12 +94,12 @@ def _levels(design: Design, factor: int) -> dict[str, Cell]:
 
 
 def _level(design: Design, factor: int, text: str) -> Cell:
-    known = _levels(design, factor)
-    if text not in known:
+    levels = _levels(design, factor)
+    if text not in levels:
         shown = [wording.level(level, design.factors[factor].type) for level in design.levels[factor]]
         hint = did_you_mean(text, shown) or "it has " + ", ".join(shown)
         raise RunError(f"`{design.factors[factor].name}` has no level `{text}`", hint)
-    return known[text]
+    return levels[text]
 
 
 def _compared(design: Design, factor: int, first: Cell, second: Cell, comparisons: int) -> Comparison:
@@ -111,20 +111,20 @@ def _compared(design: Design, factor: int, first: Cell, second: Cell, comparison
         for i in range(len(design.factors))
         if i != factor and all(any(row.levels[i] is not None for row in side) for side in sides)
     ]
-    found = _judged(sides, others)
+    judged = _judged(sides, others)
     shown = [wording.level(level, column.type) for level in (first, second)]
-    is_set_up = found.is_of_groups and any(row.setups for side in sides for row in side)
-    if is_set_up and found.units == 1:
+    is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
+    if is_set_up and judged.units == 1:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
     else:
-        verdict = verdict_on(found.ratio, comparisons, design.unit)
-        note = f"compared over {found.units} setups of each level" if is_set_up else ""
+        verdict = verdict_on(judged.ratio, comparisons, design.unit)
+        note = f"compared over {judged.units} setups of each level" if is_set_up else ""
     return Comparison(
         metric=design.metric,
         factor=column.name,
         first=shown[0],
         second=shown[1],
-        ratio=found.ratio,
+        ratio=judged.ratio,
         comparisons=comparisons,
         verdict=verdict,
         note=note,
@@ -143,32 +143,32 @@ def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference
     )
 
 
-def compare_runs(runs: tuple[str, str], one: Design, other: Design) -> Comparison:
+def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparison:
     """The second of two runs against the first, at the points that both have."""
-    if one.metric != other.metric:
-        raise RunError(f"the runs are measured by `{one.metric}` and `{other.metric}`", "say which: --metric")
-    ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (one, other))
+    if item.metric != other.metric:
+        raise RunError(f"the runs are measured by `{item.metric}` and `{other.metric}`", "say which: --metric")
+    ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (item, other))
     if ones & others:
         message = f"{len(ones & others):,} measurements are in both runs: one was taken over from the other"
         raise RunError(message, "measure anew with `zlang run --again`")
-    same = {row.trial for row in one.rows} & {row.trial for row in other.rows}
-    names = [[column.name for column in design.factors] for design in (one, other)]
+    same = {row.trial for row in item.rows} & {row.trial for row in other.rows}
+    names = [[column.name for column in design.factors] for design in (item, other)]
     shared = [name for name in names[0] if name in names[1]]
 
     def levels(row: Row, of: Sequence[str]) -> tuple[Cell, ...]:
         return tuple(row.levels[of.index(name)] for name in shared) or (row.trial,)
 
-    found = []
-    for side, design in enumerate((one, other)):
+    result = []
+    for side, design in enumerate((item, other)):
         rows = [row for row in design.rows if not same or row.trial in same]
         blocks = [own[:1] for own in groups(rows)]
-        found += [
+        result += [
             Observation(side, own, levels(row, names[side]), row.log) for own, row in zip(blocks, rows, strict=True)
         ]
-    ratio = strata.difference(found).ratio if same or shared else None
-    verdict = verdict_on(ratio, 1, one.unit)
+    ratio = strata.difference(result).ratio if same or shared else None
+    verdict = verdict_on(ratio, 1, item.unit)
     return Comparison(
-        metric=one.metric,
+        metric=item.metric,
         factor="run",
         first=runs[0],
         second=runs[1],

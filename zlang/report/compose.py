@@ -21,7 +21,7 @@ from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
-from zlang.report import answers, asked, compare, design, document, drawing, effects, stopping, summary, wording
+from zlang.report import answers, clauses, compare, design, document, drawing, effects, stopping, summary, wording
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Paragraph, Section
 from zlang.report.drawn import Drawn
 from zlang.report.findings import search
@@ -51,7 +51,7 @@ _MOST_SERIES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RecordedRun:
     """The plan of a run, and the path from the report to the run folders."""
 
     run: str
@@ -72,19 +72,19 @@ class _Point:
     rows: tuple[dict[str, object], ...]
 
 
-def document_of(trials: Trials, known: Known | None) -> Document:
+def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
     """The report of a run; `known` is None if the run folder is missing. Raises RunError."""
     points = _points(trials)
     sections = (
-        Section("answer", "Question and answer", (*_question(known), *_answer(trials))),
+        Section("answer", "Question and answer", (*_question(recorded), *_answer(trials))),
         Section("results", "Results", tuple(_results(trials, points))),
         Section("comparisons", "Comparisons", tuple(_comparisons(trials, points))),
-        Section("caveats", "Caveats", tuple(_caveats(trials, known))),
+        Section("caveats", "Caveats", tuple(_caveats(trials, recorded))),
         Section("timeline", "Timeline", tuple(_timeline(trials, points))),
-        Section("program", "Program", tuple(_program(known))),
-        Section("method", "Method", tuple(_method(trials, known))),
-        Section("trials", "Trials", tuple(_every_trial(trials, points, known))),
-        Section("reproduce", "How to reproduce this", tuple(_reproduction(known))),
+        Section("program", "Program", tuple(_program(recorded))),
+        Section("method", "Method", tuple(_method(trials, recorded))),
+        Section("trials", "Trials", tuple(_every_trial(trials, points, recorded))),
+        Section("reproduce", "How to reproduce this", tuple(_reproduction(recorded))),
     )
     kept = tuple(
         replace(section, blocks=tuple(map(_bounded, section.blocks))) for section in sections if section.blocks
@@ -146,20 +146,25 @@ def _plain(value: object) -> str:
 def _answer(trials: Trials) -> Iterator[Block]:
     """What came of each expectation, and the largest differences, in a sentence each."""
     for expected in answers.judge(trials):
-        where, every = sum(one.verdict == expected.verdict for one in expected.findings), len(expected.findings)
+        where, every = sum(finding.verdict == expected.verdict for finding in expected.findings), len(expected.findings)
         yield Paragraph(f"{expected.expectation.title}: {expected.verdict} in {where:,} of {every:,} combinations.")
     try:
         read = design.read(trials)
         compared = compare.factors(read, None, ())
     except RunError:
         return
-    judged = [(one, one.ratio) for one in compared if one.ratio is not None and one.is_significant]
+    judged = [
+        (comparison, comparison.ratio)
+        for comparison in compared
+        if comparison.ratio is not None and comparison.is_significant
+    ]
     judged.sort(key=lambda pair: -abs(pair[1].log))
-    for one, ratio in judged[:_MOST_ANSWERS]:
-        told = ratio.estimate(one.comparisons)
+    for comparison, ratio in judged[:_MOST_ANSWERS]:
+        estimate = ratio.estimate(comparison.comparisons)
         yield Paragraph(
-            f"`{one.factor}` = {one.second} against {one.first}: {read.metric} is {told.value:.3g} times as much "
-            f"({told.low:.3g} to {told.high:.3g} with 95 % confidence, n = {told.n:,})."
+            f"`{comparison.factor}` = {comparison.second} against {comparison.first}: "
+            f"{read.metric} is {estimate.value:.3g} times as much "
+            f"({estimate.low:.3g} to {estimate.high:.3g} with 95 % confidence, n = {estimate.n:,})."
         )
     if not judged:
         yield Paragraph(f"No factor has a significant effect on {read.metric}: see the comparisons.")
@@ -168,26 +173,26 @@ def _answer(trials: Trials) -> Iterator[Block]:
 # -- question and program
 
 
-def _question(known: Known | None) -> Iterator[Block]:
+def _question(recorded: RecordedRun | None) -> Iterator[Block]:
     """What the comment at the head of the program says."""
-    for text in list(known.plan.header.sources.values())[:1] if known else ():
+    for text in list(recorded.plan.header.sources.values())[:1] if recorded else ():
         yield from map(Paragraph, _head(text))
 
 
-def _program(known: Known | None) -> Iterator[Block]:
-    if known is None:
+def _program(recorded: RecordedRun | None) -> Iterator[Block]:
+    if recorded is None:
         yield Paragraph("The run folder is missing, so this report has neither the program nor the plan.")
         return
-    for name, text in known.plan.header.sources.items():
+    for name, text in recorded.plan.header.sources.items():
         yield Listing(name, visible(text, keep="\n\t"))
 
 
 def _head(text: str) -> list[str]:
     """The paragraphs of the comment at the head of a program, without allowances."""
     lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
-    told = [line.lstrip("#").strip() for line in lines]
-    kept = "\n".join(line for line in told if not line.startswith("allow "))
-    return [visible(" ".join(one.split())) for one in kept.split("\n\n") if one.strip()]
+    shown = [line.lstrip("#").strip() for line in lines]
+    kept = "\n".join(line for line in shown if not line.startswith("allow "))
+    return [visible(" ".join(item.split())) for item in kept.split("\n\n") if item.strip()]
 
 
 # -- results
@@ -197,16 +202,16 @@ def _results(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     judged = answers.judge(trials)
     if judged:
         yield _expectations(judged)
-    declared = asked.asked(trials, "table", Table)
+    declared = clauses.stored_clauses(trials, "table", Table)
     if declared:
         for clause, table in zip(declared, answers.tables(trials), strict=True):
-            by = [_columns(trials, one) for one in clause.by]
+            by = [_columns(trials, item) for item in clause.by]
             yield _summary(visible(clause.text.removeprefix("table ")), table, by, points)
     else:
-        told = summary.summarise(trials.db, trials.experiment, trials.rows)
-        estimates = sum(column.type == "estimate" for column in told.columns)
-        factors = [[column.name] for column in told.columns[: -estimates - 1]]
-        yield _summary("Each combination", told, factors, points)
+        shown = summary.summarise(trials.db, trials.experiment, trials.rows)
+        estimates = sum(column.type == "estimate" for column in shown.columns)
+        factors = [[column.name] for column in shown.columns[: -estimates - 1]]
+        yield _summary("Each combination", shown, factors, points)
     yield from _stopped(trials, points)
     for drawn in answers.plots(trials):
         yield _figure(trials, drawn, points)
@@ -224,19 +229,19 @@ def _stopped(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
 
 def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
     rows = []
-    for one in judged:
-        alike = sum(finding.verdict == one.verdict for finding in one.findings)
-        odd = [answers.said(one, finding) for finding in one.findings if finding.verdict != answers.Verdict.PASS]
+    for item in judged:
+        alike = sum(finding.verdict == item.verdict for finding in item.findings)
+        odd = [answers.sentence(item, finding) for finding in item.findings if finding.verdict != answers.Verdict.PASS]
         more = [f"… and in {len(odd) - _SHOWN:,} more"] if len(odd) > _SHOWN else []
-        where = f"{alike:,} of {len(one.findings):,}"
-        rows.append((one.verdict, one.expectation.title, where, "\n".join([*odd[:_SHOWN], *more])))
+        where = f"{alike:,} of {len(item.findings):,}"
+        rows.append((item.verdict, item.expectation.title, where, "\n".join([*odd[:_SHOWN], *more])))
     return _table("Expectations", ("verdict", "expectation", "combinations", "exceptions"), rows)
 
 
 def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
-    columns = [TableColumn(one.name, one.type, "") for one in drawn.columns]
-    measured = [TableColumn(one.name, "estimate", UNITS.get(one.type, "")) for one in drawn.plot.measures]
-    told = Summary(
+    columns = [TableColumn(column.name, column.type, "") for column in drawn.columns]
+    measured = [TableColumn(measure.name, "estimate", UNITS.get(measure.type, "")) for measure in drawn.plot.measures]
+    summary = Summary(
         experiment=trials.experiment,
         columns=(*columns, *measured),
         rows=drawn.rows,
@@ -246,52 +251,57 @@ def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
         note=drawn.note,
     )
     title = visible(drawn.plot.text.removeprefix("plot "))
-    table = _summary(title, told, [_columns(trials, one) for one in drawn.columns], points)
+    table = _summary(title, summary, [_columns(trials, column) for column in drawn.columns], points)
     shown = drawing.pictures(drawn)
-    if len(shown) > _MOST_PICTURES or sum(len(line) for one in shown for line in one.lines.values()) > _MOST_DOTS:
+    if (
+        len(shown) > _MOST_PICTURES
+        or sum(len(line) for picture in shown for line in picture.lines.values()) > _MOST_DOTS
+    ):
         note = f"This plot is too large for a page. To draw it: zlang plot '{title}' -o plot.svg. "
         return Figure(title, (), replace(table, note=note + table.note))
     note = f" ({drawn.note})" if drawn.note else ""
-    return Figure(title, tuple((one.named(one.measure) + note, drawing.alone(drawn, one)) for one in shown), table)
+    return Figure(
+        title, tuple((picture.named(picture.measure) + note, drawing.alone(drawn, picture)) for picture in shown), table
+    )
 
 
 def _automatic_figure(trials: Trials, text: str, points: Sequence[_Point]) -> Iterator[Figure]:
     """A plot that the program does not ask for; nothing if it would be empty."""
     try:
-        found = answers.asked_now(trials, text)
+        drawings = answers.asked_now(trials, text)
     except (ProgramError, RunError):  # a name that the language has for something else, or nothing to show
         return
-    yield from (_figure(trials, drawn, points) for drawn in found)
+    yield from (_figure(trials, drawn, points) for drawn in drawings)
 
 
-def _columns(trials: Trials, asked: FactorRef) -> list[str]:
-    return [trials.factors[path][0] for path in asked.paths if path in trials.factors]
+def _columns(trials: Trials, factor_ref: FactorRef) -> list[str]:
+    return [trials.factors[path][0] for path in factor_ref.paths if path in trials.factors]
 
 
 def _summary(
-    title: str, told: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]
+    title: str, details: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]
 ) -> document.DocumentTable:
     """A table whose figures link to their points; `by` has the database columns of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
         places.setdefault(tuple(_first(point.levels, names) for names in by if names), []).append(point)
     rows = []
-    for row in told.rows:
+    for row in details.rows:
         # Columns that are not factors, such as a latency, do not identify points.
         own = places.get(tuple(level for level, names in zip(row, by, strict=False) if names), [])
         linked = [point for point in own[:_MOST_LINKS] if point.is_listed]
         href = f"#{linked[0].name}" if linked else ""
-        shown = [summary.shown(value, column) for value, column in zip(row, told.columns, strict=True)]
+        shown = [summary.shown(value, column) for value, column in zip(row, details.columns, strict=True)]
         figures = [Cell(text, href if i >= len(by) and text != "-" else "") for i, text in enumerate(shown)]
         links = [Link(point.name, f"#{point.name}") for point in linked]
         if len(own) > len(linked):
             links.append(Link(f"{len(own) - len(linked):,} more" if linked else f"{len(own):,} points", "#trials"))
         rows.append((*figures, Cell("", "", tuple(links))))
-    names, data = summary.flat(told)
-    heads = [summary.heading(told, n) for n in range(len(told.columns))]
-    numeric = frozenset(i for i, column in enumerate(told.columns) if column.type not in {"word", "string"})
-    note = f"{told.note}. " if told.note else ""
-    note += "".join(f"{count:,} trials do not count: {reason}. " for reason, count in told.reasons[:_SHOWN])
+    names, data = summary.flat(details)
+    heads = [summary.heading(details, n) for n in range(len(details.columns))]
+    numeric = frozenset(i for i, column in enumerate(details.columns) if column.type not in {"word", "string"})
+    note = f"{details.note}. " if details.note else ""
+    note += "".join(f"{count:,} trials do not count: {reason}. " for reason, count in details.reasons[:_SHOWN])
     return document.DocumentTable(
         title=title,
         columns=(*heads, "points"),
@@ -320,16 +330,18 @@ def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         return
     heads = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
     ratios = []
-    for one in compared:
-        told = one.ratio.estimate(one.comparisons) if one.ratio else None
-        figures = (told.value, told.low, told.high, told.n) if told else (None, None, None, 0)
-        ratios.append((one.factor, one.second, one.first, *figures, one.verdict, one.note))
+    for comparison in compared:
+        shown = comparison.ratio.estimate(comparison.comparisons) if comparison.ratio else None
+        figures = (shown.value, shown.low, shown.high, shown.n) if shown else (None, None, None, 0)
+        ratios.append(
+            (comparison.factor, comparison.second, comparison.first, *figures, comparison.verdict, comparison.note)
+        )
     title = f"Levels of each factor against its first: {read.metric}"
     yield _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
     columns = ("source", "share of variance, %", "degrees of freedom", "p")
-    shares = [(one.name, 100 * one.share, one.df, one.p) for one in sources]
+    shares = [(source.name, 100 * source.share, source.df, source.p) for source in sources]
     yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
     yield Paragraph("Main effects: geometric means over all combinations of the other factors.")
     yield from _automatic_figure(trials, f"{read.metric} over factors", points)
@@ -338,22 +350,29 @@ def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
 # -- caveats
 
 
-def _caveats(trials: Trials, known: Known | None) -> Iterator[Block]:
+def _caveats(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
     result_findings = search.load_findings(trials)
     if result_findings:
-        rows = [(f"{one.lint.id} {one.lint.name}", one.lint.severity.value, one.message) for one in result_findings]
+        rows = [
+            (
+                f"{result_finding.lint.id} {result_finding.lint.name}",
+                result_finding.lint.severity.value,
+                result_finding.message,
+            )
+            for result_finding in result_findings
+        ]
         yield _table("Findings about the results", ("rule", "severity", "finding"), rows)
     else:
         yield Paragraph("The rules about results found nothing.")
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")
     if problems:
         yield _table("Why trials do not count", ("problem", "times"), problems, frozenset({1}))
-    if known and known.plan.header.findings:
+    if recorded and recorded.plan.header.findings:
         heads = ("rule", "severity", "place", "finding", "allowed because")
-        found = known.plan.header.findings
-        said = [(f"{f.code} {f.name}".strip(), f.severity, f.place, f.message, f.allowed) for f in found]
-        yield _table("Findings about the program", heads, said)
-    elif known:
+        findings = recorded.plan.header.findings
+        of_program = [(f"{f.code} {f.name}".strip(), f.severity, f.place, f.message, f.allowed) for f in findings]
+        yield _table("Findings about the program", heads, of_program)
+    elif recorded:
         yield Paragraph("The rules about programs found nothing.")
 
 
@@ -381,10 +400,12 @@ def _timeline(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
 def _strongest(read: design.Design) -> str | None:
     """The factor with the largest share of the variance among those with few enough levels for a plot's colours."""
     names = [
-        one.name for one, levels in zip(read.factors, read.levels, strict=True) if len(levels) <= len(drawing.COLOURS)
+        factor.name
+        for factor, levels in zip(read.factors, read.levels, strict=True)
+        if len(levels) <= len(drawing.COLOURS)
     ]
     try:
-        return next((one.name for one in effects.effects(read) if one.name in names), next(iter(names), None))
+        return next((effect.name for effect in effects.effects(read) if effect.name in names), next(iter(names), None))
     except RunError:
         return next(iter(names), None)
 
@@ -392,9 +413,9 @@ def _strongest(read: design.Design) -> str | None:
 # -- method
 
 
-def _method(trials: Trials, known: Known | None) -> Iterator[Block]:
-    if known:
-        header = known.plan.header
+def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
+    if recorded:
+        header = recorded.plan.header
         hosts = f" on {', '.join(header.hosts)}" if any(header.hosts) else ""
         yield Paragraph(f"{header.counts}{hosts}, in random order with seed {header.seed}. Plan {header.plan}.")
     facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
@@ -408,7 +429,7 @@ def _method(trials: Trials, known: Known | None) -> Iterator[Block]:
     if spent:
         heads = ("purpose", "commands", "seconds")
         yield _table("Time by purpose", heads, spent, frozenset({1, 2}))
-    first = next((item for item in known.plan.items() if isinstance(item, Trial)), None) if known else None
+    first = next((item for item in recorded.plan.items() if isinstance(item, Trial)), None) if recorded else None
     if first:
         steps = [(step.name, str(step.action), step.why, step.command) for step in first.steps]
         yield _table("Commands of the first trial", ("step", "purpose", "why", "command"), steps)
@@ -431,13 +452,13 @@ def _points(trials: Trials) -> list[_Point]:
     metrics = _shown_metrics(trials)
     chosen = ", ".join(map(quoted, [*_OF_TRIALS, *factors, *metrics]))
     answer = run_query(trials.db, f"SELECT {chosen} FROM {trials.rows} ORDER BY number, replicate, run")
-    found: dict[str, list[dict[str, object]]] = {}
+    result: dict[str, list[dict[str, object]]] = {}
     for row in answer.rows:
-        one: dict[str, object] = dict(zip([*_OF_TRIALS, *factors, *metrics], cells(row), strict=True))
-        found.setdefault(str(one["trial"]), []).append(one)
+        item: dict[str, object] = dict(zip([*_OF_TRIALS, *factors, *metrics], cells(row), strict=True))
+        result.setdefault(str(item["trial"]), []).append(item)
     points = []
     before = 0
-    for n, rows in enumerate(found.values(), 1):
+    for n, rows in enumerate(result.values(), 1):
         levels = {name: rows[0][name] for name in factors}
         points.append(_Point(f"point-{n}", before < _MOST_ROWS, levels, tuple(rows)))
         before += len(rows)
@@ -446,15 +467,15 @@ def _points(trials: Trials) -> list[_Point]:
 
 def _shown_metrics(trials: Trials) -> list[str]:
     """The columns of the metrics that the clauses name, and of the default one."""
-    tables, plots = asked.asked(trials, "table", Table), asked.asked(trials, "plot", Plot)
-    measures = [measure for one in tables for measure in one.measures]
-    terms = [one.term for one in (*measures, *(measure for one in plots for measure in one.measures))]
-    names = [name for term in terms for name in asked.metrics_of(term) if name in trials.metrics]
+    tables, plots = clauses.stored_clauses(trials, "table", Table), clauses.stored_clauses(trials, "plot", Plot)
+    measures = [measure for table in tables for measure in table.measures]
+    terms = [item.term for item in (*measures, *(measure for plot in plots for measure in plot.measures))]
+    names = [name for term in terms for name in clauses.metrics_of(term) if name in trials.metrics]
     usual = design.read(trials).metric
     return list(dict.fromkeys(trials.metrics[name][0] for name in [*names, usual]))
 
 
-def _every_trial(trials: Trials, points: Sequence[_Point], known: Known | None) -> Iterator[Block]:
+def _every_trial(trials: Trials, points: Sequence[_Point], recorded: RecordedRun | None) -> Iterator[Block]:
     sorts = {
         str(name): (str(sort), str(unit))
         for name, sort, unit in run_query(
@@ -464,7 +485,7 @@ def _every_trial(trials: Trials, points: Sequence[_Point], known: Known | None) 
     factors = [name for name, _ in trials.factors.values() if any(point.levels[name] is not None for point in points)]
     metrics = _shown_metrics(trials)
     hosts = ["host"] if any(row["host"] for point in points for row in point.rows) else []
-    raw = _raw_files(trials, known)
+    raw = _raw_files(trials, recorded)
     rows, data = [], []
     for point in points:
         for row in point.rows:
@@ -472,8 +493,8 @@ def _every_trial(trials: Trials, points: Sequence[_Point], known: Known | None) 
             own = raw.get((row["run"], row["trial"], row["replicate"]), ())
             fixed = (point.name, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
             levels = [wording.level(row[name], sorts[name][0]) for name in factors]
-            told = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
-            words = [*map(_plain, fixed), *levels, *told, _plain(state), _plain(row["cache_state"])]
+            shown = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
+            words = [*map(_plain, fixed), *levels, *shown, _plain(state), _plain(row["cache_state"])]
             rows.append((*map(Cell, words), Cell("", "", own)))
             figures = [row[name] for name in (*factors, *metrics)]
             data.append((*fixed, *figures, state, row["cache_state"], " ".join(link.text for link in own)))
@@ -498,53 +519,53 @@ def _measured_as(value: object, unit: str) -> str:
     return wording.measured(value, unit) if isinstance(value, int | float) else "-"
 
 
-def _raw_files(trials: Trials, known: Known | None) -> dict[tuple[object, ...], tuple[Link, ...]]:
+def _raw_files(trials: Trials, recorded: RecordedRun | None) -> dict[tuple[object, ...], tuple[Link, ...]]:
     """Links to the raw output of each trial, by run, trial and replicate, for runs whose folder exists."""
-    if known is None:
+    if recorded is None:
         return {}
     artefacts: dict[tuple[object, object], list[str]] = {
         (item.identity, item.replicate): [step.reader.artefact for step in item.steps if step.reader]
-        for item in known.plan.items()
+        for item in recorded.plan.items()
         if isinstance(item, Trial)
     }
-    found = _asked_of(
+    links = _asked_of(
         trials,
         'run, trial, replicate, arg_max("out", position) FROM steps WHERE trial IS NOT NULL AND',
         "GROUP BY run, trial, replicate",
     )
     return {
         (run, trial, replicate): tuple(
-            Link(name or str(out), quote(f"{known.folders}/{run}/{out}/{name}"))
+            Link(name or str(out), quote(f"{recorded.folders}/{run}/{out}/{name}"))
             for name in ("", *artefacts.get((trial, replicate), ()))
         )
-        for run, trial, replicate, out in found
+        for run, trial, replicate, out in links
     }
 
 
 # -- reproduction
 
 
-def _reproduction(known: Known | None) -> Iterator[Block]:
-    if known is None:
+def _reproduction(recorded: RecordedRun | None) -> Iterator[Block]:
+    if recorded is None:
         return
-    header = known.plan.header
+    header = recorded.plan.header
     program = next(iter(header.sources), "program.zexp")
     settings = dict(header.settings)
     profile = settings.pop("--profile", None)
-    said = [Path(program).name, *(f"--set {quote_word(f'{name}={text}')}" for name, text in settings.items())]
-    said += [f"--profile {quote_word(profile)}"] if profile else []
-    said += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
-    said += [f"--order {quote_word(header.order)}"] if header.order != Order.PLANNED else []
+    parts = [Path(program).name, *(f"--set {quote_word(f'{name}={text}')}" for name, text in settings.items())]
+    parts += [f"--profile {quote_word(profile)}"] if profile else []
+    parts += [f"--experiment {quote_word(header.experiment)}", f"--seed {header.seed}"]
+    parts += [f"--order {quote_word(header.order)}"] if header.order != Order.PLANNED else []
     yield Paragraph(
         "Save the program above and the files that it imports in one directory. These commands then carry out the "
         f"same plan with zlang {__version__}. Without zlang, the script `plan.sh` does the same."
     )
-    yield Listing("Commands", visible(f"zlang run {' '.join(said)}\nzlang report", keep="\n"), is_open=True)
-    folder = f"{known.folders}/{known.run}"
+    yield Listing("Commands", visible(f"zlang run {' '.join(parts)}\nzlang report", keep="\n"), is_open=True)
+    folder = f"{recorded.folders}/{recorded.run}"
     files = (
         ("plan.sh", "the plan as a shell script"),
         ("plan.jsonl", "the plan"),
         ("journal.jsonl", "what the run did, and when"),
     )
-    rows = tuple((Cell("", "", (Link(name, quote(f"{folder}/{name}")),)), Cell(what)) for name, what in files)
+    rows = tuple((Cell("", "", (Link(name, quote(f"{folder}/{name}")),)), Cell(file)) for name, file in files)
     yield document.DocumentTable("Files of the run", ("file", "contents"), rows, ("file", "contents"), files)

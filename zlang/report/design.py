@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.report.asked import primary
+from zlang.report.clauses import primary
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, TableColumn, cells
 from zlang.store.query import run_query
@@ -66,7 +66,7 @@ class Design:
 def read(trials: Trials, metric: str | None = None) -> Design:
     """The design of a run. Raises RunError where there is no such metric, or nothing was measured by it."""
     measured = {*trials.measured, "elapsed"}
-    units = {known: told for known, told in trials.metrics.items() if known in measured}
+    units = {column: shown for column, shown in trials.metrics.items() if column in measured}
     name, *others = [metric] if metric else primary(trials)
     if name not in units:
         hint = did_you_mean_column(name, sorted(units)) or "ask: zlang sql @columns"
@@ -78,13 +78,13 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         [trials.experiment, "factor"],
     ).rows
     factors = [TableColumn(str(n), str(type_), str(unit)) for n, type_, unit in catalogue]
-    chosen = "".join(f", {quoted(one.name)}" for one in factors)
+    chosen = "".join(f", {quoted(factor.name)}" for factor in factors)
     value = f"{quoted(column)}::DOUBLE"
     own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {SETUPS}"
     counted = f"FROM {source(trials)} WHERE valid AND {value} > 0 AND isfinite({value})"
     answer = run_query(trials.db, f"SELECT {own}, {value}{chosen} {counted} ORDER BY 2, position")
-    rows = [row_of(told) for told in answer.rows]
-    ordered = _levels(trials.db, [one.name for one in factors], counted)
+    rows = [row_of(shown) for shown in answer.rows]
+    ordered = _levels(trials.db, [factor.name for factor in factors], counted)
     varied = [i for i, levels in enumerate(ordered) if len(levels) > 1]
     kept = tuple(replace(row, levels=tuple(row.levels[i] for i in varied)) for row in rows)
     levels = tuple(ordered[i] for i in varied)
@@ -109,14 +109,14 @@ def source(trials: Trials) -> str:
 def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...]]:
     """The levels of each factor that trials have, in order."""
     columns = [quoted(name) for name in factors]
-    lists = ", ".join(f"list(DISTINCT {one} ORDER BY {one}) FILTER ({one} IS NOT NULL)" for one in columns)
-    found = run_query(db, f"SELECT {lists} {rows}").rows[0] if columns else ()
-    return [tuple(cells(levels)) if isinstance(levels, list) else () for levels in found]
+    lists = ", ".join(f"list(DISTINCT {column} ORDER BY {column}) FILTER ({column} IS NOT NULL)" for column in columns)
+    result = run_query(db, f"SELECT {lists} {rows}").rows[0] if columns else ()
+    return [tuple(cells(levels)) if isinstance(levels, list) else () for levels in result]
 
 
-def row_of(found: Sequence[object]) -> Row:
+def row_of(result: Sequence[object]) -> Row:
     """A trial as it is selected: what it is, what it stood on, its value, its levels."""
-    trial, run, replicate, position, block, host, setups, value, *levels = found
+    trial, run, replicate, position, block, host, setups, value, *levels = result
     counts = [int(str(n)) if n is not None else 0 for n in (replicate, position, block)]
     log = math.log(float(str(value)))
     made = tuple(map(int, setups)) if isinstance(setups, list) else ()

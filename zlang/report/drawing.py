@@ -73,7 +73,9 @@ class Picture:
 def terminal(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
     """The pictures one above the other. Raises RunError where plotext is not installed."""
     plotext = _library("plotext")
-    return "\n".join(_in_terminal(plotext, drawn, one, width, is_coloured=is_coloured) for one in pictures(drawn))
+    return "\n".join(
+        _in_terminal(plotext, drawn, picture, width, is_coloured=is_coloured) for picture in pictures(drawn)
+    )
 
 
 def write(every: Sequence[Drawn], path: Path) -> None:
@@ -126,31 +128,31 @@ def pictures(drawn: Drawn) -> list[Picture]:
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
         line = _line(plot, row)
-        for n, found in enumerate(estimates):
-            if found.value is not None:
+        for n, estimate in enumerate(estimates):
+            if estimate.value is not None:
                 lines = made[n, row[names] if plot.facet else None].lines
-                lines.setdefault(line, []).append((row[0], found))
+                lines.setdefault(line, []).append((row[0], estimate))
     return list(made.values())
 
 
 def _line(plot: Plot, row: Sequence[Cell]) -> str:
     """How the line is called that a row is of."""
-    return ", ".join(_on_axis(one, cell) for cell, one in zip(row[1 : 1 + len(plot.by)], plot.by, strict=True))
+    return ", ".join(_on_axis(item, cell) for cell, item in zip(row[1 : 1 + len(plot.by)], plot.by, strict=True))
 
 
 def _lines(drawn: Drawn) -> list[str]:
     """How the lines are called in all pictures, so that each has its colour everywhere."""
-    told = (row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.value is not None for cell in row))
-    return list(dict.fromkeys(_line(drawn.plot, row) for row in told))
+    shown = (row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.value is not None for cell in row))
+    return list(dict.fromkeys(_line(drawn.plot, row) for row in shown))
 
 
 def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
     """Zero and all values of a measure, with their intervals as far as they leave the values to be seen."""
     if drawn.ends is not None:
         return drawn.ends
-    found = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]
-    values = [one.value for one in found if one.value is not None]
-    highs = [one.high for one in found if one.high is not None and drawn.form is not Form.FIELDS]
+    result = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]
+    values = [estimate.value for estimate in result if estimate.value is not None]
+    highs = [estimate.high for estimate in result if estimate.high is not None and drawn.form is not Form.FIELDS]
     most = max([0.0, *values])
     return min([0.0, *values]), max(most, min(max(highs, default=0.0), WIDEST_BAR * most)) or 1.0
 
@@ -191,10 +193,10 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         i = every[name]
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
-        points = [(places[level], found) for level, found in line]
+        points = [(places[level], result) for level, result in line]
         _draw_line(plotext, points, (size, picture.most), (mark, colour), drawn.form)
-        said = f"{mark} {name}"
-        names += [str(plotext.colorize(said, colour).string() if colour else said)] if name else []
+        text = f"{mark} {name}"
+        names += [str(plotext.colorize(text, colour).string() if colour else text)] if name else []
     title = f"{picture.measure}: {picture.named(picture.title)}"
     figure.title(title)
     figure.label(over.name, "x")
@@ -221,7 +223,7 @@ def _marked(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float]) -
         tens = [10.0**n for n in range(-9, 4)]
         return [(math.log2(ten), _on_axis(over, ten)) for ten in tens if ends[0] <= math.log2(ten) <= ends[-1]]
     levels = sorted(places, key=places.__getitem__)
-    return [(places[one], _on_axis(over, one)) for one in levels[:: math.ceil(len(levels) / _MOST_MARKS) or 1]]
+    return [(places[level], _on_axis(over, level)) for level in levels[:: math.ceil(len(levels) / _MOST_MARKS) or 1]]
 
 
 def _on_axis(over: FactorRef, level: Cell) -> str:
@@ -235,15 +237,15 @@ def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
     """A row for each line, the highest first; the darker, the more."""
     over = drawn.plot.over
     levels = _sorted([row[0] for row in drawn.rows])
-    by = " × ".join(one.name for one in drawn.plot.by)
+    by = " × ".join(item.name for item in drawn.plot.by)
     wide = max(1, min(8, _WIDEST_FIELDS // max(1, len(levels))))
     names = list(picture.lines)
     margin = max(map(len, names), default=0)
     text = f"{picture.measure}: {picture.named(picture.title)}\n"
     for name in reversed(names):
-        known = dict(picture.lines[name])
-        cells = [known.get(level) for level in levels]
-        shades = [_shade(one, picture.most) if one else " " for one in cells]
+        cells_by_level = dict(picture.lines[name])
+        cells = [cells_by_level.get(level) for level in levels]
+        shades = [_shade(cell, picture.most) if cell else " " for cell in cells]
         text += f"{name:>{margin}} │{''.join(shade * wide for shade in shades)}│\n"
     most = wording.measured(picture.most, picture.unit)
     ends = " … ".join(dict.fromkeys(_on_axis(over, level) for level in (levels[0], levels[-1]))) if levels else ""
@@ -252,13 +254,13 @@ def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
 
 def _sorted(levels: Sequence[Cell]) -> list[Cell]:
     """Each level once: numbers ascending, others as they come."""
-    known = list(dict.fromkeys(levels))
-    numbers = [level for level in known if isinstance(level, int | float)]
-    return [*sorted(numbers)] if len(numbers) == len(known) else known
+    distinct = list(dict.fromkeys(levels))
+    numbers = [level for level in distinct if isinstance(level, int | float)]
+    return [*sorted(numbers)] if len(numbers) == len(distinct) else distinct
 
 
-def _shade(found: Estimate, most: float) -> str:
-    part = (found.value or 0.0) / most if most else 0.0
+def _shade(estimate: Estimate, most: float) -> str:
+    part = (estimate.value or 0.0) / most if most else 0.0
     return _SHADES[min(len(_SHADES) - 1, math.ceil(part * (len(_SHADES) - 1)))]
 
 
@@ -279,16 +281,16 @@ def _draw_line(
     size, most = scale
     stroke = plotext.marker("hd", mark[1])
     at = [place for place, _ in points]
-    medians = [(found.value or 0.0) / size for _, found in points]
+    medians = [(point.value or 0.0) / size for _, point in points]
     if form is not Form.POINTS:
         figure.draw(figure.signal(at, medians, marker=stroke).lines())
     # Of a curve's many intervals some tell how wide they are.
     every = math.ceil(len(points) / _MOST_MARKS) if form is Form.CURVES else 1
-    for place, found in points[::every]:
-        if found.low is not None and found.high is not None:
+    for place, point in points[::every]:
+        if point.low is not None and point.high is not None:
             figure.draw(
                 figure.segment(
-                    [place, place], [min(end, most) / size for end in (found.low, found.high)], marker=stroke
+                    [place, place], [min(end, most) / size for end in (point.low, point.high)], marker=stroke
                 )
             )
     figure.draw(figure.signal(at[::every], medians[::every], marker=plotext.marker(*mark)))
@@ -318,14 +320,14 @@ def alone(drawn: Drawn, picture: Picture) -> dict[str, object]:
 
 def _tame(spec: dict[str, object]) -> dict[str, object]:
     """A specification whose texts can be drawn: long ones, which take all memory, are cut, and are still distinct."""
-    known: dict[str, str] = {}
+    aliases: dict[str, str] = {}
 
     def tamed(part: object) -> object:
         match part:
             case str():
                 text = visible(part)
-                short = f"{text[:_LONGEST]}… ({len(known) + 1})"
-                return text if len(text) <= _LONGEST else known.setdefault(text, short)
+                short = f"{text[:_LONGEST]}… ({len(aliases) + 1})"
+                return text if len(text) <= _LONGEST else aliases.setdefault(text, short)
             case dict():
                 return {key: value if key == "labelExpr" else tamed(value) for key, value in part.items()}
             case list():
@@ -338,36 +340,36 @@ def _tame(spec: dict[str, object]) -> dict[str, object]:
 
 def still(spec: Mapping[str, object]) -> str:
     """A specification drawn as SVG. Raises RunError."""
-    found: str = _library("vl_convert").vegalite_to_svg({**spec, "width": _WIDTH, "background": "white"})
-    return found
+    result: str = _library("vl_convert").vegalite_to_svg({**spec, "width": _WIDTH, "background": "white"})
+    return result
 
 
 def library() -> str:
     """What draws specifications in a page, as JavaScript: it makes a function `vegaEmbed`. Raises RunError."""
-    found: str = _library("vl_convert").javascript_bundle()
-    return found
+    result: str = _library("vl_convert").javascript_bundle()
+    return result
 
 
 def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
     over = drawn.plot.over
-    points = [(name, level, found) for name, line in picture.lines.items() for level, found in line]
+    points = [(name, level, result) for name, line in picture.lines.items() for level, result in line]
     size, unit = wording.step(picture.most, picture.unit)
     values = [
         {
             "over": _place(drawn, level),
             "line": name,
-            "value": (found.value or 0.0) / size,
-            "low": None if found.low is None else found.low / size,
-            "high": None if found.high is None else found.high / size,
-            "n": found.n,
+            "value": (point.value or 0.0) / size,
+            "low": None if point.low is None else point.low / size,
+            "high": None if point.high is None else point.high / size,
+            "n": point.n,
         }
-        for name, level, found in points
+        for name, level, point in points
     ]
-    has_bars = any(found.low is not None for _, _, found in points)
-    middle = drawn.middle or next((found.statistic for _, _, found in points if found.low is not None), "")
-    told = ", ".join([*([middle] if middle else []), *(["95 %"] if has_bars else [])])
-    title = picture.measure + (f", {unit}" if unit else "") + (f" ({told})" if told else "")
-    by = ", ".join(one.name for one in drawn.plot.by)
+    has_bars = any(point.low is not None for _, _, point in points)
+    middle = drawn.middle or next((point.statistic for _, _, point in points if point.low is not None), "")
+    text = ", ".join([*([middle] if middle else []), *(["95 %"] if has_bars else [])])
+    title = picture.measure + (f", {unit}" if unit else "") + (f" ({text})" if text else "")
+    by = ", ".join(item.name for item in drawn.plot.by)
     shown = [{"field": "line", "title": by}] if by else []
     shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}]
     shown += [{"field": "low"}, {"field": "high"}] if has_bars else []

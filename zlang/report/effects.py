@@ -48,7 +48,7 @@ class Effect:
 
 def effects(design: Design) -> list[Effect]:
     """All sources of variance, the greatest first, those that are no effect at the end. Raises RunError."""
-    names = [one.name for one in design.factors]
+    names = [factor.name for factor in design.factors]
     if not names:
         raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
     model = _Model([row.levels for row in design.rows], [row.log for row in design.rows])
@@ -57,32 +57,32 @@ def effects(design: Design) -> list[Effect]:
         raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
     mains: list[_Term] = [(i,) for i in range(len(names))]
     terms = [*mains, *itertools.combinations(range(len(names)), 2)]
-    rest, rest_df = model.residual(tuple(terms))
+    remaining, rest_df = model.residual(tuple(terms))
     cells, cells_df = model.within(())
     own = groups(design.rows)
     within, within_df = model.within(_taken(own))
-    found = []
+    result = []
     for term in terms:
         squares, df = model.added(term, terms)
         if df:
             p, is_of_setups = _chance(design, own, term, terms)
             name = " × ".join(names[i] for i in term)
-            found.append(
+            result.append(
                 Effect(metric=design.metric, name=name, share=squares / total, df=df, p=p, is_of_setups=is_of_setups)
             )
-    found.sort(key=lambda one: -one.share)
+    result.sort(key=lambda item: -item.share)
     if rest_df > cells_df:
-        higher = max(rest - cells, 0.0)
+        higher = max(remaining - cells, 0.0)
         p = _tail(higher, rest_df - cells_df, within, within_df)
-        found.append(Effect(design.metric, "interactions of more", higher / total, rest_df - cells_df, p))
-    shared = 1 - sum(one.share for one in found) - cells / total
+        result.append(Effect(design.metric, "interactions of more", higher / total, rest_df - cells_df, p))
+    shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
         # Where combinations lack, what two factors explain alike is no one's own.
-        found.append(Effect(design.metric, "confounded factors", shared, 0, None))
+        result.append(Effect(design.metric, "confounded factors", shared, 0, None))
     if cells_df > within_df:
-        found.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
-    found.append(Effect(design.metric, "replicates", within / total, within_df, None))
-    return found
+        result.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
+    result.append(Effect(design.metric, "replicates", within / total, within_df, None))
+    return result
 
 
 def _chance(
@@ -106,13 +106,13 @@ def _chance(
     model = _Model([tuple(levels[of_unit[0]][i] for i in upper) for of_unit in units.values()], means)
     is_crossed = 0 not in kinds and all(len({own[n][0] for n in of_unit}) == 1 for of_unit in units.values())
     blocks = _taken([own[of_unit[0]] for of_unit in units.values()]) if is_crossed else []
-    placed = [tuple(upper.index(i) for i in one) for one in terms if {*one} <= {*upper}]
+    placed = [tuple(upper.index(i) for i in item) for item in terms if {*item} <= {*upper}]
     here = tuple(upper.index(i) for i in term)
     squares, df = model.added(here, placed, blocks)
     error = model.within(blocks)
     if not error[1] and len(term) == 1:
         # Each combination was set up once: what the combinations differ by besides is all there is to judge by.
-        placed = [one for one in placed if len(one) == 1]
+        placed = [item for item in placed if len(item) == 1]
         squares, df = model.added(here, placed, blocks)
         error = model.residual(tuple(placed), blocks)
     return _tail(squares, df, *error), any(kinds)
@@ -120,18 +120,18 @@ def _chance(
 
 def _taken(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:
     """The blocks that are taken out; none where there are no blocks."""
-    return [one[0] for one in own] if any(one[0] is not None for one in own) else []
+    return [pair[0] for pair in own] if any(pair[0] is not None for pair in own) else []
 
 
 def _is_constant(
     levels: Sequence[tuple[Cell, ...]], own: Sequence[tuple[Hashable, ...]], kind: int, factor: int
 ) -> bool:
     """Whether a factor has one level in each group of a kind."""
-    known: dict[Hashable, Cell] = {}
-    return any(one[kind] is not None for one in own) and all(
-        known.setdefault(one[kind], level[factor]) == level[factor]
-        for one, level in zip(own, levels, strict=True)
-        if one[kind] is not None
+    cells: dict[Hashable, Cell] = {}
+    return any(item[kind] is not None for item in own) and all(
+        cells.setdefault(item[kind], level[factor]) == level[factor]
+        for item, level in zip(own, levels, strict=True)
+        if item[kind] is not None
     )
 
 
@@ -151,8 +151,8 @@ class _Model:
 
         self._levels = levels
         self._logs = np.array(logs)
-        self._codes = [self._coded([one[i] for one in levels]) for i in range(len(levels[0]))]
-        self._known: dict[tuple[tuple[_Term, ...], bool], tuple[float, int]] = {}
+        self._codes = [self._coded([level[i] for level in levels]) for i in range(len(levels[0]))]
+        self._cache: dict[tuple[tuple[_Term, ...], bool], tuple[float, int]] = {}
 
     @staticmethod
     def _coded(levels: Sequence[Cell]) -> NDArray[np.float64]:
@@ -161,14 +161,14 @@ class _Model:
 
         distinct = sorted({level for level in levels if level is not None}, key=str)
         there = np.array([[float(level is not None)] for level in levels])
-        made = np.array([[float(level == one) for one in distinct[1:]] for level in levels])
+        made = np.array([[float(level == item) for item in distinct[1:]] for level in levels])
         made = made.reshape(len(levels), len(distinct) - 1)
         centred: NDArray[np.float64] = made - there * made.sum(axis=0) / there.sum()
         return centred
 
     def added(self, term: _Term, terms: Sequence[_Term], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
         """What a term adds to a model of all others that do not contain it (type II), and its degrees of freedom."""
-        others = tuple(one for one in terms if not {*term} <= {*one})
+        others = tuple(item for item in terms if not {*term} <= {*item})
         less, less_df = self.residual(others, blocks)
         more, more_df = self.residual((*others, term), blocks)
         return max(less - more, 0.0), less_df - more_df
@@ -178,7 +178,7 @@ class _Model:
         import numpy as np
 
         place = (terms, bool(blocks))
-        if place not in self._known:
+        if place not in self._cache:
             columns = []
             for term in terms:
                 made = self._codes[term[0]]
@@ -191,9 +191,9 @@ class _Model:
             numbers = _numbered(blocks or [0] * len(self._logs))
             matrix, logs = _less_means(matrix, numbers), _less_means(self._logs, numbers)
             solved, _, rank, _ = np.linalg.lstsq(matrix, logs, rcond=_SMALL)
-            left = logs - matrix @ solved
-            self._known[place] = float(left @ left), len(logs) - int(rank) - int(numbers.max()) - 1
-        return self._known[place]
+            remaining = logs - matrix @ solved
+            self._cache[place] = float(remaining @ remaining), len(logs) - int(rank) - int(numbers.max()) - 1
+        return self._cache[place]
 
     def within(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
         """What trials of the same combination differ by, apart from their blocks, and its degrees of freedom."""
@@ -201,25 +201,25 @@ class _Model:
 
         cells = _numbered(self._levels)
         if not blocks:
-            left = _less_means(self._logs, cells)
-            return float(left @ left), len(left) - int(cells.max()) - 1
+            remaining = _less_means(self._logs, cells)
+            return float(remaining @ remaining), len(remaining) - int(cells.max()) - 1
         numbers = _numbered(blocks)
-        left = self._logs
+        remaining = self._logs
         for _ in range(_SWEEPS):
-            before, left = left, _less_means(_less_means(left, cells), numbers)
-            if np.allclose(before, left, rtol=0, atol=_SMALL):
+            before, remaining = remaining, _less_means(_less_means(remaining, cells), numbers)
+            if np.allclose(before, remaining, rtol=0, atol=_SMALL):
                 break
         linked = components(list(zip(cells.tolist(), numbers.tolist(), strict=True)), (0, 1))
         parameters = int(cells.max()) + 1 + int(numbers.max()) + 1 - len(set(linked))
-        return float(left @ left), len(left) - parameters
+        return float(remaining @ remaining), len(remaining) - parameters
 
 
 def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
     """For each key its number; equal keys have the same."""
     import numpy as np
 
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(key, len(known)) for key in keys])
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
 def _less_means(values: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -156,8 +156,8 @@ def _decimal(value: Decimal) -> float | str:
 
 
 def _is_numeric(values: Sequence[object]) -> bool:
-    known = [v for v in values if v is not None]
-    return bool(known) and all(isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in known)
+    names = [v for v in values if v is not None]
+    return bool(names) and all(isinstance(v, (int, float, Decimal)) and not isinstance(v, bool) for v in names)
 
 
 def _cell_of_markdown(text: str) -> str:

@@ -17,7 +17,7 @@ from zlang.store.store import literal, quoted
 
 _NAMES = {"mean": "avg", "stddev": "stddev_samp"}
 """Those that have another name in SQL."""
-UNITS = {name: known.unit for name, known in SCALARS.items() if known.unit}
+UNITS = {name: scalar.unit for name, scalar in SCALARS.items() if scalar.unit}
 """Base units by type; a share is a part of one here, and shown in percent."""
 _OPERATORS = {"==": "=", "!=": "<>"}
 
@@ -78,34 +78,34 @@ def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef], *, 
     With `every` there is one for each combination that was tried. Else those of one aggregate are matched with those of
     the others, and a factor that does not exist on one side (NULL) matches any level of it on the other.
     """
-    found = list(dict.fromkeys(part for term in terms for part in aggregates(term)))
+    result = list(dict.fromkeys(part for term in terms for part in aggregates(term)))
     keys = [f'"level {i}"' for i in range(len(by))]  # no factor or metric has such a name
-    levels = ", ".join(f"{level(trials, one)} AS {key}" for one, key in zip(by, keys, strict=True))
+    levels = ", ".join(f"{level(trials, item)} AS {key}" for item, key in zip(by, keys, strict=True))
     parts = [f"t AS (SELECT *{', ' + levels if levels else ''} FROM {trials.rows})"]
-    for i, aggregate in enumerate(found):
+    for i, aggregate in enumerate(result):
         make = _percentile if aggregate.op == "percentile" else _aggregate
         parts.append(f"a{i} AS ({make(trials, aggregate, keys)})")
     listed = ", ".join(keys)
     grouped = f"SELECT {listed + ', ' if keys else ''}count(*) FILTER (valid) AS trials FROM t"
     parts.append(f"g AS ({grouped}{_group(keys)})")
-    parts.append(_every(len(found), keys) if every else _matched(len(found), keys))
-    sides = ", ".join(f"v{i}, n{i}, tried{i}, values{i}" for i in range(len(found)))
-    results = ", ".join(_sql(trials, term, found) for term in terms)
+    parts.append(_every(len(result), keys) if every else _matched(len(result), keys))
+    sides = ", ".join(f"v{i}, n{i}, tried{i}, values{i}" for i in range(len(result)))
+    results = ", ".join(_sql(trials, term, result) for term in terms)
     order = f" ORDER BY {', '.join(f'{key} NULLS FIRST' for key in keys)}" if keys else ""
     chosen = ", ".join(part for part in (listed, "trials", results, sides) if part)
     answer = run_query(trials.db, f"WITH {', '.join(parts)} SELECT {chosen} FROM j{order}")
-    return [_combination(row, len(keys), len(terms), found) for row in answer.rows]
+    return [_combination(row, len(keys), len(terms), result) for row in answer.rows]
 
 
-def _combination(row: Sequence[object], keys: int, terms: int, found: Sequence[Term]) -> Combination:
-    levels, (trials, *rest) = row[:keys], row[keys:]
-    results, numbers = rest[:terms], rest[terms:]
+def _combination(row: Sequence[object], keys: int, terms: int, result: Sequence[Term]) -> Combination:
+    levels, (trials, *remaining) = row[:keys], row[keys:]
+    results, numbers = remaining[:terms], remaining[terms:]
     sides = []
-    for i, aggregate in enumerate(found):
+    for i, aggregate in enumerate(result):
         value, n, tried, values = numbers[4 * i : 4 * i + 4]
         listed = tuple(float(v) for v in values) if isinstance(values, list) else ()
-        known = float(value) if isinstance(value, int | float) else None
-        sides.append(Side(aggregate, known, _whole(n) or 0, _whole(tried), listed))
+        number = float(value) if isinstance(value, int | float) else None
+        sides.append(Side(aggregate, number, _whole(n) or 0, _whole(tried), listed))
     return Combination(tuple(levels), _whole(trials) or 0, tuple(results), tuple(sides))
 
 
@@ -120,10 +120,10 @@ def is_of_some(aggregate: Term) -> bool:
 
 def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     """Key columns, the value, of how many, of how many tried, and the values themselves for a median."""
-    what = f"({_sql(trials, term.terms[0], ())})"
-    counted = f"FILTER (valid AND {what} IS NOT NULL)"
-    value = f"{_NAMES.get(term.op, term.op)}({what}) {counted}"
-    listed = f"list({what} ORDER BY number) {counted}" if term.op == "median" else "NULL"
+    subject = f"({_sql(trials, term.terms[0], ())})"
+    counted = f"FILTER (valid AND {subject} IS NOT NULL)"
+    value = f"{_NAMES.get(term.op, term.op)}({subject}) {counted}"
+    listed = f"list({subject} ORDER BY number) {counted}" if term.op == "median" else "NULL"
     where = _where(trials, term.terms[1:])
     chosen = ", ".join([*keys, f"{value} AS v", f"count(*) {counted} AS n", "count(*) AS tried", f"{listed} AS vs"])
     return f"SELECT {chosen} FROM t{where}{_group(keys)}"
@@ -147,8 +147,8 @@ def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     )
 
 
-def _same(keys: Sequence[str], one: str, other: str) -> str:
-    return "".join(f" AND {one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
+def _same(keys: Sequence[str], item: str, other: str) -> str:
+    return "".join(f" AND {item}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
 
 
 def of_trial(trials: Trials, term: Term, number: int) -> str:
@@ -180,8 +180,8 @@ def _matched(count: int, keys: Sequence[str]) -> str:
     for i in range(1, count):
         same = [f"(x.{key} = y.{key} OR x.{key} IS NULL OR y.{key} IS NULL)" for key in keys]
         both = [f"coalesce(x.{key}, y.{key}) AS {key}" for key in keys]
-        known = [f"v{n}, n{n}, tried{n}, values{n}" for n in range(i)]
-        chosen = ", ".join([*both, *known, _side_columns("y", i)])
+        names = [f"v{n}, n{n}, tried{n}, values{n}" for n in range(i)]
+        chosen = ", ".join([*both, *names, _side_columns("y", i)])
         made.append(f"j{i} AS (SELECT {chosen} FROM j{i - 1} x FULL JOIN a{i} y ON {' AND '.join(same) or 'true'})")
     return ", ".join([*made, f"j AS (SELECT *, 0 AS trials FROM j{count - 1})"])
 
@@ -190,16 +190,16 @@ def _side_columns(table: str, i: int) -> str:
     return f"{table}.v AS v{i}, {table}.n AS n{i}, {table}.tried AS tried{i}, {table}.vs AS values{i}"
 
 
-def level(trials: Trials, asked: FactorRef) -> str:
+def level(trials: Trials, factor_ref: FactorRef) -> str:
     """What a factor's level is in SQL."""
-    names = [quoted(trials.factors[path][0]) for path in asked.paths if path in trials.factors]
+    names = [quoted(trials.factors[path][0]) for path in factor_ref.paths if path in trials.factors]
     return f"coalesce({', '.join(names)})" if names else "NULL"
 
 
-def _sql(trials: Trials, term: Term, found: Sequence[Term]) -> str:
+def _sql(trials: Trials, term: Term, terms: Sequence[Term]) -> str:
     """The formula; aggregates are columns by their place in `found`."""
-    if term in found:
-        return f"v{found.index(term)}"
+    if term in terms:
+        return f"v{terms.index(term)}"
     match term.op:
         case "value":
             return _value(term.value)
@@ -209,15 +209,15 @@ def _sql(trials: Trials, term: Term, found: Sequence[Term]) -> str:
             names = [_column(*trials.factors[path]) for path in term.paths if path in trials.factors]
             return f"coalesce({', '.join(names)})" if names else "NULL"
         case "not":
-            return f"(NOT {_sql(trials, term.terms[0], found)})"
+            return f"(NOT {_sql(trials, term.terms[0], terms)})"
         case "in":
-            one, *others = (_sql(trials, part, found) for part in term.terms)
-            return f"({one} IN ({', '.join(others)}))"
+            item, *others = (_sql(trials, part, terms) for part in term.terms)
+            return f"({item} IN ({', '.join(others)}))"
         case "/":
-            left, right = (_sql(trials, part, found) for part in term.terms)
+            left, right = (_sql(trials, part, terms) for part in term.terms)
             return f"({left} / nullif({right}, 0))"
         case operator:
-            left, right = (_sql(trials, part, found) for part in term.terms)
+            left, right = (_sql(trials, part, terms) for part in term.terms)
             return f"({left} {_OPERATORS.get(operator, operator)} {right})"
 
 

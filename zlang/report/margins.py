@@ -68,15 +68,15 @@ class Margin:
     def __str__(self) -> str:
         low, high = self.interval()
         shown = [f"{exp(end) if self.is_ratio else end:.3g}" for end in (self.value, low, high)]
-        what = "ratio of geometric means" if self.is_ratio else "difference of means"
-        return f"{what} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
+        subject = "ratio of geometric means" if self.is_ratio else "difference of means"
+        return f"{subject} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTerms:
     """A trial: its levels by the expectation's factors and by all, its groups, and what it adds to each aggregate."""
 
-    asked: tuple[Cell, ...]
+    clause_levels: tuple[Cell, ...]
     levels: tuple[Cell, ...]
     groups: tuple[Hashable, ...]
     values: tuple[float | None, ...]
@@ -88,23 +88,23 @@ def work_out(term: Term, leaf: Leaf) -> object:
         return leaf(term)
     if term.op == "value":
         return term.value
-    known = [work_out(part, leaf) for part in term.terms]
-    if None in known or not known or (term.op == "/" and not known[1]):
+    names = [work_out(part, leaf) for part in term.terms]
+    if None in names or not names or (term.op == "/" and not names[1]):
         return None
     if term.op == "not":
-        return not known[0]
+        return not names[0]
     if term.op == "in":
-        return known[0] in known[1:]
-    worked_out: object = _OPERATORS[term.op](known[0], known[1])
+        return names[0] in names[1:]
+    worked_out: object = _OPERATORS[term.op](names[0], names[1])
     return worked_out
 
 
-def samples(trials: Trials, found: Sequence[Term], by: Sequence[FactorRef]) -> list[TrialTerms]:
+def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> list[TrialTerms]:
     """Every trial that counts."""
     factors = [quoted(name) for name, _ in trials.factors.values()]
-    levels = [formulas.level(trials, one) for one in by]
-    values = [formulas.of_trial(trials, term, n) for n, term in enumerate(found)]
-    percentiles = "".join(_percentiles(term, n) for n, term in enumerate(found) if term.op == "percentile")
+    levels = [formulas.level(trials, item) for item in by]
+    values = [formulas.of_trial(trials, term, n) for n, term in enumerate(terms)]
+    percentiles = "".join(_percentiles(term, n) for n, term in enumerate(terms) if term.op == "percentile")
     own = "trial, coalesce(measured_in, run), replicate, position, block, '', " + design.SETUPS
     chosen = ", ".join([own, *levels, *factors, *values])
     source = f"{design.source(trials)}{percentiles}"
@@ -136,28 +136,32 @@ def _percentiles(term: Term, number: int) -> str:
 
 
 def margin(
-    comparison: Term, found: Sequence[Term], own: Sequence[TrialTerms], known: Leaf, matched: Sequence[int]
+    comparison: Term, terms: Sequence[Term], own: Sequence[TrialTerms], leaf_of: Leaf, matched: Sequence[int]
 ) -> Margin | None:
     """The margin of a comparison, of these samples; `matched` are the factors by which sides are matched.
 
     None where a side has no value.
     """
-    used = [n for n, term in enumerate(found) if term.op in INFERRED and term in set(aggregates(comparison))]
+    used = [n for n, term in enumerate(terms) if term.op in INFERRED and term in set(aggregates(comparison))]
     scales = {
-        n: _Scale(found[n].op != "mean" and all(v > 0 for one in own if (v := one.values[n]) is not None)) for n in used
+        n: _Scale(terms[n].op != "mean" and all(v > 0 for sample in own if (v := sample.values[n]) is not None))
+        for n in used
     }
-    added = [_Added(one, {n: scales[n].of(value) for n in used if (value := one.values[n]) is not None}) for one in own]
+    added = [
+        _Added(sample, {n: scales[n].of(value) for n in used if (value := sample.values[n]) is not None})
+        for sample in own
+    ]
     middles: dict[int, float] = {}
     for n in used:
-        middle = _middle([(one.sample.levels, one.values[n]) for one in added if n in one.values])
+        middle = _middle([(entry.sample.levels, entry.values[n]) for entry in added if n in entry.values])
         if middle is None:
             return None
         middles[n] = middle
 
     def sides(place: Mapping[int, float]) -> list[object]:
         def leaf(term: Term) -> object:
-            n = found.index(term)
-            return scales[n].back(place[n]) if n in place else known(term)
+            n = terms.index(term)
+            return scales[n].back(place[n]) if n in place else leaf_of(term)
 
         return [work_out(part, leaf) for part in comparison.terms]
 
@@ -192,8 +196,12 @@ def margin(
 
 def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
     """The logarithm of the geometric mean of positive values over all combinations of the factors."""
-    added = [_Added(one, {aggregate: math.log(value)}) for one in own if (value := one.values[aggregate]) is not None]
-    middle = _middle([(one.sample.levels, one.values[aggregate]) for one in added])
+    added = [
+        _Added(sample, {aggregate: math.log(value)})
+        for sample in own
+        if (value := sample.values[aggregate]) is not None
+    ]
+    middle = _middle([(entry.sample.levels, entry.values[aggregate]) for entry in added])
     return (
         None
         if middle is None
@@ -234,9 +242,9 @@ def _pair(slopes: Mapping[int, float], added: Sequence[_Added]) -> tuple[int, in
     """The two aggregates of which a comparison is, where they are of other trials and weigh alike."""
     if len(slopes) != 2:  # noqa: PLR2004 - a pair
         return None
-    (one, a), (other, b) = slopes.items()
-    is_apart = not any(one in each.values and other in each.values for each in added)
-    return (one, other) if is_apart and a and math.isclose(a, -b, rel_tol=1e-3) else None
+    (item, a), (other, b) = slopes.items()
+    is_apart = not any(item in each.values and other in each.values for each in added)
+    return (item, other) if is_apart and a and math.isclose(a, -b, rel_tol=1e-3) else None
 
 
 def _of_pair(
@@ -244,31 +252,31 @@ def _of_pair(
 ) -> Margin:
     """The margin of two sides, of which `without` is what is added to their difference times the slope."""
     observed = [
-        Observation(pair.index(n), one.sample.groups, tuple(one.sample.levels[i] for i in matched), one.values[n])
-        for one in added
-        for n in one.values
+        Observation(pair.index(n), entry.sample.groups, tuple(entry.sample.levels[i] for i in matched), entry.values[n])
+        for entry in added
+        for n in entry.values
     ]
-    found = strata.difference(observed)
-    if found.ratio is None:
+    difference = strata.difference(observed)
+    if difference.ratio is None:
         return replace(without, value=math.nan, why="its sides have no combination in common")
-    margin = replace(without, value=without.value + slope * found.ratio.log)
-    if found.ratio.error is None:
-        is_set_up = found.is_of_groups and any(one is not None for o in observed for one in o.groups[1:])
+    margin = replace(without, value=without.value + slope * difference.ratio.log)
+    if difference.ratio.error is None:
+        is_set_up = difference.is_of_groups and any(group is not None for o in observed for group in o.groups[1:])
         return replace(margin, why=_SET_UP_ONCE if is_set_up else _NOT_REPEATED)
-    return replace(margin, error=abs(slope) * found.ratio.error, df=found.ratio.df)
+    return replace(margin, error=abs(slope) * difference.ratio.error, df=difference.ratio.df)
 
 
 def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Added]) -> Margin:
     """The margin of aggregates of any trials: each trial by what it adds to all of them."""
     levels: dict[int, set[Hashable]] = {n: set() for n in slopes}
-    for one in added:
-        for n in one.values:
-            levels[n].add(one.sample.levels)
+    for item in added:
+        for n in item.values:
+            levels[n].add(item.sample.levels)
     parts: dict[tuple[Hashable, Hashable], list[tuple[TrialTerms, float]]] = defaultdict(list)
-    for one in added:
-        if one.values:
-            sum_ = math.fsum(slopes[n] * value / len(levels[n]) for n, value in one.values.items())
-            parts[one.sample.levels, tuple(one.values)].append((one.sample, sum_))
+    for item in added:
+        if item.values:
+            sum_ = math.fsum(slopes[n] * value / len(levels[n]) for n, value in item.values.items())
+            parts[item.sample.levels, tuple(item.values)].append((item.sample, sum_))
     error = ratios.error_of(_in_blocks(parts) or [[value for _, value in ones] for ones in parts.values()], 1)
     if error is None:
         return replace(margin, why=_NOT_REPEATED)
@@ -299,7 +307,7 @@ def _is_set_up_once(parts: Sequence[Sequence[TrialTerms]]) -> bool:
     if len(parts) < 2:  # noqa: PLR2004 - one part differs from nothing
         return False
     for kind in range(1, len(parts[0][0].groups)):
-        stood = [{one.groups[kind] for one in part} for part in parts]
-        if len(set.union(*stood)) > 1 and all(len(one) == 1 for one in stood):
+        stood = [{observation.groups[kind] for observation in part} for part in parts]
+        if len(set.union(*stood)) > 1 and all(len(item) == 1 for item in stood):
             return True
     return False

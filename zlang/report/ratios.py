@@ -81,13 +81,13 @@ def paired(differences: Logs) -> Ratio | None:
     means = list(map(mean, kept.values()))
     n = sum(map(len, kept.values()))
     log = mean(means)
-    found = error_of(list(kept.values()), len(means))
-    if found is not None:
-        return Ratio(n, log, *found)
+    error = error_of(list(kept.values()), len(means))
+    if error is not None:
+        return Ratio(n, log, *error)
     if len(means) == 1:
         return Ratio(n, log, None, 0)
     # Nothing was repeated: what differs between the combinations is all there is to judge by.
-    spread = math.fsum((one - log) ** 2 for one in means) / (len(means) - 1)
+    spread = math.fsum((item - log) ** 2 for item in means) / (len(means) - 1)
     return Ratio(n, log, math.sqrt(spread / len(means)), len(means) - 1)
 
 
@@ -98,8 +98,8 @@ def apart(ones: Logs, others: Logs) -> Ratio | None:
         return None
     log = math.fsum(mean(others[key]) - mean(ones[key]) for key in both) / len(both)
     n = min(sum(len(side[key]) for key in both) for side in (ones, others))
-    found = error_of([side[key] for key in both for side in (ones, others)], len(both))
-    return Ratio(n, log, *(found or (None, 0)))
+    error = error_of([side[key] for key in both for side in (ones, others)], len(both))
+    return Ratio(n, log, *(error or (None, 0)))
 
 
 def mean(logs: Sequence[float]) -> float:

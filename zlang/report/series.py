@@ -39,7 +39,7 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     alone = [replace(plot, measures=(measure,)) for measure in plot.measures]
     match plot.over.name:
         case "factors":
-            return [one for each in alone for one in _effects(trials, each)]
+            return [effect for each in alone for effect in _effects(trials, each)]
         case "latency":
             return [_latencies(trials, each) for each in alone]
         case "second":
@@ -68,29 +68,32 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
     read = design.read(trials, measure.term.name)
     parts = parts_of(read.unit)
     paths = {name: path for path, (name, _) in trials.factors.items()}
-    found = []
+    result = []
     for i, factor in enumerate(read.factors):
         rows = []
-        for one in read.levels[i]:
+        for factor_level in read.levels[i]:
             logs: dict[Hashable, list[float]] = {}
             for row in read.rows:
-                if row.levels[i] == one:
+                if row.levels[i] == factor_level:
                     logs.setdefault((*row.levels[:i], *row.levels[i + 1 :]), []).append(row.log - math.log(parts))
             mean = ratios.paired(logs)
             if mean:
-                rows.append((one, mean.estimate()))
+                rows.append((factor_level, mean.estimate()))
         over = FactorRef(factor.name, (paths[factor.name],), factor.type)
         text = f"plot {measure.name} over {factor.name}"
         own = Plot(text, plot.measures, over, (), None)
-        found.append(Drawn(own, _title(trials), (over,), tuple(rows), middle=GEOMETRIC_MEAN))
-    ends = _ends([row[-1] for one in found for row in one.rows])
-    return [replace(one, ends=ends) for one in found]
+        result.append(Drawn(own, _title(trials), (over,), tuple(rows), middle=GEOMETRIC_MEAN))
+    ends = _ends([row[-1] for drawn in result for row in drawn.rows])
+    return [replace(item, ends=ends) for item in result]
 
 
 def _ends(estimates: Sequence[Cell]) -> tuple[float, float]:
-    told = [one for one in estimates if isinstance(one, Estimate)]
-    most = max((one.value for one in told if one.value is not None), default=1.0)
-    return 0.0, max(most, min(max((one.high for one in told if one.high is not None), default=0.0), WIDEST_BAR * most))
+    shown = [estimate for estimate in estimates if isinstance(estimate, Estimate)]
+    most = max((estimate.value for estimate in shown if estimate.value is not None), default=1.0)
+    return 0.0, max(
+        most,
+        min(max((estimate.high for estimate in shown if estimate.high is not None), default=0.0), WIDEST_BAR * most),
+    )
 
 
 # -- from trial to trial
@@ -104,10 +107,10 @@ def _in_order(trials: Trials, plot: Plot) -> Drawn:
     (measure,) = plot.measures
     times = 100 if measure.type == "share" else 1
     rows = []
-    for one in evaluate(placed, [measure.term], columns, every=True):
-        (value,) = one.results
+    for combination in evaluate(placed, [measure.term], columns, every=True):
+        (value,) = combination.results
         if isinstance(value, int | float):
-            rows.append((*cells(one.levels), Estimate(one.trials, float(value) * times, None, None)))
+            rows.append((*cells(combination.levels), Estimate(combination.trials, float(value) * times, None, None)))
     if len(rows) > _MOST_POINTS:
         return _in_groups(Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS))
     return Drawn(
@@ -119,16 +122,16 @@ def _in_groups(each: Drawn) -> Drawn:
     """The same with a point for consecutive trials, at the position of the first, where there are very many."""
     size = _size([row[0] for row in each.rows], _MOST_PLACES)
     groups: dict[Levels, list[float]] = {}
-    for *levels, found in each.rows:
-        if isinstance(found, Estimate) and found.value is not None:
-            groups.setdefault((_start(levels[0], size), *levels[1:]), []).append(found.value)
-    rows = [(*levels, one) for levels, one in zip(groups, estimates(list(groups.values())), strict=True)]
+    for *levels, result in each.rows:
+        if isinstance(result, Estimate) and result.value is not None:
+            groups.setdefault((_start(levels[0], size), *levels[1:]), []).append(result.value)
+    rows = [(*levels, estimate) for levels, estimate in zip(groups, estimates(list(groups.values())), strict=True)]
     return replace(each, rows=tuple(rows), note=f"each point is of {size:,} consecutive positions")
 
 
 def _size(positions: Sequence[Cell], most: int) -> int:
     """How many consecutive positions make a group, so that there are not more groups than this."""
-    last = max((one for one in positions if isinstance(one, int)), default=1)
+    last = max((position for position in positions if isinstance(position, int)), default=1)
     return math.ceil(last / most)
 
 
@@ -143,7 +146,7 @@ def _start(position: Cell, size: int) -> Cell:
 def _counts(trials: Trials, measure: Measure, levels: Sequence[str]) -> list[tuple[Levels, dict[int, int]]]:
     """The histogram of each trial that counts, with its levels: how many operations took how many nanoseconds."""
     direction, kind = measure.term.paths
-    chosen = "".join(f"{one}, " for one in levels)
+    chosen = "".join(f"{level}, " for level in levels)
     answer = run_query(
         trials.db,
         f"SELECT {chosen}ns, counts FROM {trials.rows} t JOIN main.histograms USING (run, trial, replicate, valid) "
@@ -160,7 +163,7 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
     """The share of operations that took no longer, in percent."""
     columns = _columns(plot)
     groups: dict[Levels, list[dict[int, int]]] = {}
-    for levels, bins in _counts(trials, plot.measures[0], [level(trials, one) for one in columns]):
+    for levels, bins in _counts(trials, plot.measures[0], [level(trials, column) for column in columns]):
         groups.setdefault(levels, []).append(bins)
     rows = [(ns / _NS, *levels, share) for levels, several in groups.items() for ns, share in cumulated(several)]
     return Drawn(
@@ -179,7 +182,7 @@ def cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
     curves = []
     for bins in several:
         ns = sorted(bins)
-        curves.append((ns, list(itertools.accumulate(bins[one] for one in ns))))
+        curves.append((ns, list(itertools.accumulate(bins[item] for item in ns))))
     counts: Counter[int] = Counter()
     for bins in several:
         counts.update(bins)
@@ -194,7 +197,7 @@ def cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
             continue
         last = share
         below = [_below(ns, sums, at) for ns, sums in curves]
-        over = estimate([100 * one / sums[-1] for one, (_, sums) in zip(below, curves, strict=True)])
+        over = estimate([100 * item / sums[-1] for item, (_, sums) in zip(below, curves, strict=True)])
         # All operations together may lie beside the middle of trials: the band then reaches to the curve.
         low, high = (None, None)
         if over.low is not None and over.high is not None:
@@ -212,11 +215,11 @@ def _histograms(trials: Trials, plot: Plot) -> Drawn:
     """How the operations of each trial are spread over latencies, in percent, at its place in the order."""
     facet = (plot.facet,) if plot.facet else ()
     latency = FactorRef("latency up to", (), "duration")
-    wanted = ["position", *(level(trials, one) for one in facet)]
-    found = _counts(trials, plot.measures[0], wanted)
-    size = _size([levels[0] for levels, _ in found], _MOST_PLACES)
+    wanted = ["position", *(level(trials, item) for item in facet)]
+    counts = _counts(trials, plot.measures[0], wanted)
+    size = _size([levels[0] for levels, _ in counts], _MOST_PLACES)
     groups: dict[Levels, list[dict[int, int]]] = {}
-    for levels, bins in found:
+    for levels, bins in counts:
         groups.setdefault((_start(levels[0], size), *levels[1:]), []).append(bins)
     rows: list[tuple[Cell, ...]] = []
     for levels, several in groups.items():
@@ -250,7 +253,7 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     """What was sampled, second by second of the measurement, over trials; where there are several sources, of each."""
     columns = _columns(plot)
     (measure,) = plot.measures
-    chosen = "".join(f"{level(trials, one)} AS {key}, " for key, one in _keyed(columns))
+    chosen = "".join(f"{level(trials, item)} AS {key}, " for key, item in _keyed(columns))
     keys = "".join(f"{key}, " for key, _ in _keyed(columns))
     answer = run_query(
         trials.db,
@@ -269,13 +272,13 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     for moment, of, *levels, values in answer.rows:
         if several and of not in seen:
             continue
-        told = [float(value) / parts for value in values] if isinstance(values, list) else []
+        shown = [float(value) / parts for value in values] if isinstance(values, list) else []
         facet = levels[len(plot.by) :]
         own = [*levels[: len(plot.by)], *([of] if several else []), *facet]
-        rows.append((*cells([moment, *own]), estimate(told)))
+        rows.append((*cells([moment, *own]), estimate(shown)))
     drawn_by = replace(plot, by=(*plot.by, *((source,) if several else ())))
     return Drawn(drawn_by, _title(trials), (plot.over, *_columns(drawn_by)), tuple(rows), Form.CURVES)
 
 
 def _keyed(columns: Sequence[FactorRef]) -> list[tuple[str, FactorRef]]:
-    return [(f'"level {i}"', one) for i, one in enumerate(columns)]
+    return [(f'"level {i}"', column) for i, column in enumerate(columns)]

@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 
 from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
 from zlang.report import answers, margins, wording
-from zlang.report.asked import asked
+from zlang.report.clauses import stored_clauses
 from zlang.report.formulas import UNITS, Trials, evaluate
 from zlang.report.summary import Cell, Estimate, Summary, TableColumn, cells
 from zlang.run.sequential import Why
@@ -39,35 +39,35 @@ class _Step:
 
 def course(trials: Trials) -> Summary | None:
     """The levels that a search looked at, in their order, by the levels of the other factors; and what decided."""
-    for search in asked(trials, "find", Search):
+    for search in stored_clauses(trials, "find", Search):
         kinds, steps = _kinds(trials), [step for steps in _searches(trials, search) for step in steps]
         there = {name for step in steps for name, level in step.point.items() if level is not None}
         factors = [*(name for name in kinds if name in there - {search.factor}), search.factor]
         is_own = search.objective.term.op == "factor"  # a column of its own already
-        told = [] if is_own else [(search.objective.name, search.objective.type)]
-        told += [(one.name, one.type) for one in _sides(search)]
+        shown = [] if is_own else [(search.objective.name, search.objective.type)]
+        shown += [(side.name, side.type) for side in _sides(search)]
         columns = (
             *(TableColumn(name, kinds[name], "") for name in factors),
             TableColumn("n", "count", ""),
-            *(TableColumn(name, "estimate", UNITS.get(kind, "")) for name, kind in told),
+            *(TableColumn(name, "estimate", UNITS.get(kind, "")) for name, kind in shown),
             *(TableColumn(name, "word", "") for name in ("condition", "")),
         )
         rows = []
         for step in steps:
             scaled = (
                 None if value is None else value * (100 if kind == "share" else 1)
-                for value, (_, kind) in zip((*([] if is_own else [step.objective]), *step.sides), told, strict=True)
+                for value, (_, kind) in zip((*([] if is_own else [step.objective]), *step.sides), shown, strict=True)
             )
             figures = (Estimate(step.n, value, None, None) for value in scaled)
-            said = (_HOLDS[step.holds], "best" if step.is_best else "")
-            rows.append((*(step.point.get(name) for name in factors), step.n, *figures, *said))
+            ending = (_HOLDS[step.holds], "best" if step.is_best else "")
+            rows.append((*(step.point.get(name) for name in factors), step.n, *figures, *ending))
         return Summary(experiment=trials.experiment, columns=columns, rows=tuple(rows), trials=0, valid=0, reasons=())
     return None
 
 
 def sentences(trials: Trials) -> Iterator[str]:
     """What came of it, in words."""
-    for search in asked(trials, "find", Search):
+    for search in stored_clauses(trials, "find", Search):
         yield search.text
         kinds, every = _kinds(trials), _everywhere(trials, search)
         for steps in _searches(trials, search):
@@ -77,62 +77,64 @@ def sentences(trials: Trials) -> Iterator[str]:
             answer = _answer(steps, search, kinds[search.factor]) + _contradiction(same)
             answer += _range(trials, search, steps, kinds[search.factor])
             yield f"  {where}: {answer}" if where else f"  {answer}"
-    for until in asked(trials, "until", Until):
+    for until in stored_clauses(trials, "until", Until):
         yield from _precision(trials, until)
 
 
 def _sides(search: Search) -> list[Term]:
     """What the condition compares, beside the objective."""
-    return [one for one in dict.fromkeys(aggregates(search.condition)) if one != search.objective.term]
+    return [
+        aggregate for aggregate in dict.fromkeys(aggregates(search.condition)) if aggregate != search.objective.term
+    ]
 
 
 def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
     """The steps of each search, in the order of the levels of the other factors."""
     levels, every = _levels(trials), _everywhere(trials, search)
-    sides = {tuple(point.values()): found for point, _, found in every}
+    sides = {tuple(point.values()): result for point, _, result in every}
     rows = run_query(
         trials.db,
         "SELECT run || ' ' || search, s.trial, holds, objective, best, count(t.trial) FILTER (t.valid) "
         f"FROM searches s LEFT JOIN {trials.rows} t USING (run, trial) WHERE run IN ({_runs(trials)}) "
         "GROUP BY run, search, step, s.trial, holds, objective, best ORDER BY run, search, step",
     ).rows
-    found: list[list[_Step]] = []
+    result: list[list[_Step]] = []
     for _, of_one in groupby(rows, key=lambda row: row[0]):
         steps = []
         for _, trial, holds, objective, best, n in of_one:
             point = levels.get(str(trial), {})
-            told = sides.get(tuple(point.values()), [None] * len(_sides(search)))
-            known = float(objective) if isinstance(objective, int | float) else None
+            side = sides.get(tuple(point.values()), [None] * len(_sides(search)))
+            reached = float(objective) if isinstance(objective, int | float) else None
             count = n if isinstance(n, int) else 0
             steps.append(
                 _Step(
                     point=point,
                     holds=holds if isinstance(holds, bool) else None,
-                    objective=known,
+                    objective=reached,
                     is_best=bool(best),
                     n=count,
-                    sides=told,
+                    sides=side,
                 )
             )
-        found.append(steps)
+        result.append(steps)
 
     def others(point: _Point) -> tuple[Cell, ...]:
         return tuple(level for name, level in point.items() if name != search.factor)
 
     places = {point: place for place, point in enumerate(dict.fromkeys(map(others, levels.values())))}
-    return sorted(found, key=lambda steps: places.get(others(steps[0].point), 0))
+    return sorted(result, key=lambda steps: places.get(others(steps[0].point), 0))
 
 
 def _everywhere(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
     """At each point that was measured, by this run or taken over: whether the condition holds, and its sides."""
     by = [FactorRef(name, (path,), "") for path, (name, _) in trials.factors.items()]
-    found: list[tuple[_Point, bool | None, Sequence[float | None]]] = []
-    for one in evaluate(trials, [search.condition, *_sides(search)], by, every=True):
-        holds, *sides = one.results
-        point = dict(zip((factor.name for factor in by), cells(one.levels), strict=True))
-        told = [float(value) if isinstance(value, int | float) else None for value in sides]
-        found.append((point, holds if isinstance(holds, bool) else None, told))
-    return found
+    result: list[tuple[_Point, bool | None, Sequence[float | None]]] = []
+    for combination in evaluate(trials, [search.condition, *_sides(search)], by, every=True):
+        holds, *sides = combination.results
+        point = dict(zip((factor.name for factor in by), cells(combination.levels), strict=True))
+        shown = [float(value) if isinstance(value, int | float) else None for value in sides]
+        result.append((point, holds if isinstance(holds, bool) else None, shown))
+    return result
 
 
 def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
@@ -146,15 +148,15 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
         why = "what the condition speaks of was not measured" if unknown.n else "no trial counts"
         return f"not decided: at {search.factor}={level(unknown)} {why}"
     best = next((step for step in steps if step.is_best), None)
-    said = {step.holds for step in steps}
+    answers = {step.holds for step in steps}
     if best is None and any(step.holds and step.objective is not None for step in steps):
         return "not decided: the run has not come to the end of the search"
     if best is None or best.objective is None:
-        return f"{search.objective.name} has no value where the condition holds" if True in said else _NONE
+        return f"{search.objective.name} has no value where the condition holds" if True in answers else _NONE
     figure = best.objective * (100 if search.objective.type == "share" else 1)
     measured = wording.measured(figure, UNITS.get(search.objective.type, ""))
     own = "" if search.objective.term.op == "factor" else f", {search.objective.name} = {measured}"
-    if said == {True}:
+    if answers == {True}:
         return f"{search.factor}={level(best)}{own}; the condition holds at both ends: more may be in a wider range"
     holding, other = (next(step for step in reversed(steps) if step.holds is holds) for holds in (True, False))
     return f"{search.factor}={level(best)}{own}; the condition holds at {level(holding)} and not at {level(other)}"
@@ -168,13 +170,18 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
     terms = list(dict.fromkeys(aggregates(search.condition)))
     by = [FactorRef(name, (path,), "") for path, (name, _) in trials.factors.items()]
     samples = margins.samples(trials, terms, by)
-    found = {tuple(cells(one.levels)): one for one in evaluate(trials, [search.condition], by, every=True)}
+    result = {
+        tuple(cells(combination.levels)): combination
+        for combination in evaluate(trials, [search.condition], by, every=True)
+    }
     judge = answers.Judge(search.condition, terms, (), 1, 1)
     verdicts = {}
     for step, level in zip(steps, levels, strict=True):
         place = tuple(step.point.values())
-        if place in found:
-            verdicts[level] = judge.finding(found[place], [one for one in samples if one.asked == place]).verdict
+        if place in result:
+            verdicts[level] = judge.finding(
+                result[place], [sample for sample in samples if sample.clause_levels == place]
+            ).verdict
     low, high = knee(verdicts)
     if low is None or high is None:
         return "; too few trials to say between which levels it changes with 95 % confidence"
@@ -184,7 +191,7 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
 def knee(verdicts: Mapping[float, answers.Verdict]) -> tuple[float | None, float | None]:
     """The levels between which a condition changes: the nearest that its intervals decide, one on either side."""
     passes, fails = (
-        sorted(level for level, one in verdicts.items() if one is verdict)
+        sorted(level for level, item in verdicts.items() if item is verdict)
         for verdict in (answers.Verdict.PASS, answers.Verdict.FAIL)
     )
     if not passes or not fails:
@@ -196,8 +203,8 @@ def knee(verdicts: Mapping[float, answers.Verdict]) -> tuple[float | None, float
 
 def _contradiction(same: Mapping[Cell, bool | None]) -> str:
     """What keeps the answer from being believed: among all that was measured the condition changes more than once."""
-    known = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
-    changes = sum(same[one] != same[other] for one, other in pairwise(known))
+    tried = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
+    changes = sum(same[item] != same[other] for item, other in pairwise(tried))
     return f"; of all that was measured here it changes {changes} times: noise, or no knee" if changes > 1 else ""
 
 
@@ -241,5 +248,5 @@ def _levels(trials: Trials) -> dict[str, _Point]:
 
 def _where(point: _Point, kinds: Mapping[str, str]) -> str:
     """The levels of a point in words."""
-    known = ((name, level) for name, level in point.items() if level is not None)
-    return ", ".join(f"{name}={wording.level(level, kinds[name])}" for name, level in known)
+    names = ((name, level) for name, level in point.items() if level is not None)
+    return ", ".join(f"{name}={wording.level(level, kinds[name])}" for name, level in names)

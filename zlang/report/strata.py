@@ -51,20 +51,20 @@ def difference(observations: Sequence[Observation]) -> Difference:
     kinds = range(len(observations[0].groups)) if observations else ()
     mixed = [kind for kind in kinds if _has_both(observations, kind)]
     linking = [kind for kind in kinds if kind not in mixed]
-    units = components([one.groups for one in observations], linking)
+    units = components([observation.groups for observation in observations], linking)
     upper = _constant(observations, units)
-    placed = [_Placed(one, unit, upper) for one, unit in zip(observations, units, strict=True)]
-    counts = [len({one.unit for one in placed if one.side == side}) for side in (0, 1)]
+    placed = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
+    counts = [len({item.unit for item in placed if item.side == side}) for side in (0, 1)]
     is_of_groups = len(set(units)) < len(observations)
     while mixed:
         differences = _within(placed, mixed)
         if differences and max(map(len, differences.values())) > 1:
             return Difference(ratios.paired(differences), min(counts), is_of_groups)
         mixed.pop()
-    found = _between(placed)
-    if found is not None and min(counts) == 1:
-        found = replace(found, error=None, df=0)
-    return Difference(found, min(counts), is_of_groups)
+    result = _between(placed)
+    if result is not None and min(counts) == 1:
+        result = replace(result, error=None, df=0)
+    return Difference(result, min(counts), is_of_groups)
 
 
 class _Placed:
@@ -72,17 +72,19 @@ class _Placed:
 
     __slots__ = ("cell", "combination", "groups", "log", "side", "unit")
 
-    def __init__(self, one: Observation, unit: int, upper: frozenset[int]) -> None:
-        self.side, self.groups, self.log, self.unit = one.side, one.groups, one.log, unit
-        self.combination: _Key = tuple(level for i, level in enumerate(one.levels) if i in upper)
-        self.cell: _Key = tuple(level for i, level in enumerate(one.levels) if i not in upper)
+    def __init__(self, observation: Observation, unit: int, upper: frozenset[int]) -> None:
+        self.side, self.groups, self.log, self.unit = observation.side, observation.groups, observation.log, unit
+        self.combination: _Key = tuple(level for i, level in enumerate(observation.levels) if i in upper)
+        self.cell: _Key = tuple(level for i, level in enumerate(observation.levels) if i not in upper)
 
 
 def _has_both(observations: Sequence[Observation], kind: int) -> bool:
     """Whether both sides occur in some group of a kind."""
     sides: dict[Hashable, int] = {}
     return any(
-        sides.setdefault(one.groups[kind], one.side) != one.side for one in observations if one.groups[kind] is not None
+        sides.setdefault(observation.groups[kind], observation.side) != observation.side
+        for observation in observations
+        if observation.groups[kind] is not None
     )
 
 
@@ -107,12 +109,12 @@ def components(groups: Sequence[tuple[Hashable, ...]], kinds: Sequence[int]) -> 
 def _constant(observations: Sequence[Observation], units: Sequence[int]) -> frozenset[int]:
     """The other factors that have one level in each unit."""
     factors = range(len(observations[0].levels)) if observations else ()
-    known: dict[int, tuple[Cell, ...]] = {}
+    cells: dict[int, tuple[Cell, ...]] = {}
     varying: set[int] = set()
-    for one, unit in zip(observations, units, strict=True):
-        levels = known.setdefault(unit, one.levels)
-        if levels is not one.levels:
-            varying.update(i for i in factors if levels[i] != one.levels[i])
+    for observation, unit in zip(observations, units, strict=True):
+        levels = cells.setdefault(unit, observation.levels)
+        if levels is not observation.levels:
+            varying.update(i for i in factors if levels[i] != observation.levels[i])
     return frozenset(factors) - varying
 
 
@@ -120,38 +122,43 @@ def _within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict[Hashable, l
     """The differences within groups of these kinds, by combination; None where too few have a counterpart."""
     places: dict[tuple[_Key, int], tuple[dict[_Key, list[float]], dict[_Key, list[float]]]] = {}
     # A unit that reaches into several groups makes them one.
-    together = components([(tuple(one.groups[kind] for kind in kinds), one.unit) for one in placed], (0, 1))
-    for one, place in zip(placed, together, strict=True):
-        sides = places.setdefault((one.combination, place), (defaultdict(list), defaultdict(list)))
-        sides[one.side][one.cell].append(one.log)
-    found: dict[Hashable, list[float]] = {}
+    together = components(
+        [(tuple(observation.groups[kind] for kind in kinds), observation.unit) for observation in placed], (0, 1)
+    )
+    for observation, place in zip(placed, together, strict=True):
+        sides = places.setdefault((observation.combination, place), (defaultdict(list), defaultdict(list)))
+        sides[observation.side][observation.cell].append(observation.log)
+    result: dict[Hashable, list[float]] = {}
     used = 0
     for (combination, _), (ones, others) in places.items():
         both = [cell for cell in ones if cell in others]
         if both:
             used += sum(len(ones[cell]) + len(others[cell]) for cell in both)
             steps = [ratios.mean(others[cell]) - ratios.mean(ones[cell]) for cell in both]
-            found.setdefault(combination, []).append(ratios.mean(steps))
-    return found if used >= _MOST * len(placed) else None
+            result.setdefault(combination, []).append(ratios.mean(steps))
+    return result if used >= _MOST * len(placed) else None
 
 
 def _between(placed: Sequence[_Placed]) -> Ratio | None:
     """The difference of units that nothing pairs."""
-    cells = [{(one.combination, one.cell) for one in placed if one.side == side} for side in (0, 1)]
+    cells = [
+        {(observation.combination, observation.cell) for observation in placed if observation.side == side}
+        for side in (0, 1)
+    ]
     shared = cells[0] & cells[1]
-    kept = [one for one in placed if (one.combination, one.cell) in shared]
+    kept = [observation for observation in placed if (observation.combination, observation.cell) in shared]
     if not kept:
         return None
     units: dict[int, list[_Placed]] = defaultdict(list)
-    for one in kept:
-        units[one.unit].append(one)
-    if len({frozenset((one.cell) for one in ones) for ones in units.values()}) > 1:
+    for item in kept:
+        units[item.unit].append(item)
+    if len({frozenset((item.cell) for item in ones) for ones in units.values()}) > 1:
         return _adjusted(list(units.values()))
     sides: tuple[dict[Hashable, list[float]], dict[Hashable, list[float]]] = (defaultdict(list), defaultdict(list))
     for ones in units.values():
         logs: dict[_Key, list[float]] = defaultdict(list)
-        for one in ones:
-            logs[one.cell].append(one.log)
+        for item in ones:
+            logs[item.cell].append(item.log)
         sides[ones[0].side][ones[0].combination].append(ratios.mean([ratios.mean(own) for own in logs.values()]))
     if len(sides[0]) > 1 and all(len(logs) == 1 for side in sides for logs in side.values()):
         return ratios.paired({key: [sides[1][key][0] - logs[0]] for key, logs in sides[0].items()})
@@ -163,16 +170,16 @@ def _adjusted(units: Sequence[Sequence[_Placed]]) -> Ratio | None:
     import numpy as np
 
     combinations = list(dict.fromkeys(ones[0].combination for ones in units))
-    cells = list(dict.fromkeys(one.cell for ones in units for one in ones))
+    cells = list(dict.fromkeys(item.cell for ones in units for item in ones))
     factors = range(len(cells[0]))
     dummies = [(i, level) for i in factors for level in list(dict.fromkeys(cell[i] for cell in cells))[1:]]
     rows = []
     for ones in units:
         own = [float(ones[0].combination == key) for key in combinations]
-        shares = [sum(one.cell[i] == level for one in ones) / len(ones) for i, level in dummies]
+        shares = [sum(item.cell[i] == level for item in ones) / len(ones) for i, level in dummies]
         rows.append([*own, *(part * ones[0].side for part in own), *shares])
     matrix = np.array(rows)
-    logs = np.array([ratios.mean([one.log for one in ones]) for ones in units])
+    logs = np.array([ratios.mean([item.log for item in ones]) for ones in units])
     wanted = np.array([0.0] * len(combinations) + [1 / len(combinations)] * len(combinations) + [0.0] * len(dummies))
     inverse = np.linalg.pinv(matrix.T @ matrix)
     if not np.allclose(wanted @ inverse @ (matrix.T @ matrix), wanted):

@@ -78,17 +78,21 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None) 
         db, 'SELECT name, role, type, unit FROM "columns" WHERE experiment = ? ORDER BY position', [name]
     ).rows
     factors = [TableColumn(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
-    known = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
-    known[ELAPSED.name] = ELAPSED.unit
+    declared_metrics = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
+    declared_metrics[ELAPSED.name] = ELAPSED.unit
     table = rows or ("main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials")
     if factors:
         counts = ", ".join(f"count({quoted(factor.name)})" for factor in factors)
         total, *seen = run_query(db, f"SELECT count(*), {counts} FROM {table}").rows[0]
         factors = [factor for factor, count in zip(factors, seen, strict=True) if count or not total]
-    metrics = _metrics(db, table, list(known))
+    metrics = _metrics(db, table, list(declared_metrics))
     made = _rows(db, table, [f.name for f in factors], metrics)
     total, valid, why = reasons(db, table)
-    columns = [*factors, TableColumn("n", "count", ""), *(TableColumn(m, "estimate", known[m]) for m in metrics)]
+    columns = [
+        *factors,
+        TableColumn("n", "count", ""),
+        *(TableColumn(m, "estimate", declared_metrics[m]) for m in metrics),
+    ]
     return Summary(experiment=name, columns=tuple(columns), rows=made, trials=total, valid=valid, reasons=why)
 
 
@@ -130,19 +134,19 @@ def single(values: Sequence[float]) -> Estimate:
 
 def _geometric_mean(values: Sequence[float]) -> Estimate:
     """The geometric mean and its log-t interval."""
-    found = intervals.of_logs(values)
-    if found is None:
+    interval = intervals.of_logs(values)
+    if interval is None:
         return single(values)
-    middle, low, high = (intervals.exp(found[0] + side * found[1]) for side in (0, -1, 1))
+    middle, low, high = (intervals.exp(interval[0] + side * interval[1]) for side in (0, -1, 1))
     if high == math.inf:
         return Estimate(len(values), middle, None, None, GEOMETRIC_MEAN)
     return Estimate(len(values), middle, low, high, GEOMETRIC_MEAN)
 
 
-def heading(found: Summary, n: int) -> str:
+def heading(summary: Summary, n: int) -> str:
     """What a column is called above estimates."""
-    told = [value for row in found.rows if isinstance(value := row[n], Estimate) and value.low is not None]
-    return found.columns[n].name + (f" ({told[0].statistic}, 95 %)" if told else "")
+    shown = [value for row in summary.rows if isinstance(value := row[n], Estimate) and value.low is not None]
+    return summary.columns[n].name + (f" ({shown[0].statistic}, 95 %)" if shown else "")
 
 
 def shown(value: Cell, column: TableColumn) -> str:
@@ -151,22 +155,22 @@ def shown(value: Cell, column: TableColumn) -> str:
         return wording.level(value, column.type)
     if value.value is None:
         return "-"
-    said = wording.measured(value.value, column.unit)
+    text = wording.measured(value.value, column.unit)
     if value.low is None or value.high is None:
-        return said
-    return f"{said} [{wording.measured(value.low, column.unit)} … {wording.measured(value.high, column.unit)}]"
+        return text
+    return f"{text} [{wording.measured(value.low, column.unit)} … {wording.measured(value.high, column.unit)}]"
 
 
-def flat(found: Summary) -> tuple[list[str], list[list[object]]]:
+def flat(summary: Summary) -> tuple[list[str], list[list[object]]]:
     """The same as plain names and rows: an estimate is three numbers, in the unit of its column."""
     names = [
         name
-        for column in found.columns
+        for column in summary.columns
         for name in (
             (column.name, f"{column.name} low", f"{column.name} high") if column.type == "estimate" else (column.name,)
         )
     ]
-    return names, [[part for cell in row for part in _parts(cell)] for row in found.rows]
+    return names, [[part for cell in row for part in _parts(cell)] for row in summary.rows]
 
 
 def _parts(cell: Cell) -> tuple[object, ...]:
@@ -180,47 +184,47 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
         'SELECT experiment, any_value("schema") FROM "columns" LEFT JOIN runs USING (experiment) '
         "GROUP BY experiment ORDER BY max(last_session) DESC NULLS LAST, max(run) DESC",
     ).rows
-    known = {str(name): str(schema) for name, schema in rows}
-    if not known:
+    candidates = {str(name): str(schema) for name, schema in rows}
+    if not candidates:
         raise RunError(f"{db} holds no experiment", f"zlang ingest DIR --db {db}")
-    name = next(iter(known)) if wanted is None else wanted
-    if name not in known:
-        raise RunError(f"there is no experiment `{name}` in {db}", did_you_mean(name, known))
-    return name, known[name]
+    name = next(iter(candidates)) if wanted is None else wanted
+    if name not in candidates:
+        raise RunError(f"there is no experiment `{name}` in {db}", did_you_mean(name, candidates))
+    return name, candidates[name]
 
 
-def usual_metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
+def usual_metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     """The metrics of those known that a question may mean that names none: what the summary shows, else the time."""
-    found = [metric for metric in _metrics(db, table, known) if metric != ELAPSED.name]
-    return varying(db, table, found) or ([] if varying(db, table, [ELAPSED.name]) else found) or [ELAPSED.name]
+    result = [metric for metric in _metrics(db, table, names) if metric != ELAPSED.name]
+    return varying(db, table, result) or ([] if varying(db, table, [ELAPSED.name]) else result) or [ELAPSED.name]
 
 
-def varying(db: Path, table: str, known: Sequence[str]) -> list[str]:
+def varying(db: Path, table: str, names: Sequence[str]) -> list[str]:
     """Those metrics that are not the same in every trial that counts."""
-    return _such(db, table, known, "max({0}) > min({0})")
+    return _such(db, table, names, "max({0}) > min({0})")
 
 
-def _such(db: Path, table: str, known: Sequence[str], test: str) -> list[str]:
+def _such(db: Path, table: str, names: Sequence[str], test: str) -> list[str]:
     """Those metrics for which an aggregate of the trials that count is true."""
-    tests = ", ".join(f"coalesce({test.format(quoted(m))}, false)" for m in known)
-    seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0] if known else ()
-    return [m for m, yes in zip(known, seen, strict=True) if yes]
+    tests = ", ".join(f"coalesce({test.format(quoted(m))}, false)" for m in names)
+    seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0] if names else ()
+    return [m for m, yes in zip(names, seen, strict=True) if yes]
 
 
-def _metrics(db: Path, table: str, known: Sequence[str]) -> list[str]:
+def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     """The usual two where something was measured by them, else the first that the workload told, and the time.
 
     Those that vary come first, and of these those of which it is known in which direction they are better.
     """
-    told = _such(db, table, known, "bool_or(abs({0}) > 0)")
-    varied = {*varying(db, table, told)}
+    shown = _such(db, table, names, "bool_or(abs({0}) > 0)")
+    varied = {*varying(db, table, shown)}
     rows = run_query(db, 'SELECT name, better, means FROM "columns"').rows
     means = {str(name): means for name, _, means in rows}
     is_better = {str(name): bool(better) for name, better, _ in rows}
-    usual = [m for meaning in _USUAL for m in told if means.get(m) == meaning]
-    own = [m for m in told if m != ELAPSED.name and means.get(m) != _OF_THE_PROCESS]
+    usual = [m for meaning in _USUAL for m in shown if means.get(m) == meaning]
+    own = [m for m in shown if m != ELAPSED.name and means.get(m) != _OF_THE_PROCESS]
     own.sort(key=lambda m: (m not in varied, not is_better.get(m)))
-    return usual or [*own[:1], *(m for m in told if m == ELAPSED.name)]
+    return usual or [*own[:1], *(m for m in shown if m == ELAPSED.name)]
 
 
 def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
@@ -239,8 +243,8 @@ def cells(values: Sequence[object]) -> list[Cell]:
     return [v if v is None or isinstance(v, (str, int, float)) else str(v) for v in values]
 
 
-def _values(found: object) -> list[float]:
-    return [float(v) for v in found] if isinstance(found, list) else []
+def _values(result: object) -> list[float]:
+    return [float(v) for v in result] if isinstance(result, list) else []
 
 
 def _count(value: object) -> int:

@@ -40,7 +40,7 @@ class Account(Generic[V]):
     @cached_property
     def is_plan_changed(self) -> bool:
         """Whether the plan is not the one with which a session began."""
-        return not all(hashes.is_of_file(self.folder.plan, known) for known in self.state.plans)
+        return not all(hashes.is_of_file(self.folder.plan, plan) for plan in self.state.plans)
 
     @property
     def damage(self) -> list[str]:

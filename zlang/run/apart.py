@@ -40,7 +40,7 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     try:
-        answer, said = (os.memfd_create(name) for name in ("answer", "said"))
+        answer, text = (os.memfd_create(name) for name in ("answer", "said"))
     except OSError as error:
         raise RunError(f"{task} failed: {error.strerror}", hint) from error
     try:
@@ -50,9 +50,9 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
             except OSError as error:
                 raise RunError(f"{task} failed: no process can be started: {error.strerror}", hint) from error
             if child == 0:
-                _work(work, answer, said, before)
+                _work(work, answer, text, before)
             status = _wait(child)
-        words = _content(said)
+        words = _content(text)
         if os.WIFSIGNALED(status):
             _die_likewise(os.WTERMSIG(status))
             raise RunError(f"{task} failed: {_death(os.WTERMSIG(status), words)}", hint)
@@ -60,7 +60,7 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
         return _result(_content(answer))
     finally:
         os.close(answer)
-        os.close(said)
+        os.close(text)
 
 
 @contextmanager
@@ -75,24 +75,24 @@ def _signals_blocked() -> Iterator[set[signal.Signals]]:
 def _wait(child: int) -> int:
     """The status with which the child ends. Signals that did not reach it are passed on."""
     while True:
-        told = signal.sigwaitinfo(_WAITED_FOR)
-        if told.si_signo != signal.SIGCHLD:
-            if told.si_code != _BY_THE_TERMINAL:
-                os.kill(child, told.si_signo)
+        signal_info = signal.sigwaitinfo(_WAITED_FOR)
+        if signal_info.si_signo != signal.SIGCHLD:
+            if signal_info.si_code != _BY_THE_TERMINAL:
+                os.kill(child, signal_info.si_signo)
             continue
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return status
 
 
-def _work(work: Callable[[], object], answer: int, said: int, mask: set[signal.Signals]) -> NoReturn:
+def _work(work: Callable[[], object], answer: int, text: int, mask: set[signal.Signals]) -> NoReturn:
     """Be the child: do the work, leave the result, and end without what Python does at its end."""
     code = 1
     try:
         # The parent may be killed; nobody would wait for the child then.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        _keep_what_is_said(said)
+        _keep_what_is_said(text)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             result: tuple[bool, object] = (True, work())
@@ -108,13 +108,13 @@ def _work(work: Callable[[], object], answer: int, said: int, mask: set[signal.S
         os._exit(code)
 
 
-def _keep_what_is_said(said: int) -> None:
+def _keep_what_is_said(text: int) -> None:
     """Keep what a library prints when it aborts; what Python prints goes where it did."""
     with suppress(OSError, ValueError):
         if sys.stderr.fileno() == 2:  # noqa: PLR2004 - standard error
             raw = io.BufferedWriter(Sink(os.dup(2), is_strict=False))
             sys.stderr = io.TextIOWrapper(raw, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
-    os.dup2(said, 2)
+    os.dup2(text, 2)
 
 
 def _pickled(result: tuple[bool, object]) -> bytes:
@@ -125,8 +125,8 @@ def _pickled(result: tuple[bool, object]) -> bytes:
         whole = pickle.dumps(result)
         pickle.loads(whole)  # noqa: S301 - our own
     except Exception as error:  # noqa: BLE001 - pickle raises what it likes
-        told = getattr(value, "__notes__", [f"BUG: what was found cannot be handed over: {error!r}"])
-        return pickle.dumps((False, RuntimeError("\n".join(told))))
+        notes = getattr(value, "__notes__", [f"BUG: what was found cannot be handed over: {error!r}"])
+        return pickle.dumps((False, RuntimeError("\n".join(notes))))
     return whole
 
 
@@ -153,8 +153,8 @@ def _die_likewise(number: int) -> None:
 
 def _death(number: int, words: bytes) -> str:
     """How a process died, and why as far as it said so."""
-    found = _REASON.search(words)
-    reason = next(part for part in found.groups() if part is not None).decode("utf-8", "replace") if found else ""
+    match = _REASON.search(words)
+    reason = next(part for part in match.groups() if part is not None).decode("utf-8", "replace") if match else ""
     if number == signal.SIGKILL:
         reason = "the machine may be out of memory"
     named = f"the database library (DuckDB) ended with {signal.Signals(number).name}"

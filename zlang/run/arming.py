@@ -27,15 +27,15 @@ class Armed:
 
     def environment(self, plan: str, boot: str) -> dict[str, str]:
         """The variables by which commands know; those of whoever started zlang do not count."""
-        said = " ".join((plan, boot, *self.names)) if self.names else ""
-        return {"ZLANG_ARM": said, "ZLANG_WIPE": " ".join(self.wipe), "ZLANG_LOOK": ""}
+        text = " ".join((plan, boot, *self.names)) if self.names else ""
+        return {"ZLANG_ARM": text, "ZLANG_WIPE": " ".join(self.wipe), "ZLANG_LOOK": ""}
 
 
 def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
     """Write down what was armed, for which plan and until when. Raises RunError."""
-    said = {"plan": plan, "boot": boot, "names": armed.names, "wipe": armed.wipe}
+    content = {"plan": plan, "boot": boot, "names": armed.names, "wipe": armed.wipe}
     try:
-        replace_file(folder / _FILE, json.dumps(said).encode())
+        replace_file(folder / _FILE, json.dumps(content).encode())
     except OSError as error:
         raise RunError(f"cannot write {folder / _FILE}: {error.strerror}") from None
 
@@ -43,9 +43,9 @@ def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
 def kept(folder: Path, plan: str, boot: str) -> Armed:
     """What was armed for this plan since the machine was started; nothing where that cannot be told."""
     try:
-        said = json.loads(read_regular(folder / _FILE, _LONGEST))
-        if not boot or (said["plan"], said["boot"]) != (plan, boot):
+        content = json.loads(read_regular(folder / _FILE, _LONGEST))
+        if not boot or (content["plan"], content["boot"]) != (plan, boot):
             return Armed()
-        return Armed(tuple(map(str, said["names"])), tuple(map(str, said["wipe"])))
+        return Armed(tuple(map(str, content["names"])), tuple(map(str, content["wipe"])))
     except (OSError, ValueError, KeyError, TypeError):
         return Armed()

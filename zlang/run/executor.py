@@ -125,8 +125,8 @@ class _Task:
         poll.register(self._handle, select.POLLIN)
         poll.register(stop.fileno(), select.POLLIN)
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
-            ready = {handle for handle, _ in poll.poll(min(left, _DAY) * 1000)}
+        while (remaining := deadline - time.monotonic()) > 0:
+            ready = {handle for handle, _ in poll.poll(min(remaining, _DAY) * 1000)}
             if self._handle in ready:
                 return True
             if stop.fileno() in ready:

@@ -20,8 +20,8 @@ def why(directory: Path, step: str, rc: int | None, seconds: float) -> str:
     """The reason of a step that ran for `seconds` and left its output in `directory`; without `rc` it was cut off."""
     if rc == TIMED_OUT:
         return f"{step}: timed out after {int(seconds)} s"
-    said = _last_words(directory / f"{step}.err")
-    return f"{step}: {said or _ending(rc)}"
+    text = _last_words(directory / f"{step}.err")
+    return f"{step}: {text or _ending(rc)}"
 
 
 def _last_words(path: Path) -> str:
@@ -39,6 +39,6 @@ def _ending(rc: int | None) -> str:
     if rc is None:
         return "it did not finish"
     number = -rc if rc < 0 else rc - 128
-    if number in {one.value for one in signal.Signals}:
+    if number in {member.value for member in signal.Signals}:
         return f"killed by {signal.Signals(number).name}"
     return f"exited with {rc}"

@@ -219,15 +219,15 @@ def _fresh(runs: Path, stem: str) -> Path:
 
 def unbegun(runs: Path) -> list[Folder]:
     """List the folders of runs whose start was killed before the plan was there, and that nobody is starting now."""
-    found = []
+    result = []
     for path in sorted(runs.glob("*-[0-9]*-[0-9]*-????")):
         with suppress(OSError, RunError):
             names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
             if "source" in names and names <= _UNBEGUN and not path.is_symlink():
                 folder = Folder(path.absolute())
                 with folder.lock():
-                    found.append(folder)
-    return found
+                    result.append(folder)
+    return result
 
 
 def find(runs: Path, run: str | None = None) -> Folder:

@@ -37,36 +37,36 @@ def of_directory(directory: Path, method: str = SHA256) -> str:
     return f"{CKSUM}-{cksum(whole)}" if method == CKSUM else f"{SHA256}-{hashlib.sha256(whole).hexdigest()}"
 
 
-def is_of_file(path: Path, known: str) -> bool:
+def is_of_file(path: Path, digest: str) -> bool:
     """Whether a file has this hash; one that cannot be read has not."""
     try:
-        return of_file(path, _method(known)) == known
+        return of_file(path, _method(digest)) == digest
     except OSError:
         return False
 
 
-def is_of_directory(directory: Path, known: str) -> bool:
+def is_of_directory(directory: Path, digest: str) -> bool:
     """Whether the files of a directory have this hash; where one cannot be read they have not."""
     try:
-        return of_directory(directory, _method(known)) == known
+        return of_directory(directory, _method(digest)) == digest
     except OSError:
         return False
 
 
-def _method(known: str) -> str:
-    return known.partition("-")[0]
+def _method(digest: str) -> str:
+    return digest.partition("-")[0]
 
 
 def _files(directory: str, name: str) -> list[tuple[str, str]]:
-    found = []
+    result = []
     with os.scandir(directory) as entries:
         for entry in entries:
             path, own = f"{directory}/{entry.name}", f"{name}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
-                found += _files(path, own)
+                result += _files(path, own)
             elif entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
-                found.append((path, own))
-    return found
+                result.append((path, own))
+    return result
 
 
 def _line(path: str, name: str, method: str) -> bytes:

@@ -97,12 +97,12 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
         members = orjson.loads(body + b"}")
         name = FORMER_NAMES.get(members["event"], members["event"])
         kind: Callable[..., Recorded] = RECORDED[name]
-        found = {
+        result = {
             member: _checked(member, members[member])
             for member, default in _FIELDS[name]
             if default is None or member in members
         }
-        return (_checked_number(members["n"]) if "n" in members else None), kind(**found)
+        return (_checked_number(members["n"]) if "n" in members else None), kind(**result)
     except (ValueError, TypeError, KeyError):
         return None
 
@@ -148,11 +148,11 @@ class Lines:
         self.torn = self.number = 0
         bad, is_numbered, line = 0, False, b"\n"
         for line in self._lines():
-            found = decode(line) if len(line) < _LONGEST_LINE else None
-            if found is None or (found[0] is None and is_numbered):
+            result = decode(line) if len(line) < _LONGEST_LINE else None
+            if result is None or (result[0] is None and is_numbered):
                 bad += line != b"\n"
                 continue
-            number, event = found
+            number, event = result
             expected = self.number + 1
             if number is None and bad and not isinstance(event, Session):
                 number = expected + bad
@@ -163,7 +163,7 @@ class Lines:
                 yield Gap(expected, number - 1)
             else:
                 self.torn += bad
-            bad, is_numbered, self.number = 0, is_numbered or found[0] is not None, number or expected
+            bad, is_numbered, self.number = 0, is_numbered or result[0] is not None, number or expected
             yield event
         if bad and line.endswith(b"\n"):  # a crash leaves a line without an end
             expected, self.number = self.number + 1, self.number + bad
@@ -176,9 +176,9 @@ class Lines:
         try:
             with open_regular(self._path) as file:
                 while line := file.readline(_LONGEST_LINE):
-                    rest = line
-                    while len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
-                        rest = file.readline(_LONGEST_LINE)
+                    remaining = line
+                    while len(remaining) == _LONGEST_LINE and not remaining.endswith(b"\n"):
+                        remaining = file.readline(_LONGEST_LINE)
                     yield line
         except FileNotFoundError:
             return
@@ -204,11 +204,11 @@ class Writer:
     def write(self, *events: Recorded) -> None:
         """Append events and wait until they are on the disk; a RunError says that they may not be there."""
         lines = b"".join(encode(event, number) for number, event in enumerate(events, self._number + 1))
-        rest = lines if self._is_fresh else b"\n" + lines
+        remaining = lines if self._is_fresh else b"\n" + lines
         self._is_fresh = False
         try:
-            while rest:
-                rest = rest[os.write(self._file, rest) :]
+            while remaining:
+                remaining = remaining[os.write(self._file, remaining) :]
             os.fsync(self._file)
         except OSError as error:
             raise _cannot("write", self._path, error) from error

@@ -29,14 +29,14 @@ class Tool:
 
 def tools(wanted: Mapping[str, str]) -> list[Tool]:
     """Look for each tool."""
-    found = []
+    result = []
     for name, hint in sorted(wanted.items()):
         if name == ROOT:
-            found.append(Tool(name, "yes" if is_root() else None, "", hint))
+            result.append(Tool(name, "yes" if is_root() else None, "", hint))
             continue
         path = shutil.which(name)
-        found.append(Tool(name, path, _version(path) if path else "", hint))
-    return found
+        result.append(Tool(name, path, _version(path) if path else "", hint))
+    return result
 
 
 def has(tool: str) -> bool:
@@ -74,7 +74,7 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
     """What a guard says of what is there, and what of it stands in the way; it is only looked at."""
     environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}
     try:
-        said = subprocess.run(  # noqa: S603 - a command of the plan
+        completed = subprocess.run(  # noqa: S603 - a command of the plan
             ["sh", "-c", command],  # noqa: S607
             cwd=directory,
             env=environment,
@@ -85,8 +85,10 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return [], [f"it cannot be inspected: {error}"]
-    found, against = (text.decode("utf-8", "replace").splitlines() for text in (said.stdout, said.stderr))
-    return found, against or ([f"inspecting it failed with exit code {said.returncode}"] if said.returncode else [])
+    result, against = (text.decode("utf-8", "replace").splitlines() for text in (completed.stdout, completed.stderr))
+    return result, against or (
+        [f"inspecting it failed with exit code {completed.returncode}"] if completed.returncode else []
+    )
 
 
 def boot() -> str:
@@ -110,10 +112,10 @@ def _version(path: str) -> str:
 
 def _first_line(command: list[str]) -> str:
     try:
-        said = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
+        completed = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
             command, capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    lines = said.stdout.decode("utf-8", "replace").splitlines()
-    return lines[0].strip() if said.returncode == 0 and lines else ""
+    lines = completed.stdout.decode("utf-8", "replace").splitlines()
+    return lines[0].strip() if completed.returncode == 0 and lines else ""

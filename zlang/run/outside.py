@@ -27,32 +27,32 @@ Artefacts = Mapping[str, Mapping[str, float]]
 def record(
     folder: Folder,
     trials: Iterable[Trial],
-    found: Artefacts,
+    artefacts: Artefacts,
     artefact: Callable[[Trial], str],
     clock: Callable[[], float] = time.time,
 ) -> None:
     """Keep what was measured. Raises RunError, before anything is written, where a trial of a run was not begun."""
     with folder.lock(), ExitStack() as stack:
-        known = run_state.read(folder.journal)
-        writer = stack.enter_context(journal.Writer(folder.journal, known.number))
-        is_new = known.sessions == 0
+        content = run_state.read(folder.journal)
+        writer = stack.enter_context(journal.Writer(folder.journal, content.number))
+        is_new = content.sessions == 0
         listed = list(trials)
         for trial in () if is_new else listed:
-            attempt = known.ended.get(trial.place)
+            attempt = content.ended.get(trial.place)
             if attempt is None or not attempt.is_committed:
                 message = f"trial {trial.number} was not run in {folder.name}"
                 raise RunError(message, f"`zlang resume {folder.name}` continues the run")
         if is_new:
             writer.write(Session(clock(), folder.name, "", hashes.of_file(folder.plan)))
         for trial in listed:
-            before = known.ended.get(trial.place)
+            before = content.ended.get(trial.place)
             out = _attempt(folder, trial, before.out if before else None)
             writer.write(Begin(clock(), trial.identity, trial.replicate, trial.number, out))
-            (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(found[trial.place])))
+            (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(artefacts[trial.place])))
             sync_directory(folder.path / out)
             files = hashes.of_directory(folder.path / out)
             writer.write(Commit(clock(), trial.identity, trial.replicate, out, files))
-        if is_new or known.is_finished:
+        if is_new or content.is_finished:
             writer.write(Finish(clock()))
 
 

@@ -34,19 +34,19 @@ def marked(marks: Mapping[str, str]) -> list[int]:
 
 def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
     """End all processes with `marks`, TERM first, and see that none is left; gives how many there were."""
-    found = marked(marks)
-    seen = set(found)
-    handles = _signal(found, marks, signal.SIGTERM)
+    processes = marked(marks)
+    seen = set(processes)
+    handles = _signal(processes, marks, signal.SIGTERM)
     _wait(handles, grace)
     deadline = time.monotonic() + _PATIENCE
-    while found := marked(marks):  # again and again: what is being ended may still be forking
+    while processes := marked(marks):  # again and again: what is being ended may still be forking
         if time.monotonic() > deadline:
-            message = f"processes {', '.join(map(str, found))} do not end after SIGKILL"
+            message = f"processes {', '.join(map(str, processes))} do not end after SIGKILL"
             raise RunError(
                 message, "they are probably waiting for a device; see `cat /proc/PID/stack`, then type `zlang resume`"
             )
-        seen.update(found)
-        _wait(_signal(found, marks, signal.SIGKILL), 1.0)
+        seen.update(processes)
+        _wait(_signal(processes, marks, signal.SIGKILL), 1.0)
     return len(seen)
 
 
@@ -57,7 +57,7 @@ def wait(handle: int, seconds: float | None) -> bool:
     return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
 
-def _signal(numbers: list[int], marks: Mapping[str, str], what: signal.Signals) -> list[int]:
+def _signal(numbers: list[int], marks: Mapping[str, str], signals: signal.Signals) -> list[int]:
     wanted = [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marks.items()]
     handles: list[int] = []
     for number in numbers:
@@ -65,7 +65,7 @@ def _signal(numbers: list[int], marks: Mapping[str, str], what: signal.Signals) 
             handle = os.pidfd_open(number)
             handles.append(handle)
             if _has(number, wanted):  # the number may have passed to another process since
-                signal.pidfd_send_signal(handle, what)
+                signal.pidfd_send_signal(handle, signals)
     return handles
 
 

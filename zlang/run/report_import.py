@@ -32,29 +32,29 @@ def import_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
     if not directory.is_dir():
         raise RunError(f"there is no directory {directory}", "give the directory with the reports")
     digest = hashlib.sha256()
-    found = list(reports.reports(directory))
-    for report in found:
+    result = list(reports.reports(directory))
+    for report in result:
         digest.update(str(report.path).encode("utf-8", "surrogateescape") + b"\0" + report.data)
-    if not found:
+    if not result:
         raise RunError(f"there are no reports of {REPORTS_OF} in {directory}", reports.HINT)
     slug = _NO_WORD.sub("_", directory.absolute().name.lower()).strip("_") or REPORTS_OF
     folder = Folder((runs / f"{REPORTS_OF}-{slug[:40].replace('_', '-')}-{digest.hexdigest()[:8]}").absolute())
     if not folder.journal.exists():
         try:
-            _write(folder, sorted(found, key=lambda one: one.ended), slug, digest.hexdigest()[:16])
+            _write(folder, sorted(result, key=lambda item: item.ended), slug, digest.hexdigest()[:16])
         except OSError as error:
             raise RunError(
                 f"cannot write {folder.path}: {error.strerror}", "choose another directory with --runs"
             ) from None
-    return folder, len(found)
+    return folder, len(result)
 
 
-def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, plan: str) -> None:
-    names = reports.varied(found)
-    points = [{name: reports.level(name, report.levels.get(name)) for name in names} for report in found]
+def _write(folder: Folder, report_list: Sequence[reports.Report], experiment: str, plan: str) -> None:
+    names = reports.varied(report_list)
+    points = [{name: reports.level(name, report.levels.get(name)) for name in names} for report in report_list]
     trials: list[Trial] = []
     seen: dict[str, int] = {}
-    for number, (point, report) in enumerate(zip(points, found, strict=True), 1):
+    for number, (point, report) in enumerate(zip(points, report_list, strict=True), 1):
         identity = hashlib.sha256(orjson.dumps([experiment, point], option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
         replicate = seen[identity] = seen.get(identity, 0) + 1
         step = Step("measure", Action.MEASURE, REPORTS_OF, "measured without zlang", 0, reader=report.reader)
@@ -85,9 +85,9 @@ def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, pla
         made = Folder(place / "run")
         made.path.mkdir()
         made.write_plan(Plan(header, lambda: iter(trials)))
-        began = found[0].ended - found[0].seconds
+        began = report_list[0].ended - report_list[0].seconds
         events: list[Recorded] = [Session(began, folder.name, "", hashes.of_file(made.plan))]
-        for trial, report in zip(trials, found, strict=True):
+        for trial, report in zip(trials, report_list, strict=True):
             out = f"{trial.place}/a1"
             (made.path / out).mkdir(parents=True)
             (made.path / out / reports.ARTEFACT).write_bytes(report.data)
@@ -96,6 +96,6 @@ def _write(folder: Folder, found: Sequence[reports.Report], experiment: str, pla
             events += [Start(began, "measure", out), End(report.ended, "measure", out, 0)]
             files = hashes.of_directory(made.path / out)
             events.append(Commit(report.ended, trial.identity, trial.replicate, out, files))
-        events.append(Finish(found[-1].ended))
+        events.append(Finish(report_list[-1].ended))
         made.journal.write_bytes(b"".join(encode(event, number) for number, event in enumerate(events, 1)))
         made.path.rename(folder.path)

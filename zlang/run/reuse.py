@@ -61,29 +61,29 @@ def measured(
     `answer` gives the first line that a command of the shell prints; where no folder has tried any of the trials,
     nothing is asked. `refuse` is told of each folder that has tried some and is foreign, and why.
     """
-    found: dict[str, Measured] = {}
-    said: dict[str, str] = {}
+    measurements: dict[str, Measured] = {}
+    text: dict[str, str] = {}
     for folder in folders:
         tried = folder.tried
-        wanted = {trial.place: trial for trial in trials if trial.identity in tried and trial.place not in found}
+        wanted = {trial.place: trial for trial in trials if trial.identity in tried and trial.place not in measurements}
         if wanted and (why := seal.why_foreign(folder.path)):
             refuse(folder, why)
         elif wanted:
-            said = said or _facts(header, answer)
+            text = text or _facts(header, answer)
             with suppress(RunError):  # a folder that cannot be read has measured nothing
-                found |= _of(folder, wanted, judge) if _is_alike(folder, said) else {}
-    return found
+                measurements |= _of(folder, wanted, judge) if _is_alike(folder, text) else {}
+    return measurements
 
 
-def bring(found: Mapping[str, Measured], into: Folder, now: float) -> None:
+def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> None:
     """Put attempts into the folder of a run that is not begun. Raises RunError."""
     lines: list[Recorded] = []
     try:
-        for one in found.values():
-            place = into.path / one.out
-            shutil.copytree(one.folder.path / one.out, place, symlinks=True, copy_function=_link)
+        for item in measurements.values():
+            place = into.path / item.out
+            shutil.copytree(item.folder.path / item.out, place, symlinks=True, copy_function=_link)
             sync_tree(place, into.path)
-            lines += [replace(one.reuse, t=now), *one.events]
+            lines += [replace(item.reuse, t=now), *item.events]
     except OSError as error:
         message = f"cannot copy earlier results to {into.path}: {error.strerror or error}"
         raise RunError(message, "`zlang run --again` measures it again") from error
@@ -107,9 +107,9 @@ def _fact(folder: Folder, name: str) -> str:
     return read_regular(folder.path / "facts" / f"{name}.out", LONGEST).decode("utf-8", "replace")
 
 
-def _is_alike(folder: Folder, said: Mapping[str, str]) -> bool:
+def _is_alike(folder: Folder, text: Mapping[str, str]) -> bool:
     """Whether the machine says of itself what it said then; of a fact of many lines, as of its memory, much is free."""
-    for name, line in said.items():
+    for name, line in text.items():
         try:
             then = _fact(folder, name).strip().splitlines()
         except OSError:
@@ -122,20 +122,20 @@ def _is_alike(folder: Folder, said: Mapping[str, str]) -> bool:
 def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, Measured]:
     account = Account(folder, judge)
     state = account.state
-    attempts = [one for place, one in state.ended.items() if place in wanted and one.is_committed]
+    attempts = [entry for place, entry in state.ended.items() if place in wanted and entry.is_committed]
     attempts.sort(key=lambda attempt: attempt.position)
     events: dict[str, list[Recorded]] = {attempt.out: [] for attempt in attempts}
     for event in journal.Lines(folder.journal) if attempts else ():
         if isinstance(event, Begin | Start | End | Commit) and event.out in events:
             events[event.out].append(event)
-    found = {}
+    result = {}
     orders = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)} if attempts else {}
     for attempt in attempts:
         trial = wanted[attempt.place]
         verdict, why_not = account.verdict(trial)
         if verdict is not None and not why_not and attempt.place in orders:
             own = events[attempt.out]
-            numbered = (replace(one, number=trial.number) if isinstance(one, Begin) else one for one in own)
+            numbered = (replace(entry, number=trial.number) if isinstance(entry, Begin) else entry for entry in own)
             then = orders[attempt.place]
             itself = Reuse(
                 t=0,
@@ -147,7 +147,7 @@ def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, 
             )
             origin = state.reused.get(attempt.place, itself)
             when = account.window(trial, attempt)
-            found[attempt.place] = Measured(
+            result[attempt.place] = Measured(
                 number=trial.number,
                 folder=folder,
                 reuse=origin,
@@ -156,4 +156,4 @@ def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, 
                 verdict=verdict,
                 window=when,
             )
-    return found
+    return result

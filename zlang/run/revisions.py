@@ -19,8 +19,8 @@ def text(revision: str, path: str) -> str:
     except FileNotFoundError:
         raise RunError("`git` is not installed", "apt-get install git") from None
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").splitlines()
-        raise RunError(f"git has no {path} in {revision}: {said[0] if said else 'git gives no reason'}")
+        lines = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").splitlines()
+        raise RunError(f"git has no {path} in {revision}: {lines[0] if lines else 'git gives no reason'}")
     try:
         return done.stdout.decode("utf-8")
     except UnicodeDecodeError:

@@ -134,7 +134,7 @@ class RunState:
     """The trials that an earlier run has measured."""
     steps: dict[str, list[StepTime]] = field(default_factory=dict)
     """The commands by the directory of their output."""
-    left: dict[str, str] = field(default_factory=dict)
+    leftovers: dict[str, str] = field(default_factory=dict)
     """Signature -> directory of each setup whose making was started and that was not unmade, in order of making."""
     made: set[str] = field(default_factory=set)
     """Signatures of the setups that could be made at least once."""
@@ -322,11 +322,11 @@ class RunState:
                 self._touch(out)
             case Made(signature=signature):
                 self.made.add(signature)
-                self.left.setdefault(signature, "")
+                self.leftovers.setdefault(signature, "")
             case Altered(was=was, signature=signature):
-                self.left = {signature if name == was else name: out for name, out in self.left.items()}
+                self.leftovers = {signature if name == was else name: out for name, out in self.leftovers.items()}
             case Unmade(signature=signature):
-                self.left.pop(signature, None)
+                self.leftovers.pop(signature, None)
             case _:
                 pass
         if isinstance(event, Made | Altered | Unmade):
@@ -342,9 +342,9 @@ class RunState:
     def _touch(self, out: str) -> None:
         _, signature, attempt = f"{out}//".split("/")[:3]
         number = attempt.removeprefix("a")
-        self.left.setdefault(signature, out)
-        known = self.setup_attempts.get(signature, 0)
-        self.setup_attempts[signature] = max(known, int(number) if number.isdecimal() else 0)
+        self.leftovers.setdefault(signature, out)
+        setup_attempt = self.setup_attempts.get(signature, 0)
+        self.setup_attempts[signature] = max(setup_attempt, int(number) if number.isdecimal() else 0)
 
 
 _BAD_PLACE = "the journal names a place for it that is not its own"

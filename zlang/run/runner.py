@@ -144,7 +144,7 @@ class _Run:
     _background: list[_Background] = field(default_factory=list)
     _held: dict[str, tuple[Path, int]] = field(default_factory=dict)
     """Signature -> path and inode of the directory that a setup made."""
-    _known: Sequential | None = None
+    _sequential: Sequential | None = None
     _is_lost: bool = False
 
     @property
@@ -159,9 +159,9 @@ class _Run:
                 self.stop.acknowledge()
                 yield from self._interrupted()
                 raise Interrupted(self.stop.signal) from None
-            except _Unanswered as asked:
+            except _Unanswered as requested:
                 yield from self._interrupted()
-                message = f"the run is waiting for a manual step: {asked}"
+                message = f"the run is waiting for a manual step: {requested}"
                 raise RunError(message, "when it is done, type `zlang resume --yes`") from None
         except GeneratorExit:
             if not self.stop.signal:  # a second signal wants an end at once
@@ -223,34 +223,34 @@ class _Run:
                 yield from self._command(step, "facts")
 
     def _unmake_leftovers(self) -> Generator[Event, None, None]:
-        wanted = dict(self._so_far.left)
+        wanted = dict(self._so_far.leftovers)
         if not wanted:
             return
-        found: dict[str, Setup] = {}
+        setups: dict[str, Setup] = {}
         for item in self.plan.items():
             if isinstance(item, Setup) and item.signature in wanted:
-                found[item.signature] = item
-                if len(found) == len(wanted):
+                setups[item.signature] = item
+                if len(setups) == len(wanted):
                     break
-        if missing := wanted.keys() - found.keys():
+        if missing := wanted.keys() - setups.keys():
             message = f"the journal of {self.folder.name} names setups that its plan does not have: {min(missing)}"
             raise RunError(message, "the folder has the plan of another run; remove by hand what the journal lists")
-        left = tuple(found[signature] for signature in wanted)
-        self._state = State(left, frozenset(setup.key for setup in left))
-        for setup in left:
+        remaining = tuple(setups[signature] for signature in wanted)
+        self._state = State(remaining, frozenset(setup.key for setup in remaining))
+        for setup in remaining:
             self._hold(setup, wanted[setup.signature])
         yield from self._tear_down()
 
     def _trials(self) -> Generator[Event, None, None]:
         only = self.selection.only
-        self._known = sequential.of(self.plan.header) if only is None else None
+        self._sequential = sequential.of(self.plan.header) if only is None else None
         skipped: list[tuple[Trial, str]] = []
         for item in self.plan.items():
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
             elif not self._is_wanted(item):
                 self._recall(item)
-            elif self._known and (why := self._known.skips(item)):
+            elif self._sequential and (why := self._sequential.skips(item)):
                 skipped.append((item, why))
             else:
                 yield from self._skip(skipped)
@@ -266,9 +266,9 @@ class _Run:
     def _recall(self, trial: Trial) -> None:
         """Take into account what an earlier session found in a trial."""
         attempt = self._so_far.ended.get(trial.place)
-        if self._known is not None and attempt is not None:
+        if self._sequential is not None and attempt is not None:
             verdict, _ = self.account.verdict(trial)
-            self._known.learn(trial, verdict, self.account.window(trial, attempt))
+            self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
 
     def _skip(self, trials: Sequence[tuple[Trial, str]]) -> Generator[Event, None, None]:
         """Note that some trials in a row need not be measured: all with one wait for the disk."""
@@ -308,8 +308,8 @@ class _Run:
         yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files))
         attempt = self._so_far.ended[trial.place]
         verdict, why_not = self.account.judged(trial, attempt)
-        if self._known is not None:
-            self._known.learn(trial, verdict, self.account.window(trial, attempt))
+        if self._sequential is not None:
+            self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
         yield Outcome(trial, directory, verdict, why_not)
 
     def _require_the_ground(self, failure: _Failure) -> None:
@@ -338,8 +338,8 @@ class _Run:
             if _is_full(directory):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
-        if self._known is not None:
-            self._known.learn(trial, None, None)
+        if self._sequential is not None:
+            self._sequential.learn(trial, None, None)
         yield Outcome(trial, directory, None, why(directory, step.name, failure.rc, step.timeout))
 
     # Setups

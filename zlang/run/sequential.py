@@ -84,7 +84,7 @@ class _Level:
     level: Scalar
     values: dict[Term, list[float]] = field(default_factory=dict)
     bins: dict[Term, dict[int, int]] = field(default_factory=dict)
-    known: dict[Term, Number] = field(default_factory=dict)
+    computed: dict[Term, Number] = field(default_factory=dict)
 
 
 class Sequential:
@@ -93,19 +93,21 @@ class Sequential:
     def __init__(self, header: Header) -> None:
         self._until, self._search = header.until, header.search
         self._most = header.repeat
-        self._parts = {metrics.column(one.name): types.parts_of(one.unit) for one in metrics.in_trials(header.metrics)}
+        self._parts = {
+            metrics.column(metric.name): types.parts_of(metric.unit) for metric in metrics.in_trials(header.metrics)
+        }
         self._tried: dict[str, int] = {}
         self._values: dict[str, list[float]] = {}
         self._searches: dict[tuple[Scalar, ...], dict[int, _Level]] = {}
         self._level: dict[Scalar, int] = {}
         self._round: dict[int, int] = {}
         if self._search is not None:
-            factor = next(one for one in header.factors if one.path == self._search.path)
+            factor = next(item for item in header.factors if item.path == self._search.path)
             self._level = {level: i for i, level in enumerate(factor.levels)}
             rounds = bisection.rounds(self._search.levels)
             self._round = {level: number for number, levels in enumerate(rounds) for level in levels}
-            told = (self._search.condition, self._search.objective.term)
-            self._aggregates = list(dict.fromkeys(part for term in told for part in aggregates(term)))
+            shown = (self._search.condition, self._search.objective.term)
+            self._aggregates = list(dict.fromkeys(part for term in shown for part in aggregates(term)))
 
     def learn(self, trial: Trial, verdict: TrialVerdict | None, window: Window) -> None:
         """Take a trial into account that was carried out in this time; without a verdict it failed."""
@@ -119,7 +121,7 @@ class Sequential:
             if isinstance(value, int | float):
                 self._values.setdefault(trial.identity, []).append(float(value))
         if level is not None:
-            level.known.clear()
+            level.computed.clear()
             for term in self._aggregates:
                 _add(level, term, values)
 
@@ -137,15 +139,15 @@ class Sequential:
 
     def _reach(self, point: str) -> float | None:
         """How far the interval reaches from its middle, as a share of it."""
-        found = intervals.of_logs(self._values.get(point, ()))
-        return None if found is None else intervals.exp(found[1]) - 1
+        interval = intervals.of_logs(self._values.get(point, ()))
+        return None if interval is None else intervals.exp(interval[1]) - 1
 
     def stops(self) -> Iterator[Stopped]:
         """Why each point was measured as often as it was; those that would be measured again are not there."""
-        until, asked = self._until, {one.trial for one in self.searches()}
+        until, requested = self._until, {search.trial for search in self.searches()}
         for point, tried in self._tried.items() if until is not None else ():
             is_precise = until is not None and self._is_precise(point, until)
-            is_asked = self._search is None or point in asked
+            is_asked = self._search is None or point in requested
             if is_asked and (is_precise or tried >= self._most):
                 why = Why.PRECISE if is_precise else Why.BOUND
                 yield Stopped(point, len(self._values.get(point, ())), why, self._reach(point))
@@ -153,49 +155,51 @@ class Sequential:
     # Searches
 
     def _place(self, trial: Trial, search: Search) -> _Level:
-        found = self._searches.setdefault(self._key(trial, search), {})
+        result = self._searches.setdefault(self._key(trial, search), {})
         level = trial.factors[search.factor]
-        return found.setdefault(self._level[level], _Level(trial.identity, level))
+        return result.setdefault(self._level[level], _Level(trial.identity, level))
 
     def _key(self, trial: Trial, search: Search) -> tuple[Scalar, ...]:
         return tuple(level for name, level in trial.factors.items() if name != search.factor)
 
     def _passed(self, trial: Trial, search: Search) -> Why | None:
-        found = self._searches.get(self._key(trial, search), {})
+        result = self._searches.get(self._key(trial, search), {})
         wanted, last = self._level[trial.factors[search.factor]], 0
-        for last in self._course(found, search):
+        for last in self._course(result, search):
             if last == wanted:
                 return None
-        is_open = self._round[last] < self._round[wanted] and self._holds(found, search, last) is None
+        is_open = self._round[last] < self._round[wanted] and self._holds(result, search, last) is None
         return Why.UNDECIDED if is_open else Why.PASSED_BY
 
-    def _course(self, found: Mapping[int, _Level], search: Search) -> Iterator[int]:
-        return bisection.course(search.levels, lambda level: self._holds(found, search, level))
+    def _course(self, levels: Mapping[int, _Level], search: Search) -> Iterator[int]:
+        return bisection.course(search.levels, lambda level: self._holds(levels, search, level))
 
-    def _holds(self, found: Mapping[int, _Level], search: Search, level: int) -> bool | None:
-        known = _of_level(search.condition, found[level]) if level in found else None
-        return known if isinstance(known, bool) else None
+    def _holds(self, levels: Mapping[int, _Level], search: Search, level: int) -> bool | None:
+        holds = _of_level(search.condition, levels[level]) if level in levels else None
+        return holds if isinstance(holds, bool) else None
 
     def searches(self) -> Iterator[SearchStep]:
         """The course of each search, as far as it came."""
         search = self._search
         if search is None:
             return
-        for number, found in enumerate(self._searches.values(), 1):
-            whole = list(self._course(found, search))
-            course = [level for level in whole if level in found]
-            told = {level: self._holds(found, search, level) for level in course}
-            objectives = {level: _of_level(search.objective.term, found[level]) for level in course}
-            known = {level: float(one) for level, one in objectives.items() if isinstance(one, int | float)}
-            is_decided = len(course) == len(whole) and None not in told.values()
-            best = _best({level: one for level, one in known.items() if told[level] and is_decided}, search)
+        for number, result in enumerate(self._searches.values(), 1):
+            whole = list(self._course(result, search))
+            course = [level for level in whole if level in result]
+            shown = {level: self._holds(result, search, level) for level in course}
+            objectives = {level: _of_level(search.objective.term, result[level]) for level in course}
+            numbers = {
+                level: float(objective) for level, objective in objectives.items() if isinstance(objective, int | float)
+            }
+            is_decided = len(course) == len(whole) and None not in shown.values()
+            best = _best({level: item for level, item in numbers.items() if shown[level] and is_decided}, search)
             for step, level in enumerate(course, 1):
                 yield SearchStep(
                     search=number,
                     step=step,
-                    trial=found[level].trial,
-                    holds=told[level],
-                    objective=known.get(level),
+                    trial=result[level].trial,
+                    holds=shown[level],
+                    objective=numbers.get(level),
                     is_best=level == best,
                 )
 
@@ -213,27 +217,27 @@ def of(header: Header) -> Sequential | None:
     return Sequential(header) if header.until or header.search else None
 
 
-def is_settled(plan: Plan, found: Mapping[str, tuple[TrialVerdict, Window]]) -> bool:
+def is_settled(plan: Plan, windows: Mapping[str, tuple[TrialVerdict, Window]]) -> bool:
     """Whether nothing has to be measured beyond the trials that were found, by their place."""
-    known = of(plan.header)
-    if known is None:
-        return len(found) == plan.header.trials
+    state = of(plan.header)
+    if state is None:
+        return len(windows) == plan.header.trials
     for trial in plan.items():
         if not isinstance(trial, Trial):
             continue
-        if trial.place in found:
-            known.learn(trial, *found[trial.place])
-        elif known.skips(trial) is None:
+        if trial.place in windows:
+            state.learn(trial, *windows[trial.place])
+        elif state.skips(trial) is None:
             return False
     return True
 
 
-def _best(known: Mapping[int, float], search: Search) -> int | None:
+def _best(by_level: Mapping[int, float], search: Search) -> int | None:
     """The level of the best objective; of several the one that comes first."""
-    if not known:
+    if not by_level:
         return None
     sign = -1 if search.maximises else 1
-    return min(sorted(known), key=lambda level: sign * known[level])
+    return min(sorted(by_level), key=lambda level: sign * by_level[level])
 
 
 # -- formulas
@@ -252,7 +256,9 @@ class _Values:
         measured = self.verdict.metrics
         if name == metrics.ELAPSED.name and name not in measured:
             return self.window[1] - self.window[0] if self.window else None
-        value = next((value for known, value in measured.items() if metrics.column(known) == name), None)
+        value = next(
+            (value for measured_name, value in measured.items() if metrics.column(measured_name) == name), None
+        )
         return None if value is None else value / self.parts.get(name, 1)
 
 
@@ -263,7 +269,7 @@ def _add(level: _Level, term: Term, trial: _Values) -> None:
     if any(_of_trial(condition, trial) is not True for condition in conditions):
         return
     if is_percentile:
-        wanted = [one.bins for one in trial.verdict.latency if (one.direction, one.kind) == term.paths]
+        wanted = [latency.bins for latency in trial.verdict.latency if (latency.direction, latency.kind) == term.paths]
         level.bins[term] = merge([level.bins.get(term, {}), *wanted])
         return
     value = _of_trial(term.terms[0], trial)
@@ -275,9 +281,11 @@ def _of_level(term: Term, level: _Level) -> Number:
     """What a formula over all trials of a level gives."""
     if term.op == "factor":
         return level.level
-    if term not in level.known:
-        level.known[term] = _worked_out(term, lambda part: _of_level(part, level), lambda one: _aggregate(one, level))
-    return level.known[term]
+    if term not in level.computed:
+        level.computed[term] = _worked_out(
+            term, lambda part: _of_level(part, level), lambda item: _aggregate(item, level)
+        )
+    return level.computed[term]
 
 
 def _aggregate(term: Term, level: _Level) -> Number:
@@ -293,7 +301,7 @@ def _aggregate(term: Term, level: _Level) -> Number:
 
 def _of_trial(term: Term, trial: _Values) -> Number:
     """What a formula over one trial gives."""
-    return _worked_out(term, lambda part: _of_trial(part, trial), lambda one: trial.metric(one.name))
+    return _worked_out(term, lambda part: _of_trial(part, trial), lambda item: trial.metric(item.name))
 
 
 def _worked_out(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
@@ -302,14 +310,14 @@ def _worked_out(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term
         return leaf(term)
     if term.op == "value":
         return term.value
-    known = [part(one) for one in term.terms]
-    if None in known:
+    names = [part(item) for item in term.terms]
+    if None in names:
         return None
     if term.op == "not":
-        return not known[0]
+        return not names[0]
     if term.op == "in":
-        return known[0] in known[1:]
-    if term.op == "/" and not known[1]:
+        return names[0] in names[1:]
+    if term.op == "/" and not names[1]:
         return None
-    worked_out: Number = _OPERATORS[term.op](known[0], known[1])
+    worked_out: Number = _OPERATORS[term.op](names[0], names[1])
     return worked_out

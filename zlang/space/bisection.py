@@ -14,22 +14,22 @@ Holds = Callable[[int], bool | None]
 
 def rounds(levels: int) -> tuple[tuple[int, ...], ...]:
     """All levels by the round in which a search could come to them."""
-    found = [tuple(dict.fromkeys((0, levels - 1)))]
+    result = [tuple(dict.fromkeys((0, levels - 1)))]
     gaps = [(0, levels - 1)]
     while gaps := [gap for gap in gaps if gap[1] - gap[0] > 1]:
-        found.append(tuple(map(_halfway, gaps)))
+        result.append(tuple(map(_halfway, gaps)))
         gaps = [part for low, high in gaps for part in ((low, _halfway((low, high))), (_halfway((low, high)), high))]
-    return tuple(found)
+    return tuple(result)
 
 
 def longest(levels: int) -> tuple[int, ...]:
     """The levels of a search that has to measure as many as any."""
-    found = [*dict.fromkeys((0, levels - 1))]
+    result = [*dict.fromkeys((0, levels - 1))]
     gap = (0, levels - 1)
     while gap[1] - gap[0] > 1:
-        found.append(middle := _halfway(gap))
+        result.append(middle := _halfway(gap))
         gap = max(((gap[0], middle), (middle, gap[1])), key=lambda part: part[1] - part[0])
-    return tuple(found)
+    return tuple(result)
 
 
 def course(levels: int, holds: Holds) -> Iterator[int]:
@@ -46,10 +46,10 @@ def course(levels: int, holds: Holds) -> Iterator[int]:
         return
     while high - low > 1:
         yield (middle := _halfway((low, high)))
-        known = holds(middle)
-        if known is None:
+        is_held = holds(middle)
+        if is_held is None:
             return
-        low, high = (middle, high) if known == at_low else (low, middle)
+        low, high = (middle, high) if is_held == at_low else (low, middle)
 
 
 def _halfway(gap: tuple[int, int]) -> int:

@@ -117,13 +117,13 @@ class _Model:
     def __init__(self, axes: tuple[Axis, ...]) -> None:
         axes = merge_axes(axes)
         top = {axis.path for axis in axes}
-        found: dict[str, Axis] = {}
+        result: dict[str, Axis] = {}
         shapes: dict[str, list[object]] = {}
         for axis in every_axis(axes):
-            found.setdefault(axis.path, axis)
-            known = shapes.setdefault(axis.path, [])
-            if axis.branches not in known:
-                known.append(axis.branches)
+            result.setdefault(axis.path, axis)
+            shape = shapes.setdefault(axis.path, [])
+            if axis.branches not in shape:
+                shape.append(axis.branches)
         ways: dict[str, dict[_Way, None]] = {}
         pending: list[tuple[Axis, _Way]] = [(axis, ()) for axis in axes]
         seen: set[tuple[int, _Way]] = set()
@@ -139,10 +139,10 @@ class _Model:
                 for inner in branch:
                     ways.setdefault(inner.path, {})[way] = None
                     pending.append((inner, way))
-        self.paths = list(found)
+        self.paths = list(result)
         self.column = {path: i for i, path in enumerate(self.paths)}
         self.ways = {path: tuple(reached) for path, reached in ways.items() if path not in top}
-        self.levels = [[*range(axis.size), *([_ABSENT] if path in self.ways else [])] for path, axis in found.items()]
+        self.levels = [[*range(axis.size), *([_ABSENT] if path in self.ways else [])] for path, axis in result.items()]
 
     def point(self, row: Sequence[int]) -> dict[str, int]:
         """A row as a point."""
@@ -164,9 +164,9 @@ class _Model:
         reads = [self.column[path] for path in sorted(condition.reads & self.column.keys())]
 
         def holds(row: Mapping[int, int]) -> bool:
-            known = {self.paths[column]: row[column] for column in reads if row[column] != _ABSENT}
+            chosen = {self.paths[column]: row[column] for column in reads if row[column] != _ABSENT}
             try:
-                return condition.holds(known) is not False
+                return condition.holds(chosen) is not False
             except ProgramError:  # conditions before this one exclude the point, or the space would not have been made
                 return False
 

@@ -45,20 +45,20 @@ class _Tried(Record):
 
 def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], list[str]]:
     """What is wrong with the points of some experiments, each place once, and what there is to say about each space."""
-    found: dict[Place, Diagnostic] = {}
-    said: list[str] = []
+    diagnostics: dict[Place, Diagnostic] = {}
+    names: list[str] = []
     for experiment in experiments:
         try:
             built = points.of(experiment)
             fixed = built if experiment.search is None else points.without_search(experiment)
             measured = points.plots(fixed, points.chosen(experiment, fixed, seed), ()).points
         except ProgramError as error:
-            found.setdefault(_place(error.diagnostic), error.diagnostic)
+            diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
             continue
-        asked = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
-        untried = answer(experiment, built, asked, found)
+        requested = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
+        untried = answer(experiment, built, requested, diagnostics)
         for finding in naming.found_at(experiment):
-            found.setdefault(_place(finding), finding)
+            diagnostics.setdefault(_place(finding), finding)
         some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
         trials = _counted(measured * experiment.repeat, "trial")
         if experiment.search is not None:
@@ -68,8 +68,8 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         elif experiment.until is not None:
             trials = f"at most {trials}"
         counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}, {trials}"
-        said.append(", ".join([counts, *untried]))
-    return sorted(found.values(), key=lambda finding: finding.span.start), said
+        names.append(", ".join([counts, *untried]))
+    return sorted(diagnostics.values(), key=lambda finding: finding.span.start), names
 
 
 def _counted(count: int, what: str) -> str:
@@ -77,25 +77,25 @@ def _counted(count: int, what: str) -> str:
 
 
 def answer(
-    experiment: Experiment, built: Space, questions: Iterable[Question], found: dict[Place, Diagnostic]
+    experiment: Experiment, built: Space, questions: Iterable[Question], diagnostics: dict[Place, Diagnostic]
 ) -> list[str]:
     """Find what there is to say about some points; which factors have too many combinations to try each."""
     untried: list[str] = []
-    left = MOST_IN_ALL
+    remaining = MOST_IN_ALL
     for question in questions:
         decide = question.reads | _above(experiment.axes, question.reads)
         needed = tuple(path for path in experiment.factors if path in decide)
         everywhere = [_Tried((), built.count, question.answer(built[0]))] if not needed else None
-        listed = everywhere or _listed(experiment, question, needed, min(left, MOST))
-        tried = _drawn(built, question, needed, min(left, MOST)) if listed is None else listed
-        left = max(0, left - len(tried))
+        listed = everywhere or _listed(experiment, question, needed, min(remaining, MOST))
+        tried = _drawn(built, question, needed, min(remaining, MOST)) if listed is None else listed
+        remaining = max(0, remaining - len(tried))
         wrong: dict[Place, list[_Tried]] = {}
-        for one in tried:
-            for place in dict.fromkeys(_place(fault) for fault in one.faults):
-                wrong.setdefault(place, []).append(one)
+        for item in tried:
+            for place in dict.fromkeys(_place(fault) for fault in item.faults):
+                wrong.setdefault(place, []).append(item)
         for place, those in wrong.items():
-            if place not in found:
-                found[place] = _folded(place, experiment, needed, tried, those, is_all=listed is not None)
+            if place not in diagnostics:
+                diagnostics[place] = _folded(place, experiment, needed, tried, those, is_all=listed is not None)
         if listed is None:
             names = ", ".join(f"`{points.name_of(experiment.factors[path])}`" for path in needed)
             untried.append(f"{len(tried):,} combinations of {names} were tried")
@@ -110,8 +110,8 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
     wanted = " or ".join(f"a {need}" for need in needs[0])
     offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "nothing"
-    said = experiment.collect if workload.kind.role == "collector" else None
-    span = (said or experiment.run).span
+    collect = experiment.collect if workload.kind.role == "collector" else None
+    span = (collect or experiment.run).span
     return Code.NOTHING_OFFERED.at(span, workload=workload.kind.name, needs=wanted, target=target, offers=offers)
 
 
@@ -129,37 +129,37 @@ def _largest(risks: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 def _above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
     """The choices under which some of these factors exist."""
-    found: set[str] = set()
-    known: dict[int, bool] = {}
+    names: set[str] = set()
+    verdicts: dict[int, bool] = {}
 
     def walk(axis: Axis) -> bool:
-        if id(axis) not in known:
+        if id(axis) not in verdicts:
             below = [walk(inner) for branch in axis.branches or () for inner in branch]
             if any(below):
-                found.add(axis.path)
-            known[id(axis)] = any(below) or axis.path in risk
-        return known[id(axis)]
+                names.add(axis.path)
+            verdicts[id(axis)] = any(below) or axis.path in risk
+        return verdicts[id(axis)]
 
     for axis in axes:
         walk(axis)
-    return found
+    return names
 
 
 def _listed(experiment: Experiment, question: Question, needed: Sequence[str], most: int) -> list[_Tried] | None:
     """Every combination of these factors; None where there are too many."""
     conditions = points.conditions(experiment)
-    tied = frozenset(needed).union(*(one.reads for one in conditions))
+    tied = frozenset(needed).union(*(condition.reads for condition in conditions))
     if prod(experiment.factors[path].size for path in tied if path in experiment.factors) > most:
         return None
-    known: dict[Levels, tuple[Point, int]] = {}
+    by_levels: dict[Levels, tuple[Point, int]] = {}
     try:
         for point, count in space.combinations(experiment.axes, conditions, frozenset(needed)):
             levels = _levels(point, needed)
-            first, before = known.get(levels, (point, 0))
-            known[levels] = first, before + count
+            first, before = by_levels.get(levels, (point, 0))
+            by_levels[levels] = first, before + count
     except TooConnected:
         return None
-    return [_Tried(levels, count, question.answer(point)) for levels, (point, count) in known.items()]
+    return [_Tried(levels, count, question.answer(point)) for levels, (point, count) in by_levels.items()]
 
 
 def _drawn(built: Space, question: Question, needed: Sequence[str], most: int) -> list[_Tried]:
@@ -225,19 +225,22 @@ def _folded(
     is_all: bool,
 ) -> Diagnostic:
     """One finding for a place, with the trials in which it is so and the levels of the first of them."""
-    faults = [next(fault for fault in one.faults if _place(fault) == place) for one in wrong]
+    faults = [next(fault for fault in item.faults if _place(fault) == place) for item in wrong]
     decisive = _decisive(
-        len(needed), tried, {one.levels: fault.message for one, fault in zip(wrong, faults, strict=True)}
+        len(needed),
+        tried,
+        {combination.levels: fault.message for combination, fault in zip(wrong, faults, strict=True)},
     )
     factors = [experiment.factors[needed[i]] for i in decisive]
-    levels = [{one.levels[i] for one in wrong} for i in decisive]
+    levels = [{combination.levels[i] for combination in wrong} for i in decisive]
     first = wrong[0]
     share = _share(experiment, tried, wrong) if is_all else "some points"
     message = faults[0].message + (f", in {share}" if needed else "")
     if decisive:
         is_exact = all(
-            one in wrong or any(one.levels[i] not in some for i, some in zip(decisive, levels, strict=True))
-            for one in tried
+            combination in wrong
+            or any(combination.levels[i] not in some for i, some in zip(decisive, levels, strict=True))
+            for combination in tried
         )
         is_exact = is_exact and is_all and len({fault.message for fault in faults}) == 1
         some = levels if is_exact else [{first.levels[i]} for i in decisive]
@@ -259,9 +262,9 @@ def _place(finding: Diagnostic) -> Place:
 def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tried]) -> str:
     """How often it is so; a design that takes only some of the points leaves open which trials there are."""
     is_full = experiment.design.value({}) == Symbol("full")
-    times, what = (experiment.repeat, "trials") if is_full else (1, "points")
-    every, those = (times * sum(one.points for one in some) for some in (tried, wrong))
-    return f"{those:,} of {every:,} {what}" if those < every else f"all {every:,} {what}"
+    times, subject = (experiment.repeat, "trials") if is_full else (1, "points")
+    every, those = (times * sum(item.points for item in some) for some in (tried, wrong))
+    return f"{those:,} of {every:,} {subject}" if those < every else f"all {every:,} {subject}"
 
 
 def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) -> list[int]:
@@ -271,17 +274,20 @@ def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) 
         fewer = [k for k in kept if k != i]
         verdicts: dict[Levels, str | None] = {}
         if all(
-            verdicts.setdefault(tuple(one.levels[k] for k in fewer), wrong.get(one.levels)) == wrong.get(one.levels)
-            for one in tried
+            verdicts.setdefault(tuple(combination.levels[k] for k in fewer), wrong.get(combination.levels))
+            == wrong.get(combination.levels)
+            for combination in tried
         ):
             kept = fewer
     return kept
 
 
 def _is(factor: FactorDef, levels: Iterable[int | None]) -> str:
-    known = sorted(level for level in levels if level is not None)
-    if not known:
+    indexes = sorted(level for level in levels if level is not None)
+    if not indexes:
         return f"`{points.name_of(factor)}` is absent"
-    if len(known) > _NAMED:
-        return f"`{points.name_of(factor)}` is one of {len(known):,} values, such as {points.shown(factor, known[0])}"
-    return f"`{points.name_of(factor)}` is {' or '.join(points.shown(factor, index) for index in known)}"
+    if len(indexes) > _NAMED:
+        return (
+            f"`{points.name_of(factor)}` is one of {len(indexes):,} values, such as {points.shown(factor, indexes[0])}"
+        )
+    return f"`{points.name_of(factor)}` is {' or '.join(points.shown(factor, index) for index in indexes)}"

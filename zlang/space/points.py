@@ -56,8 +56,8 @@ def name_of(factor: FactorDef) -> str:
 
 def shown(factor: FactorDef, index: int) -> str:
     """A level as people write it."""
-    known = [value if isinstance(value, str) else values.show(value) for value in factor.level(index)]
-    return known[0] if len(known) == 1 else f"({', '.join(known)})"
+    names = [value if isinstance(value, str) else values.show(value) for value in factor.level(index)]
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
 def conditions(experiment: Experiment) -> list[Condition]:
@@ -67,8 +67,8 @@ def conditions(experiment: Experiment) -> list[Condition]:
 
 def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:
     """The assertions that do not hold at a point."""
-    found = [assertion.fault(point, assertion.span) for assertion in experiment.asserts]
-    return [finding for finding in found if finding is not None]
+    result = [assertion.fault(point, assertion.span) for assertion in experiment.asserts]
+    return [finding for finding in result if finding is not None]
 
 
 def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, int]] | None:
@@ -83,8 +83,8 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
             return designs.covering(_axes(experiment), conditions(experiment), _STRENGTHS[design.name], seed)
         except TooManyCombinations as error:
             hint = "reduce the levels, or use `design = sample(100)`, which works for any space"
-            what, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
-            raise _too_large(experiment, error.combinations, what, limit, hint) from None
+            subject, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
+            raise _too_large(experiment, error.combinations, subject, limit, hint) from None
     if isinstance(design.argument, Quantity) and design.argument.amount < built.count:
         size = int(design.argument.amount)
         if size > LARGEST_SAMPLE:
@@ -98,9 +98,9 @@ def plots(built: Space, taken: list[dict[str, int]] | None, hard_to_change: Iter
     return designs.full(built, hard_to_change) if taken is None else designs.partial(hard_to_change, taken)
 
 
-def _too_large(experiment: Experiment, count: int, what: str, limit: int, hint: str) -> ProgramError:
+def _too_large(experiment: Experiment, count: int, subject: str, limit: int, hint: str) -> ProgramError:
     design = experiment.design
-    words = {"design": values.show(design.value({})), "count": f"{count:,}", "what": what, "limit": f"{limit:,}"}
+    words = {"design": values.show(design.value({})), "count": f"{count:,}", "what": subject, "limit": f"{limit:,}"}
     return ProgramError(Code.DESIGN_TOO_LARGE.at(design.span, hint=hint, **words))
 
 
@@ -111,10 +111,10 @@ def _held(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
         try:
             return where.value(point)
         except ProgramError as error:
-            known = [(experiment.factors[path], point[path]) for path in sorted(where.reads) if path in point]
-            at = " and ".join(f"`{name_of(factor)}` is {shown(factor, index)}" for factor, index in known)
-            found = error.diagnostic
-            message = f"{found.message}, where {at}" if at else found.message
-            raise ProgramError(found.saying(message)) from None
+            names = [(experiment.factors[path], point[path]) for path in sorted(where.reads) if path in point]
+            at = " and ".join(f"`{name_of(factor)}` is {shown(factor, index)}" for factor, index in names)
+            diagnostic = error.diagnostic
+            message = f"{diagnostic.message}, where {at}" if at else diagnostic.message
+            raise ProgramError(diagnostic.saying(message)) from None
 
     return holds

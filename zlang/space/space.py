@@ -94,10 +94,10 @@ class Part:
 class _Choice(Part):
     """An axis with what exists only under its levels."""
 
-    def __init__(self, axis: Axis, known: _Known) -> None:
+    def __init__(self, axis: Axis, built: _Built) -> None:
         self.path = axis.path
         self.paths = _paths((axis,))
-        self.branches = None if axis.branches is None else [_shared(branch, known) for branch in axis.branches]
+        self.branches = None if axis.branches is None else [_shared(branch, built) for branch in axis.branches]
         if self.branches is None:
             self.count = axis.size
         else:
@@ -118,13 +118,13 @@ class _Listed(Part):
     def __init__(self, combinations: list[tuple[dict[str, int], Space]], paths: frozenset[str]) -> None:
         self.combinations = combinations
         self.paths = paths
-        self.ends = list(accumulate(rest.count for _, rest in combinations))
+        self.ends = list(accumulate(free.count for _, free in combinations))
         self.count = self.ends[-1] if self.ends else 0
 
     def at(self, index: int) -> dict[str, int]:
         which = bisect_right(self.ends, index)
-        chosen, rest = self.combinations[which]
-        return chosen | rest[index - (self.ends[which - 1] if which else 0)]
+        chosen, remaining = self.combinations[which]
+        return chosen | remaining[index - (self.ends[which - 1] if which else 0)]
 
 
 def build(axes: Iterable[Axis], conditions: Iterable[Condition] = ()) -> Space:
@@ -138,34 +138,34 @@ def combinations(
     """Each combination of some factors: one of its points, and how many it has. Raises TooConnected."""
     tie = Condition(factors, lambda _: None)
     built = build(axes, [*conditions, tie])
-    rest = Space([part for part in built.parts if not part.paths & factors])
+    space = Space([part for part in built.parts if not part.paths & factors])
     for part in built.parts:
-        if isinstance(part, _Listed) and part.paths & factors and rest.count:
+        if isinstance(part, _Listed) and part.paths & factors and space.count:
             for chosen, free in part.combinations:
-                yield {**rest[0], **chosen, **free[0]}, free.count * rest.count
+                yield {**space[0], **chosen, **free[0]}, free.count * space.count
 
 
-_Known = dict[tuple[int, ...], tuple[tuple[Axis, ...], Space]]
+_Built = dict[tuple[int, ...], tuple[tuple[Axis, ...], Space]]
 """The spaces of branches by the identity of their axes: names that many branches share are worked out once."""
 
 
-def _shared(axes: tuple[Axis, ...], known: _Known) -> Space:
+def _shared(axes: tuple[Axis, ...], built: _Built) -> Space:
     key = tuple(map(id, axes))
-    if key not in known:
-        known[key] = axes, _space(axes, (), known)
-    return known[key][1]
+    if key not in built:
+        built[key] = axes, _space(axes, (), built)
+    return built[key][1]
 
 
-def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...], known: _Known) -> Space:
+def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...], built: _Built) -> Space:
     top = _distinct(axes)
     parts: list[Part] = []
     for group in _connected(top, conditions):
         paths = _paths(group)
         own = tuple(condition for condition in conditions if condition.reads & paths)
         if len(group) == 1 and not own:
-            parts.append(_Choice(group[0], known))
+            parts.append(_Choice(group[0], built))
         else:
-            parts.append(_listed(group, own, paths, known))
+            parts.append(_listed(group, own, paths, built))
     constant = [condition for condition in conditions if not condition.reads & _paths(top)]
     if any(condition.holds({}) is False for condition in constant):
         return Space([_Listed([], frozenset())])
@@ -178,18 +178,18 @@ def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     if len(merged) == 1:
         return merged
     top = {axis.path: axis for axis in merged}
-    return tuple(_without(axis, {path: one for path, one in top.items() if path != axis.path}, {}) for axis in merged)
+    return tuple(_without(axis, {path: item for path, item in top.items() if path != axis.path}, {}) for axis in merged)
 
 
-def _without(axis: Axis, top: Mapping[str, Axis], known: dict[int, Axis]) -> Axis:
+def _without(axis: Axis, top: Mapping[str, Axis], axes: dict[int, Axis]) -> Axis:
     if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & top.keys():
         return axis
-    if id(axis) not in known:
+    if id(axis) not in axes:
         branches = tuple(
-            tuple(_without(inner, top, known) for inner in b if not _adds_nothing(inner, top)) for b in axis.branches
+            tuple(_without(inner, top, axes) for inner in b if not _adds_nothing(inner, top)) for b in axis.branches
         )
-        known[id(axis)] = Axis(axis.path, axis.size, branches if any(branches) else None)
-    return known[id(axis)]
+        axes[id(axis)] = Axis(axis.path, axis.size, branches if any(branches) else None)
+    return axes[id(axis)]
 
 
 def _adds_nothing(axis: Axis, top: Mapping[str, Axis]) -> bool:
@@ -220,7 +220,7 @@ def _connected(axes: tuple[Axis, ...], conditions: tuple[Condition, ...]) -> lis
 
 
 def _listed(
-    group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: frozenset[str], known: _Known
+    group: tuple[Axis, ...], conditions: tuple[Condition, ...], paths: frozenset[str], built: _Built
 ) -> _Listed:
     needed = frozenset[str]().union(*(condition.reads for condition in conditions)) | _selectors(group)
     flat = prod(axis.size for axis in group if axis.path in needed and axis.branches is None)
@@ -228,7 +228,7 @@ def _listed(
         raise TooConnected(sorted(needed & paths))
     combinations: list[tuple[dict[str, int], Space]] = []
     seen = work = 0
-    for chosen, rest in _expand(group, needed & paths, {}):
+    for chosen, remaining in _expand(group, needed & paths, {}):
         seen += 1
         if seen > LIMIT:
             raise TooConnected(sorted(needed & paths))
@@ -239,7 +239,7 @@ def _listed(
         else:
             if work > MOST_WORK:
                 raise TooConnected(sorted(needed & paths), seen)
-            combinations.append((chosen, _space(rest, (), known)))
+            combinations.append((chosen, _space(remaining, (), built)))
     return _Listed(combinations, paths)
 
 
@@ -251,24 +251,24 @@ def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
             times[path] = times.get(path, 0) + 1
     shared = {path for path, count in times.items() if count > 1}
     shapes: dict[str, Axis] = {}
-    found = {axis.path for axis in every_axis(group) if axis.branches != shapes.setdefault(axis.path, axis).branches}
+    result = {axis.path for axis in every_axis(group) if axis.branches != shapes.setdefault(axis.path, axis).branches}
     walked: dict[int, bool] = {}
 
     def walk(axis: Axis) -> bool:
         if id(axis) not in walked:
             below = [walk(inner) for branch in axis.branches or () for inner in branch]
             if any(below):
-                found.add(axis.path)
+                result.add(axis.path)
             walked[id(axis)] = any(below) or axis.path in shared
         return walked[id(axis)]
 
     for axis in group:
         walk(axis)
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _expand(
-    axes: tuple[Axis, ...], needed: frozenset[str], known: Mapping[str, int]
+    axes: tuple[Axis, ...], needed: frozenset[str], levels: Mapping[str, int]
 ) -> Iterator[tuple[dict[str, int], tuple[Axis, ...]]]:
     """Every choice of the needed factors, each with the axes that are left free under it."""
     axes = _distinct(axes)
@@ -277,20 +277,20 @@ def _expand(
             continue
         others = axes[:i] + axes[i + 1 :]
         for level in range(axis.size):
-            chosen = {**known, axis.path: level}
+            chosen = {**levels, axis.path: level}
             branch = axis.branches[level] if axis.branches else ()
             inner = _open(branch, chosen)
             yield from _expand(axes[:i] + inner + others[i:], needed, chosen)
         return
-    yield dict(known), axes
+    yield dict(levels), axes
 
 
 def _open(axes: tuple[Axis, ...], chosen: Mapping[str, int]) -> tuple[Axis, ...]:
     """These axes, and in place of those that are chosen what exists under their levels."""
-    found: list[Axis] = []
+    result: list[Axis] = []
     for axis in axes:
         if axis.path not in chosen:
-            found.append(axis)
+            result.append(axis)
         elif axis.branches is not None:
-            found += _open(axis.branches[chosen[axis.path]], chosen)
-    return tuple(found)
+            result += _open(axis.branches[chosen[axis.path]], chosen)
+    return tuple(result)

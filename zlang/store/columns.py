@@ -92,31 +92,31 @@ class Columns:
         self._factors: dict[str, _Open] = {}
         self._metrics: dict[str, tuple[str, Metric]] = {}
 
-    def factor(self, one: BroughtFactor) -> _Open:
+    def factor(self, brought_factor: BroughtFactor) -> _Open:
         """Take notice of a factor; a later run's name for it wins, and its type is widened to hold both."""
-        known = self._factors.get(one.path)
-        if known is None:
-            known = _Open(
+        factor_column = self._factors.get(brought_factor.path)
+        if factor_column is None:
+            factor_column = _Open(
                 code=f"f{len(self._factors)}",
-                name=one.name,
-                path=one.path,
-                type=one.type,
-                sql=one.sql,
-                levels=one.levels,
+                name=brought_factor.name,
+                path=brought_factor.path,
+                type=brought_factor.type,
+                sql=brought_factor.sql,
+                levels=brought_factor.levels,
             )
-            self._factors[one.path] = known
-            return known
-        known.name = one.name
-        known.levels = merged(known.levels, one.levels)
-        known.sql = widened(known.sql, one.sql)
-        if known.type != one.type:
-            known.type, known.levels = "mixed", None
-        return known
+            self._factors[brought_factor.path] = factor_column
+            return factor_column
+        factor_column.name = brought_factor.name
+        factor_column.levels = merged(factor_column.levels, brought_factor.levels)
+        factor_column.sql = widened(factor_column.sql, brought_factor.sql)
+        if factor_column.type != brought_factor.type:
+            factor_column.type, factor_column.levels = "mixed", None
+        return factor_column
 
     def metric(self, metric: Metric) -> str:
         """The code of a metric; a run that declares it says what it is."""
-        code, known = self._metrics.get(metric.name, (f"m{len(self._metrics)}", metric))
-        self._metrics[metric.name] = code, metric if metric.doc or metric.unit else known
+        code, known_metric = self._metrics.get(metric.name, (f"m{len(self._metrics)}", metric))
+        self._metrics[metric.name] = code, metric if metric.doc or metric.unit else known_metric
         return code
 
     def of_run(self, factors: Iterable[Factor], declared: Iterable[Metric]) -> OfRun:
@@ -125,8 +125,8 @@ class Columns:
 
     def merge(self, brought: RunColumns) -> None:
         """Add the columns of a run that is not read again."""
-        for one in brought.factors:
-            self.factor(one)
+        for factor in brought.factors:
+            self.factor(factor)
         for metric in brought.metrics:
             self.metric(metric)
 
@@ -134,7 +134,7 @@ class Columns:
         """All columns, factors first, with names that differ."""
         taken = {name for name, *_ in TRIAL_COLUMNS}
         measured = [self._metric(taken, code, metric) for code, metric in self._metrics.values()]
-        factors = [self._factor(taken, known) for known in self._factors.values()]
+        factors = [self._factor(taken, factor) for factor in self._factors.values()]
         fixed = [
             Column(name=n, role=Role.TRIAL, code=n, sql=sql, type="", unit=unit, description=text, path="")
             for n, sql, unit, text in TRIAL_COLUMNS
@@ -157,19 +157,19 @@ class Columns:
             means=metric.means,
         )
 
-    def _factor(self, taken: set[str], known: _Open) -> Column:
-        path = metrics.column(known.path)
-        name = _free(taken, metrics.column(known.name), path, f"factor_{path}")
-        unit = SCALARS[known.type].unit if known.type in SCALARS else ""
+    def _factor(self, taken: set[str], column: _Open) -> Column:
+        path = metrics.column(column.path)
+        name = _free(taken, metrics.column(column.name), path, f"factor_{path}")
+        unit = SCALARS[column.type].unit if column.type in SCALARS else ""
         return Column(
             name=name,
             role=Role.FACTOR,
-            code=known.code,
-            sql=known.final,
-            type=known.type,
+            code=column.code,
+            sql=column.final,
+            type=column.type,
             unit=unit,
             description="",
-            path=known.path,
+            path=column.path,
         )
 
 
@@ -223,22 +223,22 @@ class OfRun:
     def staged(self, levels: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
         """Code and value of each level, the column widened where the value needs it."""
         for key, value in levels.items():
-            known = self._by_key.get(key)
-            if known is None:
-                known = self._by_key[key] = self._factor(Factor(key, key, "", (), 0))
+            cached = self._by_key.get(key)
+            if cached is None:
+                cached = self._by_key[key] = self._factor(Factor(key, key, "", (), 0))
             if value is None:
                 continue
             needed = _sql_of(value)
-            one = self._brought[known.path]
-            if needed != one.sql:
-                self._brought[known.path] = one = replace(one, sql=widened(one.sql, needed))
-            if needed != known.sql:
-                known.sql = widened(known.sql, needed)
-            if one.levels is not None and value not in one.levels:
-                self._brought[known.path] = replace(one, levels=None)
-                known.levels = None
+            merged = self._brought[cached.path]
+            if needed != merged.sql:
+                self._brought[cached.path] = merged = replace(merged, sql=widened(merged.sql, needed))
+            if needed != cached.sql:
+                cached.sql = widened(cached.sql, needed)
+            if merged.levels is not None and value not in merged.levels:
+                self._brought[cached.path] = replace(merged, levels=None)
+                cached.levels = None
             # Integers beyond 64 bits are more than the writer of JSON takes.
-            yield known.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
+            yield cached.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
 
     @property
     def brought(self) -> RunColumns:
@@ -248,9 +248,9 @@ class OfRun:
 
 def words(levels: Sequence[Scalar]) -> tuple[str, ...] | None:
     """The levels, where all are words that a type of SQL can be made of."""
-    known = [level for level in levels if level is not None]
-    plain = dict.fromkeys(level for level in known if isinstance(level, str) and "\0" not in level)
-    return tuple(plain) if known and all(level in plain for level in known) else None
+    names = [level for level in levels if level is not None]
+    plain = dict.fromkeys(level for level in names if isinstance(level, str) and "\0" not in level)
+    return tuple(plain) if names and all(level in plain for level in names) else None
 
 
 def merged(before: tuple[str, ...] | None, now: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -271,11 +271,11 @@ def merged(before: tuple[str, ...] | None, now: tuple[str, ...] | None) -> tuple
     return tuple(order)
 
 
-def widened(one: str, other: str) -> str:
+def widened(item: str, other: str) -> str:
     """The narrowest of the four types of a factor that holds the values of both."""
-    if one == other:
-        return one
-    return "DOUBLE" if {one, other} == {"BIGINT", "DOUBLE"} else _WORD
+    if item == other:
+        return item
+    return "DOUBLE" if {item, other} == {"BIGINT", "DOUBLE"} else _WORD
 
 
 def _sql_of(value: str | float | bool) -> str:

@@ -32,14 +32,14 @@ def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
     """The run folders in or under a directory, oldest run first, and the copies that are left out."""
     if not runs.is_dir():
         raise RunError(f"there is no directory {runs}", "name the folder that holds the runs: zlang ingest DIR")
-    found = sorted(map(_source, _paths(runs)), key=lambda s: (s.began, s.run, s.folder.path))
+    result = sorted(map(_source, _paths(runs)), key=lambda s: (s.began, s.run, s.folder.path))
     best: dict[str, FolderSource] = {}
-    for source in found:
-        known = best.get(source.run)
-        if known is None or source.journal_size > known.journal_size:
+    for source in result:
+        cached = best.get(source.run)
+        if cached is None or source.journal_size > cached.journal_size:
             best[source.run] = source
-    kept = [s for s in found if best[s.run] is s]
-    return kept, [s for s in found if best[s.run] is not s]
+    kept = [s for s in result if best[s.run] is s]
+    return kept, [s for s in result if best[s.run] is not s]
 
 
 def _paths(runs: Path) -> Iterator[Path]:

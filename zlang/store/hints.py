@@ -40,15 +40,15 @@ def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
     for part, sentence in _SENTENCES:
         if part in message:
             return sentence
-    if "not provided for" in message and (found := _MISSING.search(message)):
-        return "give it a value: " + " ".join(f"--param {name}=…" for name in found["one"].split(", "))
+    if "not provided for" in message and (match := _MISSING.search(message)):
+        return "give it a value: " + " ".join(f"--param {name}=…" for name in match["one"].split(", "))
     if "excess parameters" in message:
         return "the query has no such $name"
-    if message.startswith(("Conversion Error", "Parser Error")) and (said := _quantity(sql)):
-        return said
+    if message.startswith(("Conversion Error", "Parser Error")) and (text := _quantity(sql)):
+        return text
     for pattern, answer in ((_SCHEMA, _schema), (_TABLE, _table), (_COLUMN, _column), (_FUNCTION, _function)):
-        if found := pattern.search(message):
-            name = next(name for name in found.groups() if name is not None)
+        if match := pattern.search(message):
+            name = next(name for name in match.groups() if name is not None)
             return answer(connection, name.rpartition(".")[2])
     return ""
 

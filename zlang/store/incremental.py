@@ -46,15 +46,15 @@ class UnchangedRun:
 
 def mark(source: FolderSource, code: str) -> str:
     """What changes when a run folder's journal or plan does, or what reads them (`code`)."""
-    told = []
+    shown = []
     for path in (source.folder.journal, source.folder.plan):
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
-            told.append("-")
+            shown.append("-")
         else:
-            told.append(f"{found.st_size}:{found.st_mtime_ns}")
-    return f"{code} {' '.join(told)}"
+            shown.append(f"{status.st_size}:{status.st_mtime_ns}")
+    return f"{code} {' '.join(shown)}"
 
 
 def code(more: Sequence[str] = ()) -> str:
@@ -81,18 +81,20 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, UnchangedRun]:
             ).fetchall()
     except (duckdb.Error, RunError):
         return {}
-    found = {}
-    for run, known, experiment, text, last, done, valid in rows:
-        if marks.get(run) == known:
-            told = orjson.loads(text)
-            brought = RunColumns(tuple(map(_factor, told["factors"])), tuple(Metric(**one) for one in told["metrics"]))
-            found[str(run)] = UnchangedRun(experiment, brought, float(last), done, valid)
-    return found
+    result = {}
+    for run, row, experiment, text, last, done, valid in rows:
+        if marks.get(run) == row:
+            data = orjson.loads(text)
+            brought = RunColumns(
+                tuple(map(_factor, data["factors"])), tuple(Metric(**item) for item in data["metrics"])
+            )
+            result[str(run)] = UnchangedRun(experiment, brought, float(last), done, valid)
+    return result
 
 
-def _factor(told: dict[str, Any]) -> BroughtFactor:
-    levels = told.pop("levels")
-    return BroughtFactor(**told, levels=None if levels is None else tuple(levels))
+def _factor(shown: dict[str, Any]) -> BroughtFactor:
+    levels = shown.pop("levels")
+    return BroughtFactor(**shown, levels=None if levels is None else tuple(levels))
 
 
 class Before:
@@ -127,15 +129,15 @@ class Before:
         """Take over an experiment's trials; a column is known by what it is of, as its name may have changed."""
         if not self._of_runs:
             return
-        known = self._connection.execute(
+        rows = self._connection.execute(
             f'SELECT role, path, name, "schema" FROM {BEFORE}.main."columns" WHERE experiment = ?', [experiment]
         ).fetchall()
-        if not known:
+        if not rows:
             return
-        names = {(role, name if role == Role.TRIAL else path): name for role, path, name, _ in known}
+        names = {(role, name if role == Role.TRIAL else path): name for role, path, name, _ in rows}
         chosen = [names.get((c.role, c.name if c.role is Role.TRIAL else c.path)) for c in columns]
         select = ", ".join(
             f"{quoted(old) if old is not None else 'NULL'}::{c.sql}" for old, c in zip(chosen, columns, strict=True)
         )
-        old_table = f"{BEFORE}.{quoted(known[0][3])}.all_trials"
+        old_table = f"{BEFORE}.{quoted(rows[0][3])}.all_trials"
         self._connection.execute(f"INSERT INTO {table} SELECT {select} FROM {old_table} {self._of_runs}")

@@ -85,7 +85,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
     try:
         with scratch(_plain(target.parent)) as place:
             built = place / "database"
-            found = _build(sources, copies, built, target, progress, look)
+            ingested = _build(sources, copies, built, target, progress, look)
             # A log left behind by a crashed writer would be replayed over the new database.
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
             _move(built, target)
@@ -93,7 +93,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
         raise RunError(f"{db} cannot be built: {store.first_line(error)}", _UNTOUCHED) from error
     except OSError as error:
         raise RunError(f"{db} cannot be built: {error.strerror or error}", _UNTOUCHED) from error
-    return found
+    return ingested
 
 
 def _plain(directory: Path) -> Path:
@@ -118,30 +118,30 @@ def _build(
     progress: Progress | None,
     look: Look | None,
 ) -> Ingested:
-    found = Ingested()
+    ingested = Ingested()
     experiments: dict[str, StoredExperiment] = {}
     copied = {copy.run for copy in copies}
     code = incremental.code(look.code if look else ())
     marks = {source.run: incremental.mark(source, code) for source in sources if source.run not in copied}
-    known = incremental.unchanged(target, marks)
+    unchanged_runs = incremental.unchanged(target, marks)
     with Staging(built.parent) as staging:
         for copy in copies:
             stage_problem(staging, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
         for source in sources:
-            if source.run in known:
-                _keep(source.run, known[source.run], experiments, found)
+            if source.run in unchanged_runs:
+                _keep(source.run, unchanged_runs[source.run], experiments, ingested)
             else:
-                _take(source, marks.get(source.run), experiments, staging, found, progress)
+                _take(source, marks.get(source.run), experiments, staging, ingested, progress)
         connection = store.create(built, built.parent / "spill")
         try:
-            before = incremental.Before(connection, target, list(known))
+            before = incremental.Before(connection, target, list(unchanged_runs))
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
-            ((found.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
+            ((ingested.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
         finally:
             connection.close()
         if look is not None:
-            _looked_at(built, look, {source.run for source in sources} - known.keys())
-    return found
+            _looked_at(built, look, {source.run for source in sources} - unchanged_runs.keys())
+    return ingested
 
 
 def _looked_at(built: Path, look: Look, read: set[str]) -> None:
@@ -150,23 +150,25 @@ def _looked_at(built: Path, look: Look, read: set[str]) -> None:
         plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
         rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run", [sorted(read)])
         runs = [str(run) for (run,) in rows.fetchall()]
-    found = list(look(built, runs))
+    result = list(look(built, runs))
     with store.filling(built) as connection, Staging(built.parent) as staging:
         connection.execute("DELETE FROM main.findings WHERE stage = ? AND list_contains(?, run)", [AFTER, runs])
-        for row in found:
+        for row in result:
             staging.add("findings", {"stage": AFTER, **row})
         staging.load(connection, "findings")
 
 
-def _keep(run: str, one: incremental.UnchangedRun, experiments: dict[str, StoredExperiment], found: Ingested) -> None:
+def _keep(
+    run: str, unchanged_run: incremental.UnchangedRun, experiments: dict[str, StoredExperiment], ingested: Ingested
+) -> None:
     """Take notice of a run that is not read again."""
-    experiment = _experiment(experiments, one.experiment)
-    experiment.columns.merge(one.brought)
-    experiment.newest = max(experiment.newest, (one.last_session, run))
-    found.runs += 1
-    found.kept += 1
-    found.trials += one.trials
-    found.valid += one.valid
+    experiment = _experiment(experiments, unchanged_run.experiment)
+    experiment.columns.merge(unchanged_run.brought)
+    experiment.newest = max(experiment.newest, (unchanged_run.last_session, run))
+    ingested.runs += 1
+    ingested.kept += 1
+    ingested.trials += unchanged_run.trials
+    ingested.valid += unchanged_run.valid
 
 
 def _experiment(experiments: dict[str, StoredExperiment], name: str) -> StoredExperiment:
@@ -178,7 +180,7 @@ def _take(
     mark: str | None,
     experiments: dict[str, StoredExperiment],
     staging: Staging,
-    found: Ingested,
+    ingested: Ingested,
     progress: Progress | None,
 ) -> None:
     """Stage one run; a run whose plan cannot be read is reported and left out."""
@@ -189,9 +191,9 @@ def _take(
         return
     run = RunRows(source, plan.header, _experiment(experiments, plan.header.experiment), staging)
     run.stage(plan.items(), progress)
-    found.runs += 1
-    found.trials += run.done
-    found.valid += run.valid
+    ingested.runs += 1
+    ingested.trials += run.done
+    ingested.valid += run.valid
     if mark is not None:
         row = {**run.named, "mark": mark, "brought": orjson.dumps(run.columns.brought).decode()}
         staging.add("sources", row)

@@ -57,11 +57,11 @@ def everything(
 
 
 def _factors(connection: duckdb.DuckDBPyConnection, factors: Sequence[Column]) -> None:
-    for position, one in enumerate(factors, 1):
+    for position, factor in enumerate(factors, 1):
         connection.execute(
-            f"INSERT INTO main.factors SELECT {position}, ?, ?, ?, count(DISTINCT {quoted(one.name)}) "
-            f"FROM main.all_trials HAVING count({quoted(one.name)}) > 0",
-            [one.name, one.type, one.unit],
+            f"INSERT INTO main.factors SELECT {position}, ?, ?, ?, count(DISTINCT {quoted(factor.name)}) "
+            f"FROM main.all_trials HAVING count({quoted(factor.name)}) > 0",
+            [factor.name, factor.type, factor.unit],
         )
 
 
@@ -86,11 +86,11 @@ def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
     import duckdb
 
     connection.execute(f"CREATE SCHEMA {IMPORTED}")
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT lower(name), arg_max(text, (last_session, run)), arg_max((run, i.experiment), (last_session, run)) "
         "FROM main.imports i JOIN main.runs USING (run) GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    for name, text, (run, experiment) in found:
+    for name, text, (run, experiment) in rows:
         read = f"read_csv({literal(staging.file(text))}, header = true)"
         try:
             connection.execute(f"CREATE TABLE {IMPORTED}.{quoted(name)} AS SELECT * FROM {read}")

@@ -30,7 +30,7 @@ _OF_FILE = {
 }  # fmt: skip
 
 
-def found(place: Path) -> Iterator[Row]:
+def of_attempt(place: Path) -> Iterator[Row]:
     """The logs in the directory of an attempt."""
     for find_logs in LOGS:
         for log in find_logs(place):

@@ -42,10 +42,10 @@ def past(db: Path, kernel: str, memory: str) -> Past:
     """What is known of this machine. Raises RunError."""
     here = {"kernel": kernel, "memory": memory}
 
-    with session(db) as asked:
+    with session(db) as requested:
 
         def rows(sql: str, **more: object) -> Result:
-            return asked.ask(sql, {**here, **more})
+            return requested.ask(sql, {**here, **more})
 
         own = {(str(owner), str(step)): float(str(took)) for owner, step, took in rows(_OWN).rows}
         by_step = {str(step): float(str(took)) for step, took in rows(_BY_STEP).rows}

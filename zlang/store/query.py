@@ -65,8 +65,8 @@ class QuerySession:
         """The answer to one question (of several statements, to the last); Ctrl-C ends it. Raises RunError."""
         import duckdb
 
-        if not self._access.unsafe and (found := _ENDS_THE_PROCESS.search(sql)):
-            raise RunError(f"{found[0].lower()} writes files", hints.ONLY_READS)
+        if not self._access.unsafe and (match := _ENDS_THE_PROCESS.search(sql)):
+            raise RunError(f"{match[0].lower()} writes files", hints.ONLY_READS)
         answers: list[Result | duckdb.Error | None] = []
         is_answered = threading.Event()
 
@@ -128,8 +128,8 @@ class QuerySession:
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor of `trials`, as they are compared with."""
         name = store.quoted(factor)
-        found = self.ask(f"SELECT DISTINCT {name} FROM all_trials WHERE {name} IS NOT NULL ORDER BY 1 LIMIT 100").rows
-        return [store.literal(level) if isinstance(level, str) else str(level) for (level,) in found]
+        rows = self.ask(f"SELECT DISTINCT {name} FROM all_trials WHERE {name} IS NOT NULL ORDER BY 1 LIMIT 100").rows
+        return [store.literal(level) if isinstance(level, str) else str(level) for (level,) in rows]
 
 
 @contextmanager
@@ -145,8 +145,8 @@ _HELD: dict[Path, QuerySession] = {}
 @contextmanager
 def held(db: Path) -> Iterator[None]:
     """Hold a database open: `run_query` takes 20 ms to open it, which many questions in a row should not."""
-    with session(db) as one:
-        _HELD[db] = one
+    with session(db) as item:
+        _HELD[db] = item
         try:
             yield
         finally:
@@ -157,8 +157,8 @@ def run_query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
     """The answer to one question (of several statements, to the last)."""
     if db in _HELD:
         return _HELD[db].ask(sql, parameters)
-    with session(db) as one:
-        return one.ask(sql, parameters)
+    with session(db) as item:
+        return item.ask(sql, parameters)
 
 
 def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
@@ -172,10 +172,10 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
         with scratch(out.absolute().parent) as place:
             made = place / "data"
             by = f", PARTITION_BY ({', '.join(map(store.quoted, partition))})" if partition else ""
-            with session(db, store.Access(directory=place)) as one:
+            with session(db, store.Access(directory=place)) as item:
                 query = sql.strip().rstrip(";")
                 copy = f"COPY ({query}\n) TO {store.literal(str(made))} (FORMAT parquet{by})"
-                written = one.ask(copy, parameters).rows
+                written = item.ask(copy, parameters).rows
             made.rename(out)
     except OSError as error:
         raise RunError(f"cannot write {out}: {error.strerror}", "name another with --out") from None

@@ -71,7 +71,7 @@ class RunRows:
         self.state = self.account.state
         self.attempts = self.state.attempts
         self.positions = self.state.positions()
-        self.known: set[str] = set()
+        self.identities: set[str] = set()
         self.made: set[str] = set()
         self.sequential = sequential.of(header)
         self.places: dict[str, list[str]] = {}
@@ -145,9 +145,9 @@ class RunRows:
 
     def _stage_traits(self, trial: Trial) -> None:
         """Stage what is known of a point, when its first trial comes."""
-        if trial.identity in self.known:
+        if trial.identity in self.identities:
             return
-        self.known.add(trial.identity)
+        self.identities.add(trial.identity)
         for name, value in trial.traits.items():
             if isinstance(value, int | float):
                 self.staging.add(
@@ -164,7 +164,7 @@ class RunRows:
             if name != "elapsed" or value != row["elapsed"]:
                 row[code(name)] = number(value)
         self._series(row, verdict)
-        for log in logs.found(self._inside(attempt.out)):
+        for log in logs.of_attempt(self._inside(attempt.out)):
             own = {"trial": trial.identity, "replicate": trial.replicate}
             self.staging.add(logs.FILES, {**self.named, **own, **log})
 
@@ -221,8 +221,8 @@ class RunRows:
             for out in outs:
                 self._steps(out, self.header.facts, {})
         for attempt in self.attempts.values():
-            known = {"trial": attempt.trial, "replicate": attempt.replicate}
-            self._problem("it was carried out, but the plan does not have it", **known)
+            of_attempt = {"trial": attempt.trial, "replicate": attempt.replicate}
+            self._problem("it was carried out, but the plan does not have it", **of_attempt)
         if self.state.torn:
             self._problem(f"{self.state.torn} damaged lines of the journal were left out")
         for damage in self.account.damage:
@@ -236,9 +236,9 @@ class RunRows:
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
         self._stopping()
-        for position, found in enumerate(self.header.findings, 1):
-            row = {**self.named, "stage": BEFORE, "position": position, **asdict(found)}
-            self.staging.add("findings", {**row, "hint": found.hint or None, "allowed": found.allowed or None})
+        for position, finding in enumerate(self.header.findings, 1):
+            row = {**self.named, "stage": BEFORE, "position": position, **asdict(finding)}
+            self.staging.add("findings", {**row, "hint": finding.hint or None, "allowed": finding.allowed or None})
         for name, text in self.header.sources.items():
             if name.endswith(TABLE):
                 self.staging.add("imports", {**self.named, "name": Path(name).stem, "text": text})
@@ -251,17 +251,17 @@ class RunRows:
     def _clauses(self) -> None:
         """Stage what the experiment asks of its results."""
         header = self.header
-        asked: dict[str, Sequence[Clause | Until | Search]] = {
+        requested: dict[str, Sequence[Clause | Until | Search]] = {
             "expect": header.expectations,
             "table": header.tables,
             "plot": header.plots,
             "until": (header.until,) if header.until else (),
             "find": (header.search,) if header.search else (),
         }
-        for clause, ones in asked.items():
-            for position, one in enumerate(ones, 1):
-                row = {**self.named, "clause": clause, "position": position, "title": getattr(one, "title", None)}
-                self.staging.add("clauses", {**row, "text": one.text, "definition": orjson.dumps(one).decode()})
+        for clause, ones in requested.items():
+            for position, item in enumerate(ones, 1):
+                row = {**self.named, "clause": clause, "position": position, "title": getattr(item, "title", None)}
+                self.staging.add("clauses", {**row, "text": item.text, "definition": orjson.dumps(item).decode()})
 
     def _stopping(self) -> None:
         """Stage why no more was measured."""
@@ -270,9 +270,15 @@ class RunRows:
         for stop in self.sequential.stops():
             row = {**self.named, "trial": stop.trial, "why": stop.why, "n": stop.n, "reach": stop.reach}
             self.staging.add("stops", row)
-        for one in self.sequential.searches():
-            row = {**self.named, "search": one.search, "step": one.step, "trial": one.trial, "holds": one.holds}
-            self.staging.add("searches", {**row, "objective": one.objective, "best": one.is_best})
+        for search in self.sequential.searches():
+            row = {
+                **self.named,
+                "search": search.search,
+                "step": search.step,
+                "trial": search.trial,
+                "holds": search.holds,
+            }
+            self.staging.add("searches", {**row, "objective": search.objective, "best": search.is_best})
 
     def _summary(self) -> Row:
         header, state = self.header, self.state

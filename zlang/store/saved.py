@@ -38,12 +38,12 @@ class SavedQuery:
 
 def listed() -> list[SavedQuery]:
     """All saved queries, by name."""
-    found: dict[str, SavedQuery] = {}
+    saved_queries: dict[str, SavedQuery] = {}
     for place, file in _files():
         name = file.name.removesuffix(".sql")
-        if name not in found:
-            found[name] = _read(name, place, file)
-    return [found[name] for name in sorted(found)]
+        if name not in saved_queries:
+            saved_queries[name] = _read(name, place, file)
+    return [saved_queries[name] for name in sorted(saved_queries)]
 
 
 def named(name: str) -> SavedQuery:
@@ -51,8 +51,8 @@ def named(name: str) -> SavedQuery:
     for place, file in _files():
         if file.name == f"{name}.sql":
             return _read(name, place, file)
-    known = sorted({file.name.removesuffix(".sql") for _, file in _files()})
-    raise RunError(f"there is no saved query `@{name}`", did_you_mean(name, known) or "zlang sql @ lists them")
+    candidates = sorted({file.name.removesuffix(".sql") for _, file in _files()})
+    raise RunError(f"there is no saved query `@{name}`", did_you_mean(name, candidates) or "zlang sql @ lists them")
 
 
 def value(text: str) -> object:
@@ -72,10 +72,10 @@ def _files() -> Iterator[tuple[str, Traversable]]:
     if (home := user_directory("XDG_CONFIG_HOME", ".config")) is not None:
         places.append(("yours", home / "zlang" / "queries"))
     places.append(("zlang", resources.files(__package__).joinpath("queries")))
-    for said, place in places:
+    for text, place in places:
         with suppress(PermissionError):
             if place.is_dir():
-                yield from [(said, file) for file in place.iterdir() if file.name.endswith(".sql")]
+                yield from [(text, file) for file in place.iterdir() if file.name.endswith(".sql")]
 
 
 def _read(name: str, place: str, file: Traversable) -> SavedQuery:
@@ -85,5 +85,5 @@ def _read(name: str, place: str, file: Traversable) -> SavedQuery:
         raise RunError(f"the saved query {file} cannot be read: {error}") from None
     lines = [line.strip() for line in text.splitlines()]
     about = next((line.removeprefix("--").strip() for line in lines if line.startswith("--")), "")
-    params = {found[1]: found[2] for line in lines if (found := _PARAM.fullmatch(line))}
+    params = {match[1]: match[2] for line in lines if (match := _PARAM.fullmatch(line))}
     return SavedQuery(name, about, text, params, place)

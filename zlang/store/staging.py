@@ -72,8 +72,8 @@ class Staging:
 
     def tables(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
         """The staged tables that the database has."""
-        known = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
-        return [table for table in self._files if (table,) in known]
+        rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
+        return [table for table in self._files if (table,) in rows]
 
     def load(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
         """Insert the staged rows into the table of that name, in the order in which they came.

@@ -82,9 +82,9 @@ def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConn
     """
     connection = _opened(path, write=access.write)
     try:
-        found = format_of(connection)
-        if found != VERSION:
-            raise _not_ours(path) if found is None else _other_version(path, found)
+        version = format_of(connection)
+        if version != VERSION:
+            raise _not_ours(path) if version is None else _other_version(path, version)
         connection.execute(_FACTORS)
         if not access.unsafe:
             if access.directory is not None:
@@ -174,8 +174,8 @@ def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
             "max_temp_directory_size": f"{_most_spilled(scratch)}B",
         },
     )
-    known = connection.execute("SELECT 1 FROM duckdb_optimizers() WHERE name = 'partial_aggregate_pushdown'").fetchone()
-    if known:
+    row = connection.execute("SELECT 1 FROM duckdb_optimizers() WHERE name = 'partial_aggregate_pushdown'").fetchone()
+    if row:
         # In 2.0.0 it makes grouping a tidy table ten times slower.
         connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
     return connection
@@ -203,8 +203,8 @@ def _not_ours(path: Path) -> RunError:
     return RunError(f"{path} is not a results database of zlang", f"build one: zlang ingest DIR --db {path}")
 
 
-def _other_version(path: Path, found: str) -> RunError:
+def _other_version(path: Path, result: str) -> RunError:
     return RunError(
-        f"{path} was built by another version of zlang (format {found}; this one reads {VERSION})",
+        f"{path} was built by another version of zlang (format {result}; this one reads {VERSION})",
         f"build it again: zlang ingest DIR --db {path}",
     )

@@ -31,17 +31,17 @@ def _first(_driver: Parsing, _span: Span, first: Any, *_rest: Any) -> Any:
     return first
 
 
-def _append(driver: Parsing, _span: Span, many: list[Any], one: Any, *_newline: Any) -> list[Any]:
-    many.append(_word(driver, one) if isinstance(one, Token) else one)
+def _append(driver: Parsing, _span: Span, many: list[Any], item: Any, *_newline: Any) -> list[Any]:
+    many.append(_word(driver, item) if isinstance(item, Token) else item)
     return many
 
 
-def _one(driver: Parsing, _span: Span, one: Any) -> list[Any]:
-    return [_word(driver, one) if isinstance(one, Token) else one]
+def _list_of_one(driver: Parsing, _span: Span, item: Any) -> list[Any]:
+    return [_word(driver, item) if isinstance(item, Token) else item]
 
 
-def _pair(_driver: Parsing, _span: Span, one: tree.Expr, other: tree.Expr) -> list[tree.Expr]:
-    return [one, other]
+def _pair(_driver: Parsing, _span: Span, expr: tree.Expr, other: tree.Expr) -> list[tree.Expr]:
+    return [expr, other]
 
 
 def _let(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Let:
@@ -99,14 +99,14 @@ def _given_on(
     return tree.Declaration(span, kind, _word(driver, name), parent, items, given=True)
 
 
-def _experiment(driver: Parsing, span: Span, name: Token, *rest: Any) -> tree.ExperimentDef:
-    title = plain_text(driver, rest[0]) if len(rest) == 2 else ""  # noqa: PLR2004 - the title is optional
-    return tree.ExperimentDef(span, _word(driver, name), title, rest[-1])
+def _experiment(driver: Parsing, span: Span, name: Token, *remaining: Any) -> tree.ExperimentDef:
+    title = plain_text(driver, remaining[0]) if len(remaining) == 2 else ""  # noqa: PLR2004 - the title is optional
+    return tree.ExperimentDef(span, _word(driver, name), title, remaining[-1])
 
 
-def _experiment_with(driver: Parsing, span: Span, name: Token, base: tree.Name, *rest: Any) -> tree.ExperimentDef:
-    title = plain_text(driver, rest[0]) if len(rest) == 2 else ""  # noqa: PLR2004 - the title is optional
-    return tree.ExperimentDef(span, _word(driver, name), title, rest[-1], base)
+def _experiment_with(driver: Parsing, span: Span, name: Token, base: tree.Name, *remaining: Any) -> tree.ExperimentDef:
+    title = plain_text(driver, remaining[0]) if len(remaining) == 2 else ""  # noqa: PLR2004 - the title is optional
+    return tree.ExperimentDef(span, _word(driver, name), title, remaining[-1], base)
 
 
 def _kind(driver: Parsing, span: Span, name: Token, role: Token, items: tuple[tree.KindItem, ...]) -> tree.KindDef:
@@ -176,8 +176,8 @@ def _default(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree
     return tree.Default(span, _word(driver, name), value)
 
 
-def _needs(driver: Parsing, span: Span, what: tuple[tree.Word, ...], name: Token) -> tree.Needs:
-    return tree.Needs(span, what, _word(driver, name))
+def _needs(driver: Parsing, span: Span, words: tuple[tree.Word, ...], name: Token) -> tree.Needs:
+    return tree.Needs(span, words, _word(driver, name))
 
 
 def _requires(driver: Parsing, span: Span, tool: Token, hint: Token) -> tree.Requires:
@@ -251,8 +251,10 @@ def _unit_text(driver: Parsing, span: Span, text: Token) -> tree.Word:
     return tree.Word(span, plain_text(driver, text))
 
 
-def _action(driver: Parsing, span: Span, name: Token, *rest: Any) -> tree.ActionDef:
-    return tree.ActionDef(span, _word(driver, name), tuple(_word(driver, word) for word in rest[:-1]), rest[-1])
+def _action(driver: Parsing, span: Span, name: Token, *remaining: Any) -> tree.ActionDef:
+    return tree.ActionDef(
+        span, _word(driver, name), tuple(_word(driver, word) for word in remaining[:-1]), remaining[-1]
+    )
 
 
 def _sh(driver: Parsing, span: Span, text: Token, attributes: tuple[tree.Item, ...] = ()) -> tree.Sh:
@@ -380,12 +382,12 @@ def _negation(_driver: Parsing, span: Span, operand: tree.Expr) -> tree.Not:
     return tree.Not(span, operand)
 
 
-def _is_a(_driver: Parsing, span: Span, value: tree.Expr, what: tree.Name) -> tree.IsA:
-    return tree.IsA(span, value, what)
+def _is_a(_driver: Parsing, span: Span, value: tree.Expr, name: tree.Name) -> tree.IsA:
+    return tree.IsA(span, value, name)
 
 
-def _is_not_a(_driver: Parsing, span: Span, value: tree.Expr, what: tree.Name) -> tree.Not:
-    return tree.Not(span, tree.IsA(span, value, what))
+def _is_not_a(_driver: Parsing, span: Span, value: tree.Expr, name: tree.Name) -> tree.Not:
+    return tree.Not(span, tree.IsA(span, value, name))
 
 
 def _range(_driver: Parsing, span: Span, low: tree.Expr, high: tree.Expr) -> tree.Range:
@@ -481,8 +483,8 @@ def _list_of(_driver: Parsing, span: Span, items: tuple[tree.Expr, ...] = ()) ->
     return tree.ListOf(span, items)
 
 
-def _tuple_of(_driver: Parsing, span: Span, first: tree.Expr, rest: tuple[tree.Expr, ...]) -> tree.Tuple:
-    return tree.Tuple(span, (first, *rest))
+def _tuple_of(_driver: Parsing, span: Span, first: tree.Expr, expressions: tuple[tree.Expr, ...]) -> tree.Tuple:
+    return tree.Tuple(span, (first, *expressions))
 
 
 BUILDERS: dict[str, Builder] = {
@@ -526,7 +528,7 @@ BUILDERS: dict[str, Builder] = {
     "plot": _plot,
     "plot_facet": _plot_facet,
     "plot_by_facet": _plot_by_facet,
-    "one": _one,
+    "one": _list_of_one,
     "property": _property,
     "offers": _offers,
     "trait": _trait,

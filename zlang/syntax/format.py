@@ -99,10 +99,10 @@ def plain(text: str) -> str:
 
 def number(text: str) -> str:
     """The literal with its unit written out: `4k` is `4KiB`. `5m` are minutes."""
-    found = _BARE_SIZE.fullmatch(text)
-    if found is None:
+    match = _BARE_SIZE.fullmatch(text)
+    if match is None:
         return text
-    digits, prefix, _, tail = found.groups("")
+    digits, prefix, _, tail = match.groups("")
     return text if text.endswith("m") else f"{digits}{prefix.upper()}iB{tail}"
 
 
@@ -239,12 +239,12 @@ class _Reader:
         made, place = self.made, len(self.made.kinds)
         above: list[str] = []
         while self.comment is not None and self.comment.span.start < start:
-            said, span = self.comment.text.rstrip(), self.comment.span
+            text, span = self.comment.text.rstrip(), self.comment.span
             lines = self.text.count("\n", self.last_end, span.start)
             if lines or not place:
-                above += ["", said] if lines > 1 else [said]
+                above += ["", text] if lines > 1 else [text]
             else:
-                made.beside[place - 1] = said
+                made.beside[place - 1] = text
                 made.cuts.append(place)
             self.last_end = span.end
             self.comment = next(self.comments, None)
@@ -449,13 +449,13 @@ class _Writer:
                 i += 1
                 continue
             tail = self._tail(closing + 1, spots[next_spot])
-            rest = tail + (reserve if closing + 1 == end else 0)
-            if not tokens.is_cut(i, closing + 1) and self._column() + tokens.width(i, closing + 1) + rest <= WIDTH:
+            remaining = tail + (reserve if closing + 1 == end else 0)
+            if not tokens.is_cut(i, closing + 1) and self._column() + tokens.width(i, closing + 1) + remaining <= WIDTH:
                 self.line += tokens.flat(i, closing + 1)
             elif kinds[i] == "LBRACE":
                 self._block(i, closing, base)
             else:
-                self._bracket(i, closing, base, rest)
+                self._bracket(i, closing, base, remaining)
             self.note = tokens.beside.get(closing, "")
             i = closing + 1
 
@@ -485,14 +485,14 @@ class _Writer:
         self._comments(tokens.above.get(closing, []), base + STEP, is_first=closing == opening + 1, is_last=True)
         self.line, self.note = " " * base + "}", ""
 
-    def _bracket(self, opening: int, closing: int, base: int, rest: int) -> None:
+    def _bracket(self, opening: int, closing: int, base: int, remaining: int) -> None:
         tokens = self.tokens
         self.line += tokens.words[opening]
         self.note = tokens.beside.get(opening, "")
         here = {tokens.kinds[i] for i in tokens.top(opening + 1, closing)}
         breaks = next((kinds for kinds in _LOOSEST_FIRST if kinds & here), set())
         wrap = self._column() if self._column() <= _FAR else base + 2 * STEP
-        self._run(opening + 1, closing, wrap, wrap, frozenset(breaks), rest + 1)
+        self._run(opening + 1, closing, wrap, wrap, frozenset(breaks), remaining + 1)
         if self.note:
             self._newline(wrap)
         self._comments_within(tokens.above.get(closing, ()), wrap)

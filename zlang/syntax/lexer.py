@@ -67,17 +67,17 @@ class _Lexer:
         self.depth = 0
 
     def run(self) -> Lexed:
-        text, match = self.source.text, self.tables.scanner.match
+        text, match_next = self.source.text, self.tables.scanner.match
         keywords, literals = self.tables.keywords, self.tables.literals
         while self.position < self.limit:
-            found = match(text, self.position, self.limit)
-            if found is None:
+            match = match_next(text, self.position, self.limit)
+            if match is None:
                 self._stray()
                 continue
-            kind, begin, self.position = found.lastgroup or "", self.position, found.end()
+            kind, begin, self.position = match.lastgroup or "", self.position, match.end()
             if kind == "BLANK":
                 continue
-            word = found.group()
+            word = match.group()
             if kind == "NAME":
                 self._add(keywords.get(word, "NAME"), word, begin)
             elif kind == "MARK":
@@ -134,15 +134,15 @@ class _Lexer:
     def _look_ahead(self, position: int) -> tuple[int, str | None]:
         """Where the next thing begins that is no layout, and what it is."""
         while position < self.limit:
-            found = self.tables.scanner.match(self.source.text, position, self.limit)
-            if found is None:
+            match = self.tables.scanner.match(self.source.text, position, self.limit)
+            if match is None:
                 return position, None
-            if found.lastgroup not in {"BLANK", "COMMENT", "NEWLINE"}:
-                word = found.group()
-                if found.lastgroup == "MARK":
+            if match.lastgroup not in {"BLANK", "COMMENT", "NEWLINE"}:
+                word = match.group()
+                if match.lastgroup == "MARK":
                     return position, self.tables.literals[word]
-                return position, "ENTRY" if word in ENTRY_WORDS else found.lastgroup
-            position = found.end()
+                return position, "ENTRY" if word in ENTRY_WORDS else match.lastgroup
+            position = match.end()
         return position, None
 
     def _stray(self) -> None:
@@ -183,12 +183,12 @@ class _Lexer:
 
     def _turned(self) -> None:
         """Report what turns the direction of writing, also in texts and comments: a program must read as it works."""
-        for found in _TURNS.finditer(self.source.text, 0, self.limit):
+        for result in _TURNS.finditer(self.source.text, 0, self.limit):
             if len(self.findings) > MOST:
                 return
-            span = Span(self.source, found.start(), found.end())
+            span = Span(self.source, result.start(), result.end())
             hint = "remove it: it changes the order in which the line is displayed"
-            self.findings.append(Code.BAD_CHARACTER.at(span, character=f"U+{ord(found.group()):04X}", hint=hint))
+            self.findings.append(Code.BAD_CHARACTER.at(span, character=f"U+{ord(result.group()):04X}", hint=hint))
 
     def _report(self, finding: Diagnostic) -> None:
         """One finding for a line: after the first, what follows is a guess."""

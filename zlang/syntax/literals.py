@@ -89,8 +89,8 @@ def _escape(driver: Parsing, piece: re.Match[str]) -> str:
     letter = piece.group()[1:]
     if letter not in _ESCAPES:
         span = Span(driver.source, piece.start(), piece.end())
-        known = ", ".join(f"`\\{letter}`" for letter in _ESCAPES)
-        driver.report(Code.BAD_CHARACTER.at(span, character=piece.group(), hint=f"the escapes are {known}"))
+        text = ", ".join(f"`\\{letter}`" for letter in _ESCAPES)
+        driver.report(Code.BAD_CHARACTER.at(span, character=piece.group(), hint=f"the escapes are {text}"))
     return _ESCAPES.get(letter, letter)
 
 

@@ -102,12 +102,12 @@ class Driver:
         if not any(first <= f.span.start <= finding.span.start for f in unread):
             self.findings.append(finding)
 
-    def parse_inside(self, start: int, end: int, what: str = "expr") -> Any:
+    def parse_inside(self, start: int, end: int, subject: str = "expr") -> Any:
         """Parse the expression, or something else, between two offsets."""
         lexed = lexer.lex(self.source, self.tables, start, end)
         self.findings.extend(lexed.findings)
         tokens = [token for token in lexed.tokens if token.type != "NEWLINE"]
-        return self.run(tokens, what)
+        return self.run(tokens, subject)
 
     def run(self, tokens: list[Token], start: str) -> Any:
         """The value of the start symbol, or None where an expression could not be read."""
@@ -244,8 +244,8 @@ class Driver:
         """Whether a token is the first or the last of its line, where braces stand."""
         text = self.source.text
         first, end = text.rfind("\n", 0, token.start) + 1, text.find("\n", token.end)
-        rest = text[token.end : end if end >= 0 else len(text)].lstrip()
-        return not text[first : token.start].strip() or not rest or rest.startswith("#")
+        remaining = text[token.end : end if end >= 0 else len(text)].lstrip()
+        return not text[first : token.start].strip() or not remaining or remaining.startswith("#")
 
     def _expected(self, stack: list[_Part]) -> str:
         states = [part.state for part in stack]

@@ -64,7 +64,7 @@ class StopPlace(Record):
 
 def meant(stop: StopPlace) -> Meant | None:
     """What was probably meant."""
-    return next((found for slip in SLIPS if (found := slip(stop)) is not None), None)
+    return next((result for slip in SLIPS if (result := slip(stop)) is not None), None)
 
 
 def comparison(stop: StopPlace) -> Meant | None:
@@ -127,9 +127,9 @@ def number(stop: StopPlace) -> Meant | None:
     if token.text in {"*", "/"} and stop.follows(token.text) and stop.expected == "a value":
         return {"*": "there is no power operator; multiply instead", "/": "use `floor(a / b)`"}[token.text], None
     if token.text == "/" and stop.expected == "a value":
-        found = _PATH.match(text, token.start)
-        assert found is not None
-        return f'write a path as a text: `"{found[0]}"`', stop.fix(*found.span(), f'"{found[0]}"', is_safe=False)
+        match = _PATH.match(text, token.start)
+        assert match is not None
+        return f'write a path as a text: `"{match[0]}"`', stop.fix(*match.span(), f'"{match[0]}"', is_safe=False)
     return None
 
 

@@ -45,8 +45,8 @@ def load() -> Tables:
     kept = _saved()
     if kept[0] != GRAMMAR.read_text("utf-8"):
         kept = save(must=False)
-    _, pattern, *rest = kept
-    fields = (re.compile(pattern), *rest)
+    _, pattern, *remaining = kept
+    fields = (re.compile(pattern), *remaining)
     return Tables(*fields)
 
 
@@ -97,8 +97,8 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
     marks = f"(?P<MARK>{'|'.join(re.escape(mark) for mark in longest_first)})"
     pattern = "|".join([*named, compare, marks, r"(?P<COMMENT>#[^\n]*)", r"(?P<BLANK>(?:[ \t\r]|\\\n)+)"])
 
-    known, memo = lark.memo_serialize([TerminalDef, Rule])  # what lark's own standalone parsers are made of
-    table = known["parser"]["parser"]
+    value, memo = lark.memo_serialize([TerminalDef, Rule])  # what lark's own standalone parsers are made of
+    table = value["parser"]["parser"]
     order = _in_order(table)
     new = {state: number for number, state in enumerate(order)}
     numbers: dict[int, int] = {}
@@ -134,14 +134,14 @@ def _entries(table: Any, state: int) -> list[tuple[str, int, Any]]:
 
 def _in_order(table: Any) -> list[int]:
     """The states as they are reached: lark numbers them in the order of a set, which is another in each process."""
-    found: list[int] = [state for _, state in sorted(table["start_states"].items())]
-    known = set(found)
-    for state in found:
+    result: list[int] = [state for _, state in sorted(table["start_states"].items())]
+    visited = set(result)
+    for state in result:
         for _, is_reduced, argument in _entries(table, state):
-            if not is_reduced and argument not in known:
-                known.add(argument)
-                found.append(argument)
-    return found
+            if not is_reduced and argument not in visited:
+                visited.add(argument)
+                result.append(argument)
+    return result
 
 
 def _is_terminal(symbol: str) -> bool:

@@ -101,7 +101,7 @@ class IsA(Record):
 
     span: Span
     value: Expr
-    what: Name
+    kind: Name
 
 
 class If(Record):
@@ -174,8 +174,8 @@ def parts(node: object) -> Iterator[object]:
     if isinstance(node, Record) and not isinstance(node, Span):
         for name in type(node).record_fields:  # type: ignore[attr-defined]
             inner = getattr(node, name)
-            for one in inner if isinstance(inner, tuple) else (inner,):
-                yield from parts(one) if isinstance(one, Record) else ()
+            for item in inner if isinstance(inner, tuple) else (inner,):
+                yield from parts(item) if isinstance(item, Record) else ()
 
 
 def is_condition(node: object) -> bool:
@@ -397,7 +397,7 @@ class Needs(Record):
     """`needs file | dir as at`."""
 
     span: Span
-    what: tuple[Word, ...]
+    offers: tuple[Word, ...]
     name: Word
 
 

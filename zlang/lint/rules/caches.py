@@ -112,7 +112,7 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     if not _is_cached(trial) or (run.is_("invalidates") and (run.is_said("invalidates") or not _has_another(trial))):
         return None  # `invalidate` that the program sets is ZL005's
     message = f"nothing empties the caches between {repeat} replicates: each reads what the earlier ones left there"
-    return TrialFinding(trial.said("repeat"), (), message, "write `cache = cold` or `cache = hot`")
+    return TrialFinding(trial.clause_span("repeat"), (), message, "write `cache = cold` or `cache = hot`")
 
 
 @RULES.add("ZL003", "randrepeat-replays-offsets", WARNING)
@@ -188,7 +188,7 @@ def flush_is_not_verified(trial: TrialView) -> TrialFinding | None:
     if "flush" not in trial.phases or any(phase.startswith("verify_") for phase in trial.phases):
         return None
     message = "the protocol flushes the caches, but nothing verifies that they are empty"
-    return TrialFinding(trial.said("cache"), (), message, "add `verify_cold` to the phases of the protocol")
+    return TrialFinding(trial.clause_span("cache"), (), message, "add `verify_cold` to the phases of the protocol")
 
 
 @RULES.add("ZL006", "jobs-share-one-file", WARNING)
@@ -472,5 +472,5 @@ def nothing_warms(trial: TrialView) -> TrialFinding | None:
         return None
     message = "the protocol expects warm caches, but nothing warms them"
     return TrialFinding(
-        trial.said("cache"), (), message, "add `warm` to the phases of the protocol, or write `cache = hot`"
+        trial.clause_span("cache"), (), message, "add `warm` to the phases of the protocol, or write `cache = hot`"
     )

@@ -116,8 +116,8 @@ def constant_data(trial: TrialView) -> TrialFinding | None:
     if holding is None or not holding.is_("constant") or not run.is_("reads"):
         return None
     held = holding.number("holds")
-    what = f"{size(held)} of identical blocks" if held else "identical blocks"
-    return TrialFinding(holding, ("constant",), f"`{holding.name}` has {what}, and nearly all are {lost}", hint)
+    subject = f"{size(held)} of identical blocks" if held else "identical blocks"
+    return TrialFinding(holding, ("constant",), f"`{holding.name}` has {subject}, and nearly all are {lost}", hint)
 
 
 @RULES.add("ZL015", "stale-buffers-compress", WARNING)
@@ -290,12 +290,12 @@ def device_compresses(trial: TrialView) -> TrialFinding | None:
         return None
     part = thing.number("saves")
     if thing.is_("constant") or thing.is_not("fresh"):
-        what = f"all data that are {done} are the same"
+        subject = f"all data that are {done} are the same"
     elif part:
-        what = f"{share(part)} of the data that are {done} can be compressed away"
+        subject = f"{share(part)} of the data that are {done} can be compressed away"
     else:
         return None
-    message = f"{what}, and `{device.name}` compresses, so it moves fewer bytes than the workload asks for"
+    message = f"{subject}, and `{device.name}` compresses, so it moves fewer bytes than the workload asks for"
     return TrialFinding(thing, ("constant", "saves", "fresh"), message, "use random data, or make the share a factor")
 
 

@@ -337,12 +337,14 @@ def generator_competes(trial: TrialView) -> TrialFinding | None:
     origin = run.instance.origin
     if origin is not None and machine is not None and origin.key != machine.instance.key:
         return None
-    if any(thing.is_("remote") for thing in trial.beneath()) or any(one.is_("counts_cpu") for one in trial.collectors):
+    if any(thing.is_("remote") for thing in trial.beneath()) or any(
+        collector.is_("counts_cpu") for collector in trial.collectors
+    ):
         return None
     for thing in trial.beneath():
-        for trait, what in _BUSY.items():
+        for trait, subject in _BUSY.items():
             if (trait != "dedups" or run.is_("modifies")) and thing.factors(trait):
-                message = f"trials differ in {what}, which competes for processors with the load on the same machine"
+                message = f"trials differ in {subject}, which competes for processors with the load on the same machine"
                 return TrialFinding(
                     thing, (trait,), message, "run the load on another machine, or add a collector of CPU"
                 )

@@ -284,8 +284,8 @@ def reading_writes(trial: TrialView) -> TrialFinding | None:
     many = holding.number("files") if holding else None
     if dating is None or not dating.is_("dates_reads") or not many or many == 1 or not trial.run.is_not("modifies"):
         return None
-    what = "each file" if many < _MANY else f"each of {int(many):,} files"
-    message = f"to read {what} also writes to it, because `{dating.name}` stores access times"
+    subject = "each file" if many < _MANY else f"each of {int(many):,} files"
+    message = f"to read {subject} also writes to it, because `{dating.name}` stores access times"
     return TrialFinding(dating, ("dates_reads",), message, "turn access times off, or make them a factor")
 
 
@@ -336,9 +336,9 @@ def unlike_besides(trial: TrialView) -> TrialFinding | None:
             continue
         if here.trait(trait) == other.trait(trait) or here.is_said(trait) or other.is_said(trait):
             continue
-        one, another = (here, other) if here.is_(trait) else (other, here)
-        message = f"`{one.name}` {does} and `{another.name}` does not, so the comparison includes that difference"
-        return TrialFinding(here, (trait,), message, f"set it if the kind allows: `{one.word(trait)} = …`")
+        item, another = (here, other) if here.is_(trait) else (other, here)
+        message = f"`{item.name}` {does} and `{another.name}` does not, so the comparison includes that difference"
+        return TrialFinding(here, (trait,), message, f"set it if the kind allows: `{item.word(trait)} = …`")
     return None
 
 

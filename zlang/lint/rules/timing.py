@@ -179,7 +179,7 @@ def few_replicates(trial: TrialView) -> TrialFinding | None:
         return None
     often = "once" if repeat == 1 else "twice"
     message = f"each point is measured only {often}, too few to tell a difference from chance"
-    return TrialFinding(trial.said("repeat"), (), message, "write `repeat = 5`")
+    return TrialFinding(trial.clause_span("repeat"), (), message, "write `repeat = 5`")
 
 
 @RULES.add("ZL059", "background-work", WARNING)

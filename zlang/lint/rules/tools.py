@@ -115,7 +115,7 @@ def averages_of_percentiles(trial: TrialView) -> TrialFinding | None:
     metric, percentile = percentiles[name]
     message = f"a mean of `{name}` is not a percentile of all operations: it hides a slow replicate"
     hint = f"write `{percentile}({metric})`, which merges the histograms"
-    return TrialFinding(trial.said(clause.text), (), message, hint)
+    return TrialFinding(trial.clause_span(clause.text), (), message, hint)
 
 
 @RULES.add("ZL072", "no-random-map", NOTE)
@@ -222,18 +222,20 @@ def one_direction_is_hidden(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("reads") or not run.is_("modifies"):
         return None
-    latencies = [one for one in metrics_of(trial.experiment, formulas(trial.experiment)).values() if _is_latency(one)]
-    asked = {direction for one in latencies if (direction := one.means.partition(".")[0]) in _OTHER}
-    if len(asked) != 1:
+    latencies = [
+        item for item in metrics_of(trial.experiment, formulas(trial.experiment)).values() if _is_latency(item)
+    ]
+    requested = {direction for latency in latencies if (direction := latency.means.partition(".")[0]) in _OTHER}
+    if len(requested) != 1:
         return None
-    (direction,) = asked
-    one = next(one for one in latencies if one.means.startswith(direction))
-    meaning = f"{_OTHER[direction]}{one.means.removeprefix(direction)}"
+    (direction,) = requested
+    item = next(latency for latency in latencies if latency.means.startswith(direction))
+    meaning = f"{_OTHER[direction]}{item.means.removeprefix(direction)}"
     declared = trial.experiment.metrics
     other = next((metric for metric in (*declared, *in_trials(declared)) if metric.means == meaning), None)
     message = f"the workload mixes reads and writes, but the program asks only for the latency of {direction}s"
     return TrialFinding(
-        run, ("read_share",), message, f"ask for both: `{one.name}` and `{other.name}`" if other else ""
+        run, ("read_share",), message, f"ask for both: `{item.name}` and `{other.name}`" if other else ""
     )
 
 
@@ -280,9 +282,9 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
     if not run.is_("syncs") or not run.is_("modifies"):
         return None
     declared = trial.experiment.metrics
-    asked = {name: one.means for name, one in metrics_of(trial.experiment, formulas(trial.experiment)).items()}
-    written = next((name for name, meaning in asked.items() if _is_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
-    if written is None or any(_is_one_of(meaning, (_SYNC,)) for meaning in asked.values()):
+    requested = {name: item.means for name, item in metrics_of(trial.experiment, formulas(trial.experiment)).items()}
+    written = next((name for name, meaning in requested.items() if _is_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
+    if written is None or any(_is_one_of(meaning, (_SYNC,)) for meaning in requested.values()):
         return None
     other = next((metric for metric in declared if _is_one_of(metric.means, (_SYNC,))), None)
     message = f"`{written}` ends when the write does and does not include the sync that follows"

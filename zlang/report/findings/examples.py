@@ -24,9 +24,9 @@ _OWN = ("place", "host", "cache")
 
 def _meanings() -> dict[str, Metric]:
     """The metrics of the library, also the percentiles of time, which rules work out."""
-    known = [metric for declared in library.load().readers.values() for metric in in_trials(declared)]
-    of_time = [replace(one, name=one.name + OF_TIME, means=one.means + OF_TIME) for one in known]
-    return {metric.name: metric for metric in (*known, *of_time)}
+    declared_metrics = [metric for declared in library.load().readers.values() for metric in in_trials(declared)]
+    of_time = [replace(item, name=item.name + OF_TIME, means=item.means + OF_TIME) for item in declared_metrics]
+    return {metric.name: metric for metric in (*declared_metrics, *of_time)}
 
 
 def results(text: str) -> Results:
@@ -41,22 +41,22 @@ def results(text: str) -> Results:
         for number, point in enumerate(points):
             if replicate and all(len(cell) <= replicate for cell in point.values()):
                 continue
-            told = {name: cell[min(replicate, len(cell) - 1)] for name, cell in point.items()}
-            levels = {name: told[name] for name in named}
-            position = int(told.get("place", len(rows) + 1))
-            known: dict[str, float] = {}
-            for name in (name for name in told if name in metrics):
+            shown = {name: cell[min(replicate, len(cell) - 1)] for name, cell in point.items()}
+            levels = {name: shown[name] for name in named}
+            position = int(shown.get("place", len(rows) + 1))
+            by_metric: dict[str, float] = {}
+            for name in (name for name in shown if name in metrics):
                 means = metrics[name].means or name
-                known[means] = known.get(means, 0.0) + float(told[name])
-            traits = {name: float(value) for name, value in told.items() if name in TRAITS}
+                by_metric[means] = by_metric.get(means, 0.0) + float(shown[name])
+            traits = {name: float(value) for name, value in shown.items() if name in TRAITS}
             measured.append(
                 MeasuredTrial(
                     run=RUN,
                     position=position,
-                    cache_state=told.get("cache", ""),
+                    cache_state=shown.get("cache", ""),
                     levels=levels,
                     traits=traits,
-                    metrics=known,
+                    metrics=by_metric,
                 )
             )
             rows.append(
@@ -66,9 +66,9 @@ def results(text: str) -> Results:
                     replicate=replicate + 1,
                     position=position,
                     block=replicate + 1,
-                    host=told.get("host", ""),
+                    host=shown.get("host", ""),
                     levels=tuple(levels.values()),
-                    log=math.log(float(told[usual.name])),
+                    log=math.log(float(shown[usual.name])),
                 )
             )
     factors = tuple(TableColumn(name, "word", "") for name in named)

@@ -49,12 +49,12 @@ def more_in_flight_than_asked(results: Results) -> Iterator[str]:
     4,32,20000 20100 19900,6350000
     ```
     """
-    asked = [(trial, *depths) for trial in results.trials if (depths := _depths(trial))]
-    found = [one for one in asked if one[1] > _TOO_DEEP * one[2]]
-    if found:
-        worst, flight, wanted = max(found, key=lambda one: one[1] / one[2])
-        told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in asked])
-        yield f"IOPS × latency gives {flight:.3g} operations in flight, but the queue depth is {wanted:.0f}, {told}"
+    requested = [(trial, *depths) for trial in results.trials if (depths := _depths(trial))]
+    result = [pair for pair in requested if pair[1] > _TOO_DEEP * pair[2]]
+    if result:
+        worst, flight, wanted = max(result, key=lambda pair: pair[1] / pair[2])
+        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
+        yield f"IOPS × latency gives {flight:.3g} operations in flight, but the queue depth is {wanted:.0f}, {text}"
 
 
 @RULES.add("depth-not-reached")
@@ -81,12 +81,12 @@ def depth_was_not_reached(results: Results) -> Iterator[str]:
     io_uring,32,1,90000 90400 89700,350000
     ```
     """
-    asked = [(trial, *depths) for trial in results.trials if (depths := _depths(trial)) and not _is_paced(trial)]
-    found = [one for one in asked if one[2] > 1 and one[1] < _TOO_SHALLOW * one[2]]
-    if found:
-        worst, flight, wanted = min(found, key=lambda one: one[1] / one[2])
-        told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in asked])
-        yield f"IOPS × latency gives only {flight:.3g} operations in flight of a queue depth of {wanted:.0f}, {told}"
+    requested = [(trial, *depths) for trial in results.trials if (depths := _depths(trial)) and not _is_paced(trial)]
+    result = [pair for pair in requested if pair[2] > 1 and pair[1] < _TOO_SHALLOW * pair[2]]
+    if result:
+        worst, flight, wanted = min(result, key=lambda pair: pair[1] / pair[2])
+        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
+        yield f"IOPS × latency gives only {flight:.3g} operations in flight of a queue depth of {wanted:.0f}, {text}"
 
 
 def _depths(trial: MeasuredTrial) -> tuple[float, float] | None:
@@ -125,21 +125,21 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
     0,9000 9100 8950,410000,690000
     ```
     """
-    asked = [(trial, *tails) for trial in results.trials if (tails := _tails(trial)) and "paced" in trial.traits]
-    found = [one for one in asked if one[2] > _HIDDEN * one[1] and not _is_paced(one[0])]
-    if found:
-        worst, said, lived = max(found, key=lambda one: one[2] / one[1])
-        told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in asked])
+    requested = [(trial, *tails) for trial in results.trials if (tails := _tails(trial)) and "paced" in trial.traits]
+    result = [pair for pair in requested if pair[2] > _HIDDEN * pair[1] and not _is_paced(pair[0])]
+    if result:
+        worst, text, lived = max(result, key=lambda pair: pair[2] / pair[1])
+        shown = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
         yield (
-            f"p99 is {wording.measured(said, 'ns')}, but 1 % of the time was spent in operations of "
-            f"{wording.measured(lived, 'ns')} or more, {told}: a fixed-rate load would see that as its p99"
+            f"p99 is {wording.measured(text, 'ns')}, but 1 % of the time was spent in operations of "
+            f"{wording.measured(lived, 'ns')} or more, {shown}: a fixed-rate load would see that as its p99"
         )
 
 
 def _tails(trial: MeasuredTrial) -> tuple[float, float] | None:
     """p99 of operations and of time, in ns, of the direction in which they differ most."""
-    known = [one for one in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if one[0] > 0]
-    return max(known, key=lambda one: one[1] / one[0], default=None)
+    names = [pair for pair in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if pair[0] > 0]
+    return max(names, key=lambda pair: pair[1] / pair[0], default=None)
 
 
 @RULES.add("generator-limited")
@@ -162,18 +162,18 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     ```
     """
     busy = [(trial, trial.metrics["processor"]) for trial in _with(results, "processor")]
-    found = [one for one in busy if one[1] > _BUSY]
-    if found:
-        worst, share = max(found, key=lambda one: one[1])
-        told = in_trials([trial for trial, _ in found], worst, [trial for trial, _ in busy])
-        yield f"each worker of the load used {share:.0f} % of a processor, {told}: the generator is the bottleneck"
+    result = [pair for pair in busy if pair[1] > _BUSY]
+    if result:
+        worst, share = max(result, key=lambda pair: pair[1])
+        text = in_trials([trial for trial, _ in result], worst, [trial for trial, _ in busy])
+        yield f"each worker of the load used {share:.0f} % of a processor, {text}: the generator is the bottleneck"
         return
     pressed = [(trial, trial.metrics["pressure"]) for trial in _with(results, "pressure")]
-    waited = [one for one in pressed if one[1] > _PRESSED]
+    waited = [pair for pair in pressed if pair[1] > _PRESSED]
     if waited:
-        worst, share = max(waited, key=lambda one: one[1])
-        told = in_trials([trial for trial, _ in waited], worst, [trial for trial, _ in pressed])
-        yield f"tasks waited for a processor for {share:.0f} % of the time, {told}"
+        worst, share = max(waited, key=lambda pair: pair[1])
+        text = in_trials([trial for trial, _ in waited], worst, [trial for trial, _ in pressed])
+        yield f"tasks waited for a processor for {share:.0f} % of the time, {text}"
 
 
 def _with(results: Results, *metrics: str) -> list[MeasuredTrial]:
@@ -214,26 +214,26 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
         and "transfer" not in trial.traits
         and trial.metrics["read.bytes"] >= _ENOUGH_BYTES
     ]
-    found = [one for one in seen if one[1] < _FROM_DEVICES * one[2]]
-    if found:
-        worst, gave, read = min(found, key=lambda one: one[1] / one[2])
-        told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in seen])
+    result = [pair for pair in seen if pair[1] < _FROM_DEVICES * pair[2]]
+    if result:
+        worst, gave, read = min(result, key=lambda pair: pair[1] / pair[2])
+        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in seen])
         yield (
             f"the workload read {wording.measured(read, 'bytes')}, but the devices only "
-            f"{wording.measured(gave, 'bytes')}, {told}: the rest came from a cache, or was compressed"
+            f"{wording.measured(gave, 'bytes')}, {text}: the rest came from a cache, or was compressed"
         )
 
 
 def _beyond(results: Results, trait: str, means: str, unit: str, words: str) -> Iterator[str]:
-    known = [
+    names = [
         (trial, math.fsum(trial.each(means)), limit)
         for trial in results.trials
         if (limit := trial.traits.get(trait)) and (trait != "seeks" or trial.traits.get("random"))
     ]
-    found = [one for one in known if one[1] > _ROOM * one[2]]
-    if found:
-        worst, did, limit = max(found, key=lambda one: one[1] / one[2])
-        told = in_trials([trial for trial, *_ in found], worst, [trial for trial, *_ in known])
+    result = [pair for pair in names if pair[1] > _ROOM * pair[2]]
+    if result:
+        worst, did, limit = max(result, key=lambda pair: pair[1] / pair[2])
+        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in names])
         of = " operations per second" if unit == "1/s" else ""
         shown = [wording.measured(value, unit) + of for value in (did, limit)]
-        yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {told}: data came from a cache"
+        yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {text}: data came from a cache"

@@ -91,11 +91,11 @@ def trend(rows: Sequence[Row]) -> tuple[float, float]:
     within = _slope([points, *together], places, logs)
     between = (0.0, 1.0)
     if own[0][0] is not None:
-        blocks = _numbered([one[0] for one in own])
-        linked = components([(row.trial, one[0]) for row, one in zip(rows, own, strict=True)], (0, 1))
+        blocks = _numbered([pair[0] for pair in own])
+        linked = components([(row.trial, pair[0]) for row, pair in zip(rows, own, strict=True)], (0, 1))
         first = {int(block): unit for block, unit in zip(blocks, linked, strict=True)}
         counts = np.bincount(blocks)
-        means = [np.bincount(blocks, told) / counts for told in (places, logs)]
+        means = [np.bincount(blocks, shown) / counts for shown in (places, logs)]
         between = _slope([_numbered([first[n] for n in range(len(counts))])], *means)
     p = min(1.0, 2 * min((p for of, p in (within, between) if of * slope > 0), default=1.0))
     return slope, p
@@ -111,15 +111,15 @@ def _slope(keys: Sequence[_Numbers], places: _Floats, logs: _Floats) -> tuple[fl
     if df < 1 or squares < _SMALL:
         return 0.0, 1.0
     slope = float(places @ logs) / squares
-    left = logs - slope * places
-    error = math.sqrt(float(left @ left) / df / squares)
+    remaining = logs - slope * places
+    error = math.sqrt(float(remaining @ remaining) / df / squares)
     return slope, 2 * float(stdtr(df, -abs(slope) / error)) if error else float(slope == 0)
 
 
 def _parameters(keys: Sequence[_Numbers]) -> int:
     """An upper bound of the number of group means that are removed, where groups of several kinds share trials."""
-    nodes = sum(int(one.max()) + 1 for one in keys)
-    linked = components(list(zip(*(one.tolist() for one in keys), strict=True)), range(len(keys)))
+    nodes = sum(int(key.max()) + 1 for key in keys)
+    linked = components(list(zip(*(key.tolist() for key in keys), strict=True)), range(len(keys)))
     return nodes - (len(keys) - 1) * len(set(linked))
 
 
@@ -140,18 +140,18 @@ def _numbered(keys: Iterable[Hashable]) -> _Numbers:
     """The number of each key; equal keys have equal numbers."""
     import numpy as np
 
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(key, len(known)) for key in keys])
+    number_of: dict[Hashable, int] = {}
+    return np.array([number_of.setdefault(key, len(number_of)) for key in keys])
 
 
 def _by_run(design: Design) -> dict[str, list[Row]]:
     """The trials of points with several trials in a run, by run, in order of time."""
     counts = Counter((row.run, row.trial) for row in design.rows)
-    found: dict[str, list[Row]] = defaultdict(list)
+    rows: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(design.rows, key=lambda row: row.position):
         if counts[row.run, row.trial] > 1:
-            found[row.run].append(row)
-    return found
+            rows[row.run].append(row)
+    return rows
 
 
 @RULES.add("first-differs")
@@ -182,15 +182,15 @@ def first_repetition_differs(results: Results) -> Iterator[str]:
     64KiB,300 302 299
     ```
     """
-    series = [one for rows in _by_run(results.design).values() for one in _series(rows)]
+    series = [item for rows in _by_run(results.design).values() for item in _series(rows)]
     steps = [statistics.fmean(later) - first for first, *later in series]
     if not steps:
         return
     mean = statistics.fmean(steps)
-    df = sum(len(one) - 2 for one in series)
+    df = sum(len(item) - 2 for item in series)
     if _is_in_blocks(results.design) and df:
         squares = math.fsum(statistics.pvariance(later) * len(later) for _, *later in series)
-        error = math.sqrt(squares / df * sum(1 + 1 / (len(one) - 1) for one in series)) / len(steps)
+        error = math.sqrt(squares / df * sum(1 + 1 / (len(item) - 1) for item in series)) / len(steps)
     elif len(steps) >= _LEAST:
         df, error = len(steps) - 1, statistics.stdev(steps) / math.sqrt(len(steps))
     else:
@@ -203,7 +203,7 @@ def first_repetition_differs(results: Results) -> Iterator[str]:
 
 
 def _is_in_blocks(design: Design) -> bool:
-    return all(one[0] is not None for one in groups(design.rows))
+    return all(group[0] is not None for group in groups(design.rows))
 
 
 def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
@@ -212,14 +212,14 @@ def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
     for row in rows:
         points[row.trial].append(row)
     own = groups(rows)
-    if any(one[0] is None for one in own):
+    if any(pair[0] is None for pair in own):
         yield from ([row.log for row in of_point] for of_point in points.values())
         return
     means = {trial: statistics.fmean(row.log for row in of_point) for trial, of_point in points.items()}
-    linked = components([(row.trial, one[0]) for row, one in zip(rows, own, strict=True)], (0, 1))
+    linked = components([(row.trial, pair[0]) for row, pair in zip(rows, own, strict=True)], (0, 1))
     plots: dict[int, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row, unit, one in zip(rows, linked, own, strict=True):
-        plots[unit][one[0]].append(row.log - means[row.trial])
+    for row, unit, pair in zip(rows, linked, own, strict=True):
+        plots[unit][pair[0]].append(row.log - means[row.trial])
     yield from ([statistics.fmean(block) for block in blocks.values()] for blocks in plots.values())
 
 
@@ -263,12 +263,12 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
             )
 
 
-def _goes_before_or_after(one: Sequence[Row], other: Sequence[Row]) -> bool:
+def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row]) -> bool:
     """Whether nearly all trials of one level came before, or after, those of another in the same run."""
-    if len(one) + len(other) < _ENOUGH or min(len(one), len(other)) < 2:  # noqa: PLR2004 - one is always at an end
+    if len(item) + len(other) < _ENOUGH or min(len(item), len(other)) < 2:  # noqa: PLR2004 - one is always at an end
         return False
     sides: list[dict[str, list[int]]] = [defaultdict(list), defaultdict(list)]
-    for side, rows in zip(sides, (one, other), strict=True):
+    for side, rows in zip(sides, (item, other), strict=True):
         for row in rows:
             side[row.run].append(row.position)
     before = pairs = 0
@@ -278,8 +278,8 @@ def _goes_before_or_after(one: Sequence[Row], other: Sequence[Row]) -> bool:
         pairs += len(own) * len(sides[1][run])
     if not pairs or max(before, pairs - before) < _APART * pairs:
         return False
-    is_shuffled = not _are_replicates_in_turn([*one, *other])
-    return not is_shuffled or 2 / math.comb(len(one) + len(other), len(one)) <= _UNLIKELY
+    is_shuffled = not _are_replicates_in_turn([*item, *other])
+    return not is_shuffled or 2 / math.comb(len(item) + len(other), len(item)) <= _UNLIKELY
 
 
 def _are_replicates_in_turn(rows: Sequence[Row]) -> bool:

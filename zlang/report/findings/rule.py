@@ -41,10 +41,10 @@ class MeasuredTrial:
         """The metrics of a meaning for all directions: reads, writes and others."""
         return (value for name, value in self.metrics.items() if name.partition(".")[2] == meaning)
 
-    def pairs(self, one: str, other: str) -> list[tuple[float, float]]:
+    def pairs(self, item: str, other: str) -> list[tuple[float, float]]:
         """The metrics of two meanings, paired by direction."""
         ways = [name.partition(".") for name in self.metrics]
-        both = [(f"{way}.{one}", f"{way}.{other}") for way, _, meaning in ways if meaning == one]
+        both = [(f"{way}.{item}", f"{way}.{other}") for way, _, meaning in ways if meaning == item]
         return [(self.metrics[a], self.metrics[b]) for a, b in both if b in self.metrics]
 
 
@@ -101,13 +101,15 @@ class ResultRules(list[ResultRule]):
         return take
 
 
-def in_trials(found: Sequence[MeasuredTrial], worst: MeasuredTrial, looked_at: Sequence[MeasuredTrial]) -> str:
+def in_trials(
+    measured_trials: Sequence[MeasuredTrial], worst: MeasuredTrial, looked_at: Sequence[MeasuredTrial]
+) -> str:
     """`in 6 of 12 trials, where `bs` is 4KiB`: by a factor that explains the finding, or else by the worst trial."""
-    how_many = f"in {len(found):,} of {len(looked_at):,} trials"
-    for name in worst.levels if len(found) < len(looked_at) else ():
-        levels = list(dict.fromkeys(trial.levels.get(name) for trial in found))
+    how_many = f"in {len(measured_trials):,} of {len(looked_at):,} trials"
+    for name in worst.levels if len(measured_trials) < len(looked_at) else ():
+        levels = list(dict.fromkeys(trial.levels.get(name) for trial in measured_trials))
         with_them = sum(trial.levels.get(name) in levels for trial in looked_at)
-        if with_them == len(found) and None not in levels and len(levels) <= _FEW_LEVELS:
+        if with_them == len(measured_trials) and None not in levels and len(levels) <= _FEW_LEVELS:
             return f"{how_many}, where `{name}` is {' or '.join(map(str, levels))}"
     such = " and ".join(starmap("`{}` is {}".format, worst.levels.items()))
-    return f"{how_many}, such as where {such}" if such and len(found) < len(looked_at) else how_many
+    return f"{how_many}, such as where {such}" if such and len(measured_trials) < len(looked_at) else how_many

@@ -11,7 +11,7 @@ from zlang.check.questions import Search, Until
 from zlang.diagnostics import Lint, Severity
 from zlang.metrics import distribution
 from zlang.report import answers, design, findings, wording
-from zlang.report.asked import asked
+from zlang.report.clauses import stored_clauses
 from zlang.report.design import Design
 from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultFinding, Results
 from zlang.report.formulas import Trials
@@ -38,10 +38,10 @@ class FindingSearch:
             for run in runs:
                 trials = answers.trials_of(db, run)
                 read = design.read(trials)
-                for position, one in enumerate(find_in_run(trials, read), 1):
+                for position, finding in enumerate(find_in_run(trials, read), 1):
                     row = {"run": run, "experiment": trials.experiment, "position": position, "metric": read.metric}
-                    rule = {"code": one.lint.id, "name": one.lint.name, "severity": one.lint.severity.value}
-                    yield {**row, **rule, "message": one.message}
+                    rule = {"code": finding.lint.id, "name": finding.lint.name, "severity": finding.lint.severity.value}
+                    yield {**row, **rule, "message": finding.message}
 
 
 def load_findings(trials: Trials) -> list[ResultFinding]:
@@ -61,7 +61,7 @@ def find_in_run(trials: Trials, read: Design) -> list[ResultFinding]:
     """All findings about a run that are not allowed, with the severities of its project; `read` is its design."""
     all_findings = findings.find(Results(read, tuple(_measured(trials, read)), _is_sequential(trials)))
     severities, allowed = _levels_of_project(trials)
-    return [_with_severity(one, severities) for one in all_findings if one.lint.name not in allowed]
+    return [_with_severity(finding, severities) for finding in all_findings if finding.lint.name not in allowed]
 
 
 def _levels_of_project(trials: Trials) -> tuple[Mapping[str, Severity], AbstractSet[str]]:
@@ -82,14 +82,14 @@ def _with_severity(finding: ResultFinding, severities: Mapping[str, Severity]) -
 
 def _is_sequential(trials: Trials) -> bool:
     """Whether results decided which trials were carried out."""
-    return bool(asked(trials, "until", Until) or asked(trials, "find", Search))
+    return bool(stored_clauses(trials, "until", Until) or stored_clauses(trials, "find", Search))
 
 
 def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     traits = _traits(trials)
     tails = _tails(trials)
     metrics = _meanings(trials)
-    columns = [quoted(column) for column in (*(name for name, _ in metrics), *(one.name for one in read.factors))]
+    columns = [quoted(column) for column in (*(name for name, _ in metrics), *(item.name for item in read.factors))]
     rows = run_query(
         trials.db,
         f"SELECT {', '.join(['run', 'trial', 'replicate', 'position', 'cache_state', *columns])} "
@@ -126,11 +126,11 @@ def _meanings(trials: Trials) -> list[tuple[str, str]]:
 
 
 def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float]]:
-    found: dict[tuple[object, object], dict[str, float]] = defaultdict(dict)
+    result: dict[tuple[object, object], dict[str, float]] = defaultdict(dict)
     rows = run_query(trials.db, f"SELECT run, trial, trait, value FROM traits WHERE run IN ({_runs(trials)})").rows
     for run, trial, trait, value in rows:
-        found[run, trial][str(trait)] = float(str(value))
-    return found
+        result[run, trial][str(trait)] = float(str(value))
+    return result
 
 
 def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
@@ -148,10 +148,10 @@ def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
         f"sum(ns * ios) OVER (PARTITION BY {each}) AS total FROM bins) "
         f"SELECT {each}, min(ns) FILTER (below >= 0.99 * total) FROM spent GROUP BY ALL",
     ).rows
-    found: dict[_Key, dict[str, float]] = defaultdict(dict)
+    result: dict[_Key, dict[str, float]] = defaultdict(dict)
     for run, trial, replicate, of, time, ns in rows:
-        found[run, trial, replicate][means[distribution(str(of), str(time))] + OF_TIME] = float(str(ns))
-    return found
+        result[run, trial, replicate][means[distribution(str(of), str(time))] + OF_TIME] = float(str(ns))
+    return result
 
 
 def _runs(trials: Trials) -> str:

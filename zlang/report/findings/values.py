@@ -77,7 +77,7 @@ def value_is_far(results: Results) -> Iterator[str]:
     spread = statistics.median(abs(value) for _, value in apart) / 0.6745
     far = [(row, value) for row, value in apart if abs(value) > _FAR * spread and abs(value) > _MATTERS]
     if far:
-        row, value = max(far, key=lambda one: abs(one[1]))
+        row, value = max(far, key=lambda pair: abs(pair[1]))
         yield (
             f"{len(far)} of {len(results.design.rows)} trials {'is' if len(far) == 1 else 'are'} far from the median "
             f"of the point; the farthest is trial {row.position} of {row.run} ({100 * math.expm1(value):+.0f} %)"
@@ -124,9 +124,9 @@ def _cut(values: Sequence[float], least: int) -> tuple[int, float]:
     below = math.fsum(values[: least - 1])
     for n in range(least, len(values) - least + 1):
         below += values[n - 1]
-        left = squares - below * below / n - (total - below) ** 2 / (len(values) - n)
-        if left < best:
-            best, cut = left, n
+        remaining = squares - below * below / n - (total - below) ** 2 / (len(values) - n)
+        if remaining < best:
+            best, cut = remaining, n
     return cut, max(best, 0.0)
 
 

@@ -14,7 +14,7 @@ from zlang.store.query import run_query
 T = TypeVar("T")
 
 
-def asked(trials: Trials, clause: str, kind: type[T]) -> list[T]:
+def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
     """The clauses of one kind that the run's experiment has, as they were written."""
     rows = run_query(
         trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
@@ -31,19 +31,19 @@ def primary(trials: Trials) -> list[str]:
     It is the first that an `expect`, a `table` or a `plot` names, else what the workload is usually judged by. One that
     is the same in every trial is no answer.
     """
-    known = {name: told for name, (told, _) in trials.metrics.items() if name in {*trials.measured, ELAPSED.name}}
-    columns = list(dict.fromkeys(known.values()))
+    metrics = {name: metric for name, (metric, _) in trials.metrics.items() if name in {*trials.measured, ELAPSED.name}}
+    columns = list(dict.fromkeys(metrics.values()))
     usual = usual_metrics(trials.db, trials.rows, columns)
-    named = [known[name] for name in dict.fromkeys(_named(trials)) if name in known]
+    named = [metrics[name] for name in dict.fromkeys(_named(trials)) if name in metrics]
     return list(dict.fromkeys([*varying(trials.db, trials.rows, named), *usual]))
 
 
 def _named(trials: Trials) -> Iterator[str]:
     """The metrics of the clauses, in their order; of a percentile that of each trial."""
-    for expectation in asked(trials, "expect", Expectation):
+    for expectation in stored_clauses(trials, "expect", Expectation):
         yield from metrics_of(expectation.term)
-    tables, plots = asked(trials, "table", Table), asked(trials, "plot", Plot)
-    for measures in (*(one.measures for one in tables), *(one.measures for one in plots)):
+    tables, plots = stored_clauses(trials, "table", Table), stored_clauses(trials, "plot", Plot)
+    for measures in (*(table.measures for table in tables), *(plot.measures for plot in plots)):
         for measure in measures:
             yield from metrics_of(measure.term)
 
@@ -54,7 +54,7 @@ def metrics_of(term: Term) -> Iterator[str]:
         yield term.name
     if term.op == "percentile":
         wanted = round(1000 * float(term.value or 0))
-        nearest = min(PERCENTILES, key=lambda known: abs(known[1] - wanted))[0]
+        nearest = min(PERCENTILES, key=lambda pair: abs(pair[1] - wanted))[0]
         yield f"{distribution(*term.paths)}_{nearest}"
     for part in term.terms:
         yield from metrics_of(part)
