@@ -19,7 +19,7 @@ _SHOWN = 10
 """How many points of a sort are listed."""
 _LOOKED_AT = 20
 """Of how many points that changed the commands are compared."""
-_TOLD = 3
+_MOST_SHOWN = 3
 """Of how many of them the commands are printed."""
 _LONGEST = 200
 """Characters of what went from a command, or came."""
@@ -140,7 +140,7 @@ def _print(
     shown: list[tuple[CommandEdit, ...]] = []
     for point in plan_difference.changed[:_LOOKED_AT]:
         mine = edits[point.now]
-        if mine not in shown and len(shown) < _TOLD:
+        if mine not in shown and len(shown) < _MOST_SHOWN:
             shown.append(mine)
             print(
                 f"\ncommands of {_named(point, factors)}:"

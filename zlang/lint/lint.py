@@ -60,7 +60,7 @@ def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diag
     """What the rules find in one experiment; a command that checks and plans asks twice."""
     key = (id(experiment), id(here))
     for cached_key, objects, result in _CACHED:
-        if program == key and objects[0] is experiment:
+        if cached_key == key and objects[0] is experiment:
             return result
     result = {}
     try:
