@@ -22,7 +22,7 @@ from zlang.run.events import (
     Fail,
     Finish,
     Interrupt,
-    Left,
+    LeftBehind,
     Made,
     Outcome,
     Session,
@@ -112,7 +112,7 @@ def test_a_failing_unmake_is_told_and_tried_again_and_its_parent_left_alone(tmp_
     items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd"))
     executor, events, folder = carry_out(tmp_path, plan(*items), unmake_d=1)
     assert executor.order == ["make-p", "make-d", "measure", "unmake-d"]
-    assert isinstance(events[-1], Left)
+    assert isinstance(events[-1], LeftBehind)
     again = FakeExecutor()
     assert isinstance(list(fake_run(folder, again))[-1], Finish)
     assert again.order == ["unmake-d", "unmake-p"]

@@ -52,7 +52,7 @@ def check(
     With `diff` the only output is what `fix` would change. `rules` are those that are denied, warned of or allowed.
     """
     words.one_of("--format", form, _FORMATS)
-    text = overrides(settings, profile)
+    chosen = overrides(settings, profile)
     seen: set[tuple[object, ...]] = set()
     fresh: list[Diagnostic] = []
     unread: list[RunError] = []
@@ -61,8 +61,8 @@ def check(
         try:
             source = _read(file)
             if fix or diff:
-                source = _mend(source, text, diff=diff)
-            checked = programs.check(source, text)
+                source = _mend(source, chosen, diff=diff)
+            checked = programs.check(source, chosen)
         except RunError as error:
             unread.append(error)
             continue

@@ -55,12 +55,12 @@ def _text(file: Path) -> str:
         raise RunError(f"cannot read {file}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}") from None
 
 
-def _param(text: str) -> tuple[str, object]:
+def _param(assignment: str) -> tuple[str, object]:
     from zlang.store.saved import value
 
-    name, equals, text = text.partition("=")
+    name, equals, text = assignment.partition("=")
     if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"`{text}` is not NAME=VALUE", param_hint="--param")
+        raise typer.BadParameter(f"`{assignment}` is not NAME=VALUE", param_hint="--param")
     return name, value(text)
 
 

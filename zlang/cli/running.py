@@ -17,7 +17,7 @@ from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
 from zlang.pipeline import arming, costs, plans, programs, results, runs, verdicts
 from zlang.run.arming import Armed
-from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, Left, Made, Outcome, Start
+from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Made, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
@@ -248,7 +248,7 @@ def _watch(
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _has_entered(event)
-                case Left(setup=setup, why=why):
+                case LeftBehind(setup=setup, why=why):
                     failures += 1
                     shown.warn(f"could not be removed: {setup.creates.replace('$RUN', run)}: {why}")
                 case Fail() | Interrupt() | _:

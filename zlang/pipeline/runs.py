@@ -245,7 +245,7 @@ def still_standing(folder: Folder) -> list[str]:
 def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
     """Remove what a run left: what is gone now, and what would not go, with why. Raises RunError, Interrupted."""
     from zlang.plan.plan import Setup
-    from zlang.run.events import Left, Unmade
+    from zlang.run.events import LeftBehind, Unmade
     from zlang.run.runner import Selection
 
     remaining = run_state(folder).leftovers
@@ -258,7 +258,7 @@ def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
         match event:
             case Unmade(signature=signature) if names[signature].creates:
                 removed.append(names[signature].creates)
-            case Left(setup=setup, why=why):
+            case LeftBehind(setup=setup, why=why):
                 stuck.append((setup.creates, why))
             case _:
                 pass

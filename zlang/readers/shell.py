@@ -31,7 +31,7 @@ from zlang.readers.reading import Reading, Window, text_of
 
 _TIME = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s\s+(\d+)m(\d+(?:[.,]\d+)?)s")
 _DOCUMENT = re.compile(r"^[ \t]*(?=[{\[])", re.MULTILINE)
-_REST = re.compile(r"[ \t\r]*(?:\n|\Z)")
+_LINE_END = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _VALUE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/]*|%|/s)?")
 _SPELLED = {"nsec": "ns", "usec": "us", "\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us"}
 _SPELLED |= {"msec": "ms", "sec": "s", "secs": "s", "seconds": "s", "bytes": "B", "bytes/s": "B/s"}
@@ -168,7 +168,7 @@ def _first_document(text: str, name: str) -> object:
             value, end = decoder.raw_decode(text, start.end())
         except (ValueError, RecursionError):
             continue
-        if _REST.match(text, end):
+        if _LINE_END.match(text, end):
             result: object = value
             return result
     raise _MissingError(f"{name}: there is no JSON in the output")

@@ -29,7 +29,7 @@ _METRICS = (
 _NVME_UNIT = 512_000
 _ATA = re.compile(r"(?:Total|Host)_(LBAs_Written|LBAs_Read|Writes_32MiB|Reads_32MiB|Writes_GiB|Reads_GiB)")
 _UNITS = {"32MiB": 32 * 2**20, "GiB": 2**30}
-_Said = Any  # an object of the document: _disk says what it may hold
+_Document = Any  # an object of the document: _disk says what it may hold
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
@@ -50,24 +50,24 @@ def _samples(text: str) -> Iterator[Sample]:
             yield from (Sample(t, name, metric, float(value)) for metric, value in result.items())
 
 
-def _disk(text: _Said) -> Iterator[tuple[str, float]]:
-    if "current" in text.get("temperature", {}):
-        yield "smart_celsius", text["temperature"]["current"]
-    if "hours" in text.get("power_on_time", {}):
-        yield "smart_powered_s", 3600 * text["power_on_time"]["hours"]
-    log = text.get("nvme_smart_health_information_log", {})
+def _disk(document: _Document) -> Iterator[tuple[str, float]]:
+    if "current" in document.get("temperature", {}):
+        yield "smart_celsius", document["temperature"]["current"]
+    if "hours" in document.get("power_on_time", {}):
+        yield "smart_powered_s", 3600 * document["power_on_time"]["hours"]
+    log = document.get("nvme_smart_health_information_log", {})
     if log:
         yield "smart_written_bytes", _NVME_UNIT * log["data_units_written"]
         yield "smart_read_bytes", _NVME_UNIT * log["data_units_read"]
         yield "smart_used_ratio", log["percentage_used"]
         yield "smart_media_errors", log["media_errors"]
-    for attribute in text.get("ata_smart_attributes", {}).get("table", ()):
-        yield from _attribute(attribute, text)
+    for attribute in document.get("ata_smart_attributes", {}).get("table", ()):
+        yield from _attribute(attribute, document)
 
 
-def _attribute(attribute: Mapping[str, Any], text: _Said) -> Iterator[tuple[str, float]]:
+def _attribute(attribute: Mapping[str, Any], document: _Document) -> Iterator[tuple[str, float]]:
     if match := _ATA.fullmatch(attribute["name"]):
-        unit = _UNITS.get(match[1].rpartition("_")[2], text["logical_block_size"])
+        unit = _UNITS.get(match[1].rpartition("_")[2], document["logical_block_size"])
         yield f"smart_{'written' if 'Writ' in match[1] else 'read'}_bytes", unit * attribute["raw"]["value"]
     elif attribute["name"] == "Reallocated_Sector_Ct":
         yield "smart_media_errors", attribute["raw"]["value"]

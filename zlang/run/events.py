@@ -192,7 +192,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftBehind:
     """A setup could not be unmade and is still there."""
 
     setup: Setup
@@ -215,4 +215,4 @@ class Ask:
     is_told: bool = False
 
 
-Event = Recorded | Outcome | Left | Ask
+Event = Recorded | Outcome | LeftBehind | Ask

@@ -32,7 +32,7 @@ from zlang.run.events import (
     Fail,
     Finish,
     Interrupt,
-    Left,
+    LeftBehind,
     Made,
     Outcome,
     Recorded,
@@ -411,7 +411,7 @@ class _Run:
                 needed_still.add(setup.parent)
                 directory = self._directory(failure.out)
                 reason = why(directory, failure.step.name, failure.rc, failure.step.timeout)
-                yield Left(setup, directory, reason)
+                yield LeftBehind(setup, directory, reason)
 
     def _setup(self, signature: str) -> Setup:
         if signature not in self._setups:

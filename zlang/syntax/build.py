@@ -27,7 +27,7 @@ def _nothing(_driver: Parsing, _span: Span) -> list[Any]:
     return []
 
 
-def _first(_driver: Parsing, _span: Span, first: Any, *_rest: Any) -> Any:
+def _first(_driver: Parsing, _span: Span, first: Any, *_others: Any) -> Any:
     return first
 
 
