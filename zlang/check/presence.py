@@ -52,27 +52,27 @@ class Presence:
 
     def property(self, name: str, span: Span) -> Expr | None:
         """The property of that name of what a trial uses; None where no trial has it, or one has it twice."""
-        found: dict[str, Expr] = {}
+        by_key: dict[str, Expr] = {}
         for _, things in self.answers:
             given = {thing.key: thing.values for thing in things.values() if name in thing.places}
             fields = {key: values.field(name) for key, values in given.items() if isinstance(values, LazyValues)}
             if len({id(field) for field in fields.values()}) > 1:
                 return None
-            found |= fields
-        if not found or not self.is_whole:
+            by_key |= fields
+        if not by_key or not self.is_whole:
             return None
-        field, *others = found.values()
-        if not others and self.always(next(iter(found))):
+        field, *others = by_key.values()
+        if not others and self.always(next(iter(by_key))):
             return field.replace(span=span, alternatives=())
 
         def value(point: Any) -> Value:
-            own = next((field for key, field in found.items() if key in self.at(point)), None)
+            own = next((field for key, field in by_key.items() if key in self.at(point)), None)
             return own.value(point) if own else ABSENT
 
         type_ = NOTHING
-        for one in found.values():
-            type_ = type_ | one.type
-        return Expr(span, type_, value, reads=self.reads.union(*(one.reads for one in found.values())))
+        for owner_field in by_key.values():
+            type_ = type_ | owner_field.type
+        return Expr(span, type_, value, reads=self.reads.union(*(owner_field.reads for owner_field in by_key.values())))
 
 
 def _things(value: Value) -> Iterator[Instance]:
