@@ -252,8 +252,8 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
         print(f"  asks for a manual step {times}; waiting for a person is not included")
 
 
-def _some(count: int, subject: str) -> str:
-    return f"{count:,} {subject}{'s' if count != 1 else ''}"
+def _some(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def _guarded(header: Header, program: str) -> None:

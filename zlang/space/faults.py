@@ -46,7 +46,7 @@ class _Tried(Record):
 def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], list[str]]:
     """What is wrong with the points of some experiments, each place once, and what there is to say about each space."""
     diagnostics: dict[Place, Diagnostic] = {}
-    names: list[str] = []
+    summaries: list[str] = []
     for experiment in experiments:
         try:
             built = points.of(experiment)
@@ -68,12 +68,12 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         elif experiment.until is not None:
             trials = f"at most {trials}"
         counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}, {trials}"
-        names.append(", ".join([counts, *untried]))
-    return sorted(diagnostics.values(), key=lambda finding: finding.span.start), names
+        summaries.append(", ".join([counts, *untried]))
+    return sorted(diagnostics.values(), key=lambda finding: finding.span.start), summaries
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def answer(
