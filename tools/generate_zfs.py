@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.generated import quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - as above
+from zlang.source import Source  # noqa: E402
+from zlang.syntax import format as formatting  # noqa: E402
 
 DATA = ROOT / "stdlib/data/zfs_properties.json"
 LIBRARY = ROOT / "stdlib/zfs.zexp"
@@ -396,7 +398,7 @@ def library(text: str) -> str:
     for kind in KINDS:
         new = region(kind) + (f"\n{left_out()}" if kind == "pool" else "")
         text = replaced(text, BEGIN.format(kind=kind), new)
-    return text
+    return formatting.program(Source(LIBRARY.name, text)).text
 
 
 if __name__ == "__main__":

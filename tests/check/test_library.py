@@ -12,3 +12,5 @@ def test_a_kind_of_the_library_is_sound(name: str) -> None:
     kind = library.load().kind(name)
     assert all(definition.doc for definition in kind.properties.values())
     assert kind.doc
+    words = {word.name for definition in kind.properties.values() for word in definition.type.words}
+    assert not words & {"yes", "no", "true", "false"}, "zlang fmt writes these words as `on` and `off`"

@@ -1,23 +1,25 @@
 """A program's text in the one style.
 
 In: a `Source`. Out: its text as the style has it, or the findings for which it is left alone.
-Rule: the tokens stay what they are and in their order, but for a bare `4k`, which becomes `4KiB`; a line ends only
-where the lexer drops its end or where an entry or a field ends. So the tree and the comments stay the same, and what
-was formatted is formatted: each decision depends on the tokens, and on line ends that the decision itself writes again.
+Rule: the tokens stay what they are and in their order, but for a bare `4k`, which becomes `4KiB`, and a `yes`, which
+becomes `on`; a line ends only where the lexer drops its end or where an entry or a field ends. So the tree and the
+comments mean the same, and what was formatted is formatted: each decision depends on the tokens, and on line ends that
+the decision itself writes again.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from zlang.diagnostics import Diagnostic
 from zlang.record import Record
 from zlang.source import Source
 from zlang.syntax import lexer, parse, tables
-from zlang.syntax.lexer import END, Lexed
+from zlang.syntax.lexer import END, Lexed, Token
 
 WIDTH = 100
 STEP = 2
@@ -65,6 +67,9 @@ _LOOSEST_FIRST = (
     *({"PLUS", "MINUS"}, {"TIMES", "DIVIDE", "MODULO"}),
 )
 _ONLY_BARS = frozenset({"VBAR"})
+_BEFORE_VALUES = frozenset({"EQUAL", "VBAR", "COMPARE", "IF", "THEN", "ELSE", "AND", "OR", "NOT"})
+_AFTER_NAMES = frozenset({"DOT", "LPAR", "LBRACE", "LSQB", "ON", "WITH"})
+_SWITCHES = {"yes": "on", "true": "on", "no": "off", "false": "off"}
 _BARE_SIZE = re.compile(r"(-?[0-9_.]+)([kKmMgGtTpPeE])(iB)?(/s)?")
 
 
@@ -104,6 +109,19 @@ def number(text: str) -> str:
         return text
     digits, prefix, _, tail = match.groups("")
     return text if text.endswith("m") else f"{digits}{prefix.upper()}iB{tail}"
+
+
+def _switches(tokens: Sequence[Token]) -> dict[str, str]:
+    """How to write each word for `on` and `off`; none where the file, or an imported one, may give them a meaning."""
+    kinds = [token.type for token in tokens]
+    is_alone = "KIND" not in kinds and ("IMPORT", "STRING") not in pairwise(kinds)
+    is_type = False
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_type = before.type == "COLON" or (is_type and before.type != "FIELD")
+        is_value = token.type == "NAME" and before.type in _BEFORE_VALUES and after.type not in _AFTER_NAMES
+        if token.text in _SWITCHES and (is_type or not is_value):
+            return {}
+    return _SWITCHES if is_alone else {}
 
 
 # -- the tokens, and what stands between them
@@ -180,6 +198,7 @@ class _Reader:
         self.comment = next(self.comments, None)
         self.is_kind = self.in_kind = False
         self.entries: dict[int, str] = {}
+        self.switches = _switches(lexed.tokens)
 
     def run(self) -> _Tokens:
         """All tokens."""
@@ -203,6 +222,8 @@ class _Reader:
             if kind in _OPENING or kind in _CLOSING:
                 self._bracket(kind, start)
             word = number(token.text) if kind == "NUMBER" else token.text
+            if kind == "NAME" and self.last in _BEFORE_VALUES:
+                word = self.switches.get(word, word)
             piece = self._gap(kind, begins=begins) + word
             made.kinds.append(kind)
             made.words.append(word)
