@@ -295,3 +295,43 @@ def test_a_name_says_what_it_stands_for() -> None:
             if text.strip("_").lower() in NOT_NAMES - of_pairs - of_the_format:
                 empty.append(f"{name(path)}:{line}: {text}")
     assert empty == []
+
+
+LATE_LIBRARIES = {
+    "covertable", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy", "orjson", "pydantic",
+    "random", "rich", "scipy", "shutil", "tempfile", "tomllib", "traceback", "typer",
+}  # fmt: skip
+"""What takes long to import, or only some commands need."""
+LATE_STAGES = {
+    "zlang/check/experiments.py": {"clauses", "vocabulary"},
+    "zlang/lint/trial.py": {"Expectation"},
+    "zlang/plan/build.py": {"library"},
+    "zlang/syntax/tables.py": {"replace_file"},
+}
+"""Outside of `cli` and `pipeline`: what a program without clauses, or a start with saved tables, does not need."""
+
+
+def late_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:
+    """The imports within functions, with the package of each."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for node in {inner: None for function in functions for inner in ast.walk(function)}:
+        match node:
+            case ast.ImportFrom(module=str(module)):
+                yield node, module.partition(".")[0]
+            case ast.Import(names=names):
+                yield from ((node, alias.name.partition(".")[0]) for alias in names)
+
+
+def test_imports_within_functions_keep_something_out_of_the_start() -> None:
+    late = []
+    for path in MODULES:
+        stage = path.relative_to(PACKAGE).parts[0]
+        for node, package in late_imports(ast.parse(path.read_text("utf-8"))):
+            names = {alias.name for alias in node.names}
+            if package == "zlang":
+                is_allowed = stage in {"cli", "pipeline"} or names <= LATE_STAGES.get(name(path), set())
+            else:
+                is_allowed = package in LATE_LIBRARIES
+            if not is_allowed:
+                late.append(f"{name(path)}:{node.lineno}: {', '.join(sorted(names))}")
+    assert late == []

@@ -90,7 +90,7 @@ def _as_json(judged: Judged) -> dict[str, object]:
 
 def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     """Print the tables of a run's experiment, or the one asked for."""
-    words.one_of("--format", form, ("table", "csv", "json", "markdown"))
+    words.form_of_rows(form)
     tables = results.tables(db, run, clause)
     if not tables:
         metric, factor = results.example(db, run)

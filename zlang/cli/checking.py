@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -21,7 +21,13 @@ Rules = Mapping[str, list[str]]
 STANDARD = "-"
 STANDARD_INPUT = "standard input"
 TEXT = "text"
-_FORMATS = (TEXT, "short", "json", "sarif", "github")
+
+
+def formats() -> Mapping[str, Callable[[Sequence[Diagnostic], Sequence[RunError]], Iterator[str]]]:
+    """The formats of findings for other programs; `text` is for people."""
+    from zlang.cli.formats_of_findings import FORMATS
+
+    return FORMATS
 
 
 def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
@@ -51,7 +57,8 @@ def check(
 
     With `diff` the only output is what `fix` would change. `rules` are those that are denied, warned of or allowed.
     """
-    words.one_of("--format", form, _FORMATS)
+    if form != TEXT:
+        words.one_of("--format", form, (TEXT, *formats()))
     chosen = overrides(settings, profile)
     seen: set[tuple[object, ...]] = set()
     fresh: list[Diagnostic] = []
@@ -84,10 +91,8 @@ def check(
     for problem in unread:
         print(render.run_error(problem, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
     if form != TEXT and not diff:
-        from zlang.cli.formats_of_findings import FORMATS
-
         streams.use_utf8()
-        sys.stdout.writelines(FORMATS[form](fresh, unread))
+        sys.stdout.writelines(formats()[form](fresh, unread))
     return 1 if unread else worst
 
 

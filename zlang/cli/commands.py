@@ -68,8 +68,10 @@ Wipe = Annotated[
 ]
 Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
 Form = Annotated[
-    str, typer.Option("--format", metavar="FORMAT", help="table, csv, json or markdown", show_default=True)
+    str,
+    typer.Option("--format", metavar="FORMAT", help="table, csv, json, ndjson, markdown or latex", show_default=True),
 ]
+Run = Annotated[str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)]
 OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run", show_default=False)]
 Metric = Annotated[
     str | None,
@@ -464,9 +466,7 @@ def table(
         str | None,
         typer.Argument(metavar="[CLAUSE]", help="such as 'METRIC, p99(METRIC) by FACTOR'", show_default=False),
     ] = None,
-    run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
-    ] = None,
+    run_name: Run = None,
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
@@ -486,9 +486,7 @@ def plot(
             metavar="[CLAUSE]", help="such as 'METRIC over FACTOR by FACTOR, facet FACTOR'", show_default=False
         ),
     ] = None,
-    run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
-    ] = None,
+    run_name: Run = None,
     db: Database = DATABASE,
     out: Annotated[
         Path | None,
@@ -544,9 +542,7 @@ def compare(
     by: Annotated[
         str | None, typer.Option("--by", metavar="FACTOR", help="factor to compare; default: every factor")
     ] = None,
-    run_name: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)
-    ] = None,
+    run_name: Run = None,
     metric: Metric = None,
     db: Database = DATABASE,
     form: Form = "table",

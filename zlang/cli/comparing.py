@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from zlang.report.compare import Comparison
     from zlang.report.findings.rule import ResultFinding
 
-FORMATS = ("table", "csv", "json", "markdown")
 _TINY = 0.001
 
 
 def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print ratios with their intervals and verdicts."""
-    words.one_of("--format", form, FORMATS)
+    words.form_of_rows(form)
     if len(pair) not in {0, 2}:
         raise typer.BadParameter("give two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
@@ -57,7 +56,7 @@ def _numbers(comparison: Comparison) -> list[str]:
 
 
 def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[ResultFinding], form: str) -> None:
-    from zlang.report.formats import FORMATS as WRITERS
+    from zlang.report.formats import FORMATS
 
     rows = []
     for comparison in comparisons:
@@ -77,7 +76,7 @@ def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[Resu
         )
     columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
     streams.use_utf8()
-    sys.stdout.write(WRITERS[form](columns, rows))
+    sys.stdout.write(FORMATS[form](columns, rows))
 
 
 def _codes(result_findings: Sequence[ResultFinding]) -> str:
@@ -87,7 +86,7 @@ def _codes(result_findings: Sequence[ResultFinding]) -> str:
 
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
-    words.one_of("--format", form, FORMATS)
+    words.form_of_rows(form)
     result, result_findings, others = results.effects(db, run, metric)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     shown = [
@@ -102,10 +101,10 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
         for e in result
     ]
     if form != "table":
-        from zlang.report.formats import FORMATS as WRITERS
+        from zlang.report.formats import FORMATS
 
         streams.use_utf8()
-        sys.stdout.write(WRITERS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
+        sys.stdout.write(FORMATS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
         return 0
     print(f"the variance of {render.visible(result[0].metric)}")
     _say_others(others)

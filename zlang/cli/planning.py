@@ -27,7 +27,6 @@ from zlang.run.reuse import Measured
 from zlang.text import LAYOUT
 
 FIRST = 10
-_FILES = {"sh": "plan.sh", "json": "plan.jsonl", "markdown": "plan.md", "dot": "plan.dot", "mermaid": "plan.mmd"}
 
 
 def plan(
@@ -395,7 +394,7 @@ def _step(step: Step) -> str:
 
 
 def _emit(planned: Planned, form: str, out: Path | None) -> None:
-    if form not in _FILES:
+    if form not in plans.formats():
         _emit_jobs(planned, form, out)
         return
     _put(plans.emit(planned, form), form, out)
@@ -406,13 +405,13 @@ def _put(pieces: Iterator[str], form: str, out: Path | None) -> None:
     if out is None:
         _write(pieces)
         return
-    path = _directory(out) / _FILES[form]
+    path = _directory(out) / plans.formats()[form].file
     _save(path, pieces)
     print(f"written: {visible(str(path))}")
 
 
 def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
-    words.one_of("--emit", form, (*_FILES, *plans.job_forms(planned)))
+    words.one_of("--emit", form, (*plans.formats(), *plans.job_forms(planned)))
     written = 0
     for name, text in plans.job_files(planned):
         if out is None:

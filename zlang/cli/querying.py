@@ -18,12 +18,10 @@ from zlang.pipeline import results
 if TYPE_CHECKING:
     from zlang.store.query import Result
 
-FORMATS = ("table", "csv", "json", "ndjson", "markdown", "latex", "parquet")
-
 
 def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, query_options: QueryOptions) -> int:
     """Answer one question; without one, on a terminal, answer many."""
-    words.one_of("--format", query_options.form, FORMATS)
+    words.form_of_rows(query_options.form, "parquet")
     if query is not None and file is not None:
         raise typer.BadParameter("the query is given both as an argument and with --file", param_hint="--file")
     if query == "@":
@@ -73,9 +71,9 @@ def _parquet(db: Path, text: str, given: Mapping[str, object], query_options: Qu
 
 
 def _write(result: Result, query_options: QueryOptions) -> None:
-    from zlang.report.formats import FORMATS as WRITERS
+    from zlang.report.formats import FORMATS
 
-    text = WRITERS["csv" if query_options.form == "table" else query_options.form](result.columns, result.rows)
+    text = FORMATS["csv" if query_options.form == "table" else query_options.form](result.columns, result.rows)
     if query_options.out is None:
         streams.use_utf8()
         sys.stdout.write(text)

@@ -6,15 +6,13 @@ from pathlib import Path
 
 from zlang.cli import render, words
 from zlang.pipeline import reports
-
-FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report"}
-"""Each format, and where it is written to unless something else is said."""
+from zlang.report.page import FORMATS
 
 
 def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None) -> int:
     """Write the report of a run."""
     words.one_of("--format", form, FORMATS)
-    target = out or Path(FORMATS[form])
+    target = out or Path(FORMATS[form].file)
     for path in reports.write_report(db, run, runs, form, target):
         print(render.visible(str(path)))
     return 0

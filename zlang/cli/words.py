@@ -81,6 +81,13 @@ def refuse(folder: Folder, why: str) -> None:
     print(f"`zlang resume {shell(str(folder.path))} --trust` makes it yours", file=sys.stderr)
 
 
+def form_of_rows(given: str, *more: str) -> None:
+    """End with a usage error where rows cannot be printed in a format."""
+    from zlang.report.formats import FORMATS
+
+    one_of("--format", given, ("table", *FORMATS, *more))
+
+
 def one_of(option: str, given: str, names: Iterable[str]) -> None:
     """End with a usage error where a word is not one of those known."""
     listed = list(names)

@@ -1,16 +1,16 @@
-"""The formats in which a plan can be had: the word that people say -> the emitter."""
+"""The formats of a plan: the word that people type, the emitter, and the file that it writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from zlang.emit import dot, json_lines, markdown, mermaid, shell
-from zlang.emit.base import Emitter
+from zlang.emit.base import EmitFormat
 
-EMITTERS: Mapping[str, Emitter] = {
-    "sh": shell.emit,
-    "json": json_lines.emit,
-    "markdown": markdown.emit,
-    "dot": dot.emit,
-    "mermaid": mermaid.emit,
+EMITTERS: Mapping[str, EmitFormat] = {
+    "sh": EmitFormat(shell.emit, "plan.sh"),
+    "json": EmitFormat(json_lines.emit, "plan.jsonl"),
+    "markdown": EmitFormat(markdown.emit, "plan.md"),
+    "dot": EmitFormat(dot.emit, "plan.dot"),
+    "mermaid": EmitFormat(mermaid.emit, "plan.mmd"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from zlang.pipeline.programs import levels
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from zlang.emit.base import EmitFormat
     from zlang.plan.estimate import Outlook
     from zlang.plan.plan import Finding, Plan, Setup, Trial
     from zlang.plan.schedule import Schedule
@@ -152,13 +153,18 @@ def require_distinct(planned: Planned) -> None:
         raise RunError(message, "write each level once; `zlang plan --trial N` shows what a trial does")
 
 
-def emit(planned: Planned, form: str) -> Iterator[str]:
-    """The plan in one of the formats of `zlang.emit.registry`. Raises RunError."""
+def formats() -> Mapping[str, EmitFormat]:
+    """The formats in which a plan can be had."""
     from zlang.emit.registry import EMITTERS
 
+    return EMITTERS
+
+
+def emit(planned: Planned, form: str) -> Iterator[str]:
+    """Give the plan in one of the formats. Raises RunError."""
     if form == "sh":
         require_one_host(planned)
-    return EMITTERS[form](planned.plan)
+    return formats()[form].emit(planned.plan)
 
 
 def lines(planned: Planned, outlook: Outlook) -> Iterator[str]:

@@ -39,16 +39,11 @@ def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path)
     """Write the report of a run: a page, Markdown, or a directory of CSV files; gives the files. Raises RunError."""
     from zlang.report import page
 
-    made = report(db, run, runs, target if form == "csv" else target.parent)
-    match form:
-        case "csv":
-            texts = {target / name: text for name, text in page.csv(made).items()}
-        case "markdown":
-            texts = {target: page.markdown(made)}
-        case _:
-            texts = {target: page.html(made)}
+    _, write, is_directory = page.FORMATS[form]
+    written = write(report(db, run, runs, target if is_directory else target.parent))
+    texts = {target: written} if isinstance(written, str) else {target / name: text for name, text in written.items()}
     try:
-        if form == "csv":
+        if is_directory:
             target.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
             replace_file(path, text.encode("utf-8", "replace"))

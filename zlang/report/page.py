@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from zlang import __version__
 from zlang.report import drawing, formats
@@ -47,6 +47,21 @@ def markdown(document: Document) -> str:
 def csv(document: Document) -> dict[str, str]:
     """Each table as a CSV file, by its name."""
     return {f"{n:02d}-{slug(table.title)}.csv": _csv(table) for n, table in enumerate(document.tables, 1)}
+
+
+class ReportFormat(NamedTuple):
+    """How a report is written: as one text, or as a directory of texts by their names."""
+
+    file: str
+    write: Callable[[Document], str | dict[str, str]]
+    is_directory: bool = False
+
+
+FORMATS: Mapping[str, ReportFormat] = {
+    "html": ReportFormat("report.html", html),
+    "markdown": ReportFormat("report.md", markdown),
+    "csv": ReportFormat("report", csv, is_directory=True),
+}
 
 
 def slug(title: str) -> str:
