@@ -378,16 +378,21 @@ def _caveats(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
 
 # -- timeline
 
+_COMPLETIONS = (
+    "DISTINCT direction || '_' || kind FROM histograms WHERE direction || '_' || kind || '_p99' IN "
+    "(SELECT name FROM \"columns\" WHERE means LIKE '%.completion.p99') AND"
+)
+"""The distributions of the time from submission to completion."""
+
 
 def _timeline(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     read = design.read(trials)
     strongest = _strongest(read)
     by = f" by {strongest}" if strongest else ""
     yield from _automatic_figure(trials, f"{read.metric} over position{by}", points)
-    kinds = _asked_of(trials, "DISTINCT direction || '_' || kind FROM histograms WHERE kind = 'clat' AND", "ORDER BY 1")
-    for (kind,) in kinds:
-        yield from _automatic_figure(trials, f"{kind} over latency{by}", points)
-        yield from _automatic_figure(trials, f"{kind} over position", points)
+    for (latency,) in _asked_of(trials, _COMPLETIONS, "ORDER BY 1"):
+        yield from _automatic_figure(trials, f"{latency} over latency{by}", points)
+        yield from _automatic_figure(trials, f"{latency} over position", points)
     varied = _asked_of(
         trials,
         "metric FROM samples WHERE second >= 0 AND",
