@@ -226,17 +226,19 @@ def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "ends"),
+    ("verdicts", "holds_below", "ends"),
     [
-        ({1: P, 4: P, 6: C, 8: F, 16: F}, (4, 8)),
-        ({1: F, 4: F, 6: C, 8: P, 16: P}, (4, 8)),
-        ({1: P, 4: C, 8: C}, (None, None)),
+        ({1: P, 4: P, 6: C, 8: F, 16: F}, True, (4, 8)),
+        ({1: F, 4: F, 6: C, 8: P, 16: P}, False, (4, 8)),
+        ({1: P, 4: C, 8: C}, True, (1, None)),
+        ({1: C, 4: C, 8: P}, False, (None, 8)),
+        ({1: C, 4: C, 8: C}, True, (None, None)),
     ],
 )
 def test_a_search_changes_between_the_nearest_levels_that_are_decided(
-    verdicts: dict[float, Verdict], ends: tuple[float | None, float | None]
+    verdicts: dict[float, Verdict], holds_below: bool, ends: tuple[float | None, float | None]
 ) -> None:
-    assert stopping.knee(verdicts) == ends
+    assert stopping.knee(verdicts, holds_below=holds_below) == ends
 
 
 def test_a_plain_median_and_one_that_is_named(tmp_path: Path) -> None:

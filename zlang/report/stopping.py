@@ -182,23 +182,31 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
             verdicts[level] = judge.finding(
                 result[place], [sample for sample in samples if sample.clause_levels == place]
             ).verdict
-    low, high = knee(verdicts)
-    if low is None or high is None:
-        return "; too few trials to say between which levels it changes with 95 % confidence"
-    return f"; with 95 % confidence it changes between {wording.level(low, kind)} and {wording.level(high, kind)}"
+    holds_below = min(zip(levels, steps, strict=True), key=lambda each: each[0])[1].holds is True
+    low, high = knee(verdicts, holds_below=holds_below)
+    ends = [None if end is None else wording.level(end, kind) for end in (low, high)]
+    match ends:
+        case [None, None]:
+            return "; too few trials to say between which levels it changes with 95 % confidence"
+        case [_, None]:
+            return f"; with 95 % confidence it changes above {ends[0]}"
+        case [None, _]:
+            return f"; with 95 % confidence it changes below {ends[1]}"
+        case _:
+            return f"; with 95 % confidence it changes between {ends[0]} and {ends[1]}"
 
 
-def knee(verdicts: Mapping[float, answers.Verdict]) -> tuple[float | None, float | None]:
-    """The levels between which a condition changes: the nearest that its intervals decide, one on either side."""
-    passes, fails = (
-        sorted(level for level, item in verdicts.items() if item is verdict)
-        for verdict in (answers.Verdict.PASS, answers.Verdict.FAIL)
-    )
-    if not passes or not fails:
-        return None, None
-    is_below = sum(passes) / len(passes) < sum(fails) / len(fails)
-    ends = (passes[-1], fails[0]) if is_below else (fails[-1], passes[0])
-    return min(ends), max(ends)
+def knee(verdicts: Mapping[float, answers.Verdict], *, holds_below: bool) -> tuple[float | None, float | None]:
+    """The levels between which a condition changes: the nearest that its intervals decide, None where they decide none.
+
+    `holds_below` says whether the condition holds at the lowest level.
+    """
+    below, above = answers.Verdict.PASS, answers.Verdict.FAIL
+    if not holds_below:
+        below, above = above, below
+    low = max((level for level, verdict in verdicts.items() if verdict is below), default=None)
+    high = min((level for level, verdict in verdicts.items() if verdict is above), default=None)
+    return (low, high) if low is None or high is None else (min(low, high), max(low, high))
 
 
 def _contradiction(same: Mapping[Cell, bool | None]) -> str:
