@@ -103,6 +103,7 @@ HONEST = [
     "rw = randread  bs = 16KiB  time_based = on  runtime = 2s",
     "rw = read  bs = 64KiB  size = 1MiB  time_based = on  runtime = 2s  offset = 6MiB",
     "rw = randread  bs = 16KiB  ramp_time = 1s  time_based = on  runtime = 1s",
+    "rw = read  bs = 64KiB  numjobs = 2  offset = 1MiB  offset_increment = 2MiB",
     # Workers find what others have read.
     "rw = read | randread  bs = 64KiB  numjobs = 4",
     "rw = read  bs = 64KiB  numjobs = 4  size = 2MiB  offset_increment = 2MiB",
