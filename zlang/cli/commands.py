@@ -193,8 +193,8 @@ def plan(
 ) -> None:
     """Show what a run would do. Nothing is run, and nothing is changed.
 
-    What it takes is without the trials that an earlier run in the directory of runs has measured, as `run` takes them
-    over; of more than 10,000 trials that are left they are not looked for.
+    The estimate leaves out trials whose results `run` would reuse from earlier runs. For plans of more than 10,000
+    trials, `plan` may not look for such results, and says so.
     """
     from zlang.cli import planning
 
@@ -224,7 +224,7 @@ def diff(
     old: Annotated[
         str, typer.Argument(metavar="OLD", help="a program, REVISION:PROGRAM in git, or a plan", show_default=False)
     ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="likewise", show_default=False)],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="the same, to compare with OLD", show_default=False)],
     settings: Set = None,
     profile: Profile = None,
     experiment: Which = None,
@@ -235,9 +235,9 @@ def diff(
 ) -> None:
     """Compare two programs or plans: trials that are added, removed or changed, and their commands.
 
-    A plan is a run folder, or a file of `zlang plan --emit json` or `zlang snapshot`, whose name ends in `.jsonl`. A
-    program is planned with what is said here, or like the plan that it is compared with. The exit code is 6 if anything
-    differs.
+    A plan is a run folder, or a file that `zlang plan --emit json` or `zlang snapshot` wrote and whose name ends in
+    `.jsonl`. A program is planned with the options given here, or else with those of the plan that it is compared with.
+    The exit code is 6 if anything differs.
     """
     from zlang.cli import differing
 
@@ -293,8 +293,8 @@ def run(
 ) -> None:
     """Run the plan of a program, keep all output, and show the results.
 
-    What an earlier run in the same directory of runs has measured, with the same configuration, commands and versions,
-    is not measured again but taken over.
+    Trials that an earlier run in the same directory has measured, with the same configuration, commands and versions,
+    are not measured again: their results are reused.
     """
     from zlang.cli import running
     from zlang.run.arming import Armed
@@ -314,7 +314,7 @@ def resume(
     wipe: Wipe = None,
     *,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="confirm that the manual step is done that the run was waiting for")
+        bool, typer.Option("--yes", "-y", help="confirm that the manual step is done for which the run was waiting")
     ] = False,
     trust: Trust = False,
 ) -> None:
@@ -439,7 +439,7 @@ def sql(
 ) -> None:
     """Query the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`.
 
-    Without a query, on a terminal: many questions, with completion and history.
+    Without a query, on a terminal, it is interactive, with completion and history.
     """
     from zlang.cli import query_results, querying
 
@@ -503,7 +503,8 @@ def plot(
 
     `zlang plot 'read_iops over iodepth by rw, facet bs'` has a line for each `rw`, and a plot for each `bs`.
 
-    Over `latency`, `position` (of trials in the order), `second` (of collectors) or `factors` (each in turn) as well.
+    A plot can also be over `latency`, `position` (trials in the order of measurement), `second` (samples of
+    collectors) or `factors` (each factor in turn).
     """
     from zlang.cli import answering
 
