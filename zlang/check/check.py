@@ -675,6 +675,8 @@ class ModuleScope:
         """What to do about a kind that is not there."""
         home = self.checker.library.module_of(name)
         alias = self.module.libraries.get(home, "")
+        if home == library.PRELUDE:
+            return f"`{name}` is a kind: write the name of one that is declared"
         if alias:
             return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
         return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""

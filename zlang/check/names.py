@@ -104,7 +104,8 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
             f"a property cannot use another property of the same declaration; give the value a name: `let {name} = …`"
         )
     elif not hint and context.scope.kind_hint(name):
-        hint = f"{context.scope.kind_hint(name)}, and declare one: `{name} {{ … }}`"
+        hint = context.scope.kind_hint(name)
+        hint = f"{hint}, and declare one: `{name} {{ … }}`" if "import" in hint else hint
     elif not hint and (owners := [f"{owner}.{name}" for owner in context.scope.owners(name)]):
         which = "which one: " + " or ".join(f"`{owner}`" for owner in owners) + "?"
         hint = which if len(owners) > 1 else Hint(f"did you mean `{owners[0]}`?", name, owners[0], is_safe=False)

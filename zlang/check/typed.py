@@ -123,7 +123,8 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     with suppress(units.UnitError):
         if expected.accepts(types.of_quantity(units.parse(word))):
             return Hint(f"write numbers without quotes: `{word}`", text, word)
-    return Hint("")
+    with_text = [f"`{one.name}({text})`" for one in expected.words if one.field and one.field[1] in {"string", "path"}]
+    return Hint(f"write {' or '.join(with_text)}" if with_text else "")
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:

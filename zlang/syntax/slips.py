@@ -108,6 +108,8 @@ def choice(stop: StopPlace) -> Meant | None:
         return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
     if token.type == "LBRACE" and stop.expected == "a value":
         return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
+    if token.type == "COMMA" and (field := _LIST_FIELD.search(text, 0, token.start)):
+        return f"write several as a list: `{field[1]} = [a, b]`", None
     if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
         listed = _LISTED.match(text, len(text[: token.start].rstrip()))
         if listed is not None:
@@ -144,6 +146,8 @@ def made(stop: StopPlace) -> Meant | None:
             return "add braces that say which one is given: `given pool NAME { called = … }`", None
         if "ON" in symbols and "EQUAL" in symbols:
             return "an anonymous declaration needs braces", stop.fix(stop.end, stop.end, " {}")
+        if "ON" in symbols and token.type == "VBAR":
+            return "put a choice of parents in parentheses: `KIND NAME on (a | b) { … }`", None
     argument = _ARGUMENT.match(text, token.start) if token.type == "COLON" and stop.end == token.start else None
     if argument is not None and stop.expected.startswith("`name"):
         before = _WORD_BEFORE.search(text, 0, token.start)
@@ -173,6 +177,8 @@ def word(stop: StopPlace) -> Meant | None:
     is_clause = expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
     if is_clause and token.text in _FIELDS and _VALUE.match(stop.text, token.end):
         return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
+    if is_clause and token.type == "NAME" and _MEASURES.search(stop.text, 0, token.start):
+        return "separate measures by commas, and put `by` or `over` before factors", None
     if is_clause and token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
     if is_clause and token.text == "if":
@@ -306,7 +312,10 @@ EXPERIMENT_WORDS = {
 }
 """Words of queries and other languages in an experiment, and what to write instead."""
 _RANGE = "write a range as `4KiB..64KiB by *2`"
-FIELD_WORDS = {"step": _RANGE, "to": _RANGE, "until": _RANGE, "through": _RANGE} | {}
+FIELD_WORDS = {
+    **dict.fromkeys(("step", "to", "until", "through"), _RANGE),
+    "if": "write `if CONDITION then A else B`",
+}
 """The same among the properties of a declared thing."""
 _TIMES = "write a number and its unit as one word: `5s`, `5min`, `2h`"
 VALUE_WORDS = {
@@ -320,6 +329,8 @@ _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _FIELDS = {"with", "before", "run", "cache", "repeat", "design", "collect"}
 _VALUE = re.compile(r"[ \t]+[\w\[]")
+_LIST_FIELD = re.compile(r"\b(collect|with)[ \t]*=[^=\n|]*\Z")
+_MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
