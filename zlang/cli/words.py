@@ -94,7 +94,7 @@ def one_of(option: str, given: str, names: Iterable[str]) -> None:
     if given not in listed:
         import typer
 
-        hint = did_you_mean(given, listed) or "it is " + ", ".join(listed)
+        hint = did_you_mean(given, listed) or "use " + " or ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
         raise typer.BadParameter(f"`{given}`: {hint}", param_hint=option)
 
 
