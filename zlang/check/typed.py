@@ -123,7 +123,11 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     with suppress(units.UnitError):
         if expected.accepts(types.of_quantity(units.parse(word))):
             return Hint(f"write numbers without quotes: `{word}`", text, word)
-    with_text = [f"`{one.name}({text})`" for one in expected.words if one.field and one.field[1] in {"string", "path"}]
+    with_text = [
+        f"`{choice.name}({text})`"
+        for choice in expected.words
+        if choice.field and choice.field[1] in {"string", "path"}
+    ]
     return Hint(f"write {' or '.join(with_text)}" if with_text else "")
 
 
