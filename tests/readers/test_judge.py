@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import reader_samples as samples
 
-from zlang.plan.plan import Action, Step
+from zlang.plan.plan import Action, Fetch, Step
 from zlang.readers.judge import judge
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
@@ -194,3 +195,54 @@ def test_two_measurements_with_the_same_names(out: Path) -> None:
 def test_a_reader_of_another_version(out: Path) -> None:
     verdict = judge(samples.trial(samples.step("measure", "iozone", "x")), out, None)
     assert verdict.why_not == "iozone: this version of zlang has no such reader"
+
+
+BYTES = 73_146_368
+"""So many bytes fio read, by its report."""
+
+
+@pytest.mark.parametrize(
+    ("share", "most", "fetched", "counted", "why_not"),
+    [
+        (1.0, 1e12, BYTES // 2, (), ""),
+        (1.0, 1e12, BYTES // 2 - 1, (), "cache not cold: the load read 36,573,183 bytes from devices, not at least 73"),
+        (0.25, 1e12, BYTES // 8, (), ""),
+        (0.25, 1e12, BYTES // 8 - 1, (), "devices, not at least 18,286,592 of the 73,146,368"),
+        (1.0, 4096, 2048, (), ""),
+        (1.0, 4096, 2047, (), "devices, not at least 4,096 of the 73,146,368"),
+        (1.0, 1e12, None, (), ""),
+        (1.0, 4096, None, ("1000", "3048"), ""),
+        (1.0, 4096, None, ("1000", "3047"), "cache not cold: the load read 2,047 bytes from pool, not at least 4,096"),
+        (1.0, 4096, None, ("3048", "1000"), "cache not cold: the load read 0 bytes from pool, not at least 4,096"),
+        (1.0, 4096, 2048, ("1000", "1000"), "cache not cold: the load read 0 bytes from pool, not at least 4,096"),
+        (1.0, 4096, 2047, ("1000", "9000"), "devices, not at least 4,096 of the 73,146,368"),
+        (1.0, 4096, 2048, ("1000", "-"), "cache not cold: pool did not count what was read from it"),
+        (1.0, 4096, 2048, ("", "1000"), "cache not cold: pool did not count what was read from it"),
+    ],
+)
+def test_data_that_a_cold_load_read_came_from_devices(
+    out: Path, share: float, most: float, fetched: int | None, counted: tuple[str, ...], why_not: str
+) -> None:
+    """Half of what is due has to be counted by all who count."""
+    if fetched is not None:
+        (out / "io").write_text(f"rchar: 9\nread_bytes: {fetched}\nwrite_bytes: 0\n")
+    (out / "verify-1.out").write_text("0")
+    steps = [
+        samples.check("verify-1", "0"),
+        samples.step("measure", "fio", "fio.json", jobs=1, runtime=1, counted="io"),
+    ]
+    for when, said in zip(("before", "after"), counted, strict=False):
+        (out / f"counted-pool-{when}.out").write_text(f"{said}\n")
+        steps.append(Step(f"counted-pool-{when}", Action.COLLECT, "true", "a test", 10))
+    trial = replace(samples.trial(*steps, cache="cold"), fetch=Fetch(share, most))
+    verdict = judge(trial, out, None)
+    assert verdict.cache_state == ("not cold" if why_not else "cold")
+    assert verdict.valid is not bool(why_not)
+    assert why_not in verdict.why_not
+    assert bool(why_not) is bool(verdict.why_not)
+
+
+def test_a_load_that_reads_nothing_need_not_read_from_devices(out: Path) -> None:
+    step = samples.step("measure", "shell", "fio.json", metrics=[["time"]])
+    trial = replace(samples.trial(step), fetch=Fetch(1.0, 4096))
+    assert "cache" not in judge(trial, out, None).why_not
