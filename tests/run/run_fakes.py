@@ -104,12 +104,15 @@ class FakeExecutor:
     codes: dict[str, int] = field(default_factory=dict)
     during: dict[str, Callable[[Stop], None]] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    discarded: list[str] = field(default_factory=list)
+    """The steps whose output is not kept."""
 
     def run(self, step: Step, out: Path, stop: Stop, *, keep: bool = True) -> int:
         self.order.append(step.name)
         if step.name in self.during:
             self.during[step.name](stop)
         assert not keep or out.is_dir()
+        self.discarded += [] if keep else [step.name]
         return self.codes.get(step.name, 0)
 
     def start(self, step: Step, out: Path) -> Handle:

@@ -8,7 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_fakes import FakeExecutor, Opinion, approve, fake_run, new_folder, plan, setup, step, ticking, trial
+from run_fakes import (
+    FakeExecutor,
+    FakeHandle,
+    Opinion,
+    approve,
+    fake_run,
+    new_folder,
+    plan,
+    setup,
+    step,
+    ticking,
+    trial,
+)
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Setting, Setup, Step, Trial
@@ -275,6 +287,97 @@ def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RunError, match="No space left on device"):
         list(fake_run(folder, executor))
     assert executor.order[-3:] == ["stop iostat", "stop vmstat", "unmake-s"]
+
+
+@pytest.mark.parametrize("error", [RunError("no"), OSError(5, "no")])
+def test_what_fails_while_a_lost_run_tidies_up_does_not_hide_why_it_was_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    def lose(_: Stop) -> None:
+        monkeypatch.setattr(journal.Writer, "write", lost)
+
+    def lost(*_: object) -> None:
+        raise RunError("the disk is gone")
+
+    folder = new_folder(tmp_path, plan(setup("p", "a"), setup("q", "b"), trial(1, "pq", FULL)))
+    executor = FakeExecutor(during={"measure": lose, "unmake-q": fail})
+    monkeypatch.setattr(FakeHandle, "stop", fail)
+    monkeypatch.setattr(FakeExecutor, "sweep", fail)
+    assert refused(fake_run(folder, executor)) == ("the disk is gone", "")
+    assert executor.order[-1] == "unmake-q"
+
+
+def test_a_lost_run_keeps_nothing_of_what_tidies_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(_: Stop) -> None:
+        monkeypatch.setattr(journal.Writer, "write", lost)
+
+    def lost(*_: object) -> None:
+        raise RunError("the disk is gone")
+
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
+    executor = FakeExecutor(during={"measure": lose})
+    assert refused(fake_run(folder, executor)) == ("the disk is gone", "")
+    assert executor.order == ["make-s", "measure", "unmake-s"]
+    assert executor.discarded == ["unmake-s"]
+
+
+def test_a_trial_that_cannot_be_tidied_up_after_does_not_count(tmp_path: Path) -> None:
+    steps = (step("measure"), step("tidy", Action.TIDY), step("sweep", Action.TIDY))
+    executor, events, _ = carry_out(tmp_path / "a", plan(trial(1, steps=steps)), tidy=3)
+    assert executor.order == ["measure", "tidy", "sweep"]
+    assert outcomes(events) == ["tidy: exited with 3"]
+    executor, events, _ = carry_out(tmp_path / "b", plan(trial(1, steps=steps)), measure=124)
+    assert executor.order == ["measure", "tidy", "sweep"]
+    assert outcomes(events) == ["measure: timed out after 30 s"]
+
+
+def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was made goes first: where that frees the disk, the failure is the trial's own."""
+    asked: list[tuple[Path, int]] = []
+    executor = FakeExecutor(codes={"measure": 1})
+    full = {True: [True, True], False: [True, False]}
+
+    def is_full(directory: Path) -> bool:
+        asked.append((directory, len(executor.order)))
+        return answers.pop(0)
+
+    monkeypatch.setattr(runner, "_is_full", is_full)
+    answers = full[True]
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
+    assert refused(fake_run(folder, executor)) == (
+        f"the run cannot continue: No space left on device: {folder.path}",
+        "fix that, then type `zlang resume`",
+    )
+    attempt = folder.path / "trials/t1/1/a1"
+    assert asked == [(attempt, 2), (attempt, 3)]
+    assert run_state.read(folder.journal).ended == {}
+    answers = full[False]
+    other = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
+    (outcome,) = (event for event in fake_run(other, executor) if isinstance(event, Outcome))
+    assert (outcome.trial.number, outcome.out, outcome.verdict) == (1, other.path / "trials/t1/1/a1", None)
+
+
+def test_what_a_setup_leaves_behind_is_synced_at_once_and_what_a_trial_does_when_it_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    def note(directory: Path, top: Path, prefix: str = "") -> None:
+        synced.append(f"{directory.relative_to(top)} {prefix}")
+
+    monkeypatch.setattr(runner, "sync_tree", note)
+    carry_out(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL), facts=[step("uname", Action.FACT)]))
+    assert synced == ["facts uname.", "setups/s/a1 ", "trials/t1/1/a1 ", "setups/s/a1 "]
+
+
+def test_nobody_is_waited_for_who_is_told_while_tidying_up(tmp_path: Path) -> None:
+    told = replace(setup("s", "k"), unmake=(Step("put-back", Action.ASK, "", "put it back", 0),))
+    folder = new_folder(tmp_path, plan(told, trial(1, "s")))
+    asks = [(event.text, event.is_told) for event in fake_run(folder, FakeExecutor()) if isinstance(event, Ask)]
+    assert asks == [("put it back", True)]
 
 
 def test_done_failed_and_only(tmp_path: Path) -> None:
