@@ -88,6 +88,9 @@ TEXTS: Mapping[str, str] = {
 _IN_A_ROOM = 4
 _IN_A_NAME = 50
 """So many characters of each text are in the name of a file, which has at most 255 bytes."""
+_ROOMS_FOR_ALL = -(-(len(TEXTS) - 1) // _IN_A_ROOM)
+_LEAST_SECONDS = 15
+"""So long a room is tried, though the time for all of them be over."""
 FORMATS = ("text", "short", "json", "sarif", "github")
 _BIDIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -447,8 +450,9 @@ def try_texts(seed: int, rooms: int, seconds: float = 1e9, place: Path | None = 
     score = Score()
     with tempfile.TemporaryDirectory(prefix="texts-", dir=place) as at:
         shapes, late = Shapes(Path(at)), time.monotonic() + seconds
+        a_room = max(_LEAST_SECONDS, seconds * share[1] / _ROOMS_FOR_ALL)
         for number, names in itertools.islice(enumerate(_rooms(seed, rooms)), share[0], None, share[1]):
-            score.merge(try_room(names, shapes, random.Random(f"{seed} {number}"), late))
+            score.merge(try_room(names, shapes, random.Random(f"{seed} {number}"), time.monotonic() + a_room))
             if time.monotonic() > late:
                 break
     return score
@@ -469,7 +473,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Say how it went."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rooms", type=int, default=-(-len(TEXTS) // _IN_A_ROOM))
+    parser.add_argument("--rooms", type=int, default=_ROOMS_FOR_ALL)
     parser.add_argument("--seconds", type=float, default=3600)
     options = parser.parse_args(arguments)
     score = try_texts(options.seed, options.rooms, options.seconds)
