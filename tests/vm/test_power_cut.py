@@ -1,0 +1,65 @@
+"""The power of a machine is cut while a script measures; after the next boot the script goes on where it was."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from command_line import Zlang
+from vm.guest import Guest
+from vm.test_scripts import bring_back, hand_over
+
+PROGRAM = r'''
+dir here { path = "/var/tmp/here" }
+file data on here { size = 1MiB }
+let n = 1..3
+shell io {
+  command = """
+    cat data >/dev/null && echo {n}
+    while test -e /var/tmp/hold && test "$(grep -c '"commit"' "$OUT"/../../../../journal.jsonl)" -ge 4; do sleep 1; done
+  """
+  timeout = 1h
+}
+experiment cut { on = data  run = io  cache = as_is  repeat = 3 }
+'''
+"""Nine trials; the fifth does not end before the machine has lost what is on its first disk."""
+COMMITTED = 'cat /var/tmp/here/runs/*/journal.jsonl 2>/dev/null | grep \'"event":"commit"\''
+
+
+@pytest.fixture
+def on_a_disk(guest: Guest, carried_out: Zlang) -> Iterator[Zlang]:
+    """What is beneath /var/tmp/here lies on a disk that stays when the power is cut."""
+    guest("mkfs.ext4 -q /dev/vdb && mkdir -p /var/tmp/here && mount /dev/vdb /var/tmp/here")
+    yield carried_out
+    guest("umount /var/tmp/here && blkdiscard --zeroout /dev/vdb")
+
+
+def test_a_script_goes_on_after_the_power_was_cut(guest: Guest, on_a_disk: Zlang) -> None:
+    hand_over(guest, on_a_disk, PROGRAM, "--seed", "1")
+    guest("touch /var/tmp/hold; cd /var/tmp/here; (setsid sh script/plan.sh; touch ended) >said 2>&1 </dev/null &")
+    while len(before := committed(guest)) < 4:
+        has_ended = guest("cat /var/tmp/here/ended /var/tmp/here/said", check=False)
+        assert has_ended.returncode, has_ended.stdout
+        time.sleep(0.2)
+    guest.cut_power()
+    guest.start()
+    guest("mkdir -p /var/tmp/here && mount /dev/vdb /var/tmp/here")
+    kept = committed(guest)
+    assert kept[: len(before)] == before
+    done = guest("cd /var/tmp/here && sh script/plan.sh", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = committed(guest)
+    assert after[: len(kept)] == kept
+    assert len(after) == len(set(after)) == 9
+    assert guest("ls -d /var/tmp/here/zlang-*", check=False).returncode != 0
+    bring_back(guest, on_a_disk)
+    rows = on_a_disk.rows("select valid, why_not from all_trials")
+    assert [(row["valid"], row["why_not"]) for row in rows] == [(True, "")] * 9
+
+
+def committed(guest: Guest) -> list[tuple[str, str]]:
+    """The trials that are committed, in order."""
+    said = guest(COMMITTED, check=False).stdout
+    return re.findall(r'"trial":"(\w+)","replicate":(\d+)', said)
