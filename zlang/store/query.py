@@ -145,6 +145,9 @@ _HELD: dict[Path, QuerySession] = {}
 @contextmanager
 def held(db: Path) -> Iterator[None]:
     """Hold a database open: `run_query` takes 20 ms to open it, which many questions in a row should not."""
+    if db in _HELD:
+        yield
+        return
     with session(db) as item:
         _HELD[db] = item
         try:
@@ -155,10 +158,36 @@ def held(db: Path) -> Iterator[None]:
 
 def run_query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
     """The answer to one question (of several statements, to the last)."""
+    question = (sql, parameters) if isinstance(parameters, Mapping) else _written_out(sql, parameters)
     if db in _HELD:
-        return _HELD[db].ask(sql, parameters)
+        return _HELD[db].ask(*question)
     with session(db) as item:
-        return item.ask(sql, parameters)
+        return item.ask(*question)
+
+
+def _written_out(sql: str, parameters: Sequence[object]) -> tuple[str, Sequence[object]]:
+    """A question with its parameters in it: for any of them DuckDB loads pandas where it is there, for a second."""
+    parts = sql.split("?")
+    existing = [_literal(value) for value in parameters]
+    if len(parts) != len(existing) + 1 or None in existing:
+        return sql, parameters
+    return "".join(text for pair in zip(parts, [*existing, ""], strict=True) for text in pair if text), ()
+
+
+def _literal(value: object) -> str | None:
+    """A text, a number or a list of them in SQL; None where it is something else."""
+    match value:
+        case str():
+            return None if "\0" in value else store.literal(value)
+        case bool():
+            return None
+        case int():
+            return str(value)
+        case list():
+            ones = [_literal(item) for item in value]
+            return None if None in ones else f"[{', '.join(filter(None, ones))}]"
+        case _:
+            return None
 
 
 def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
