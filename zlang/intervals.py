@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from functools import cache
 
 LEVEL = 0.95
 _ASSURANCE = 0.8
@@ -54,12 +55,17 @@ def of_median(values: Sequence[float]) -> tuple[float, float] | None:
 
     Of n values the number below the median is binomial (Conover, Practical Nonparametric Statistics, ch. 3).
     """
+    ordered = sorted(values)
+    below = _most_below(len(ordered))
+    return None if below is None else (ordered[below], ordered[-below - 1])
+
+
+@cache
+def _most_below(n: int) -> int | None:
+    """How many values may be below the interval."""
     from scipy.special import bdtr
 
-    ordered = sorted(values)
-    n = len(ordered)
-    below = [k for k in range(n // 2) if float(bdtr(k, n, 0.5)) <= (1 - LEVEL) / 2]
-    return (ordered[below[-1]], ordered[n - below[-1] - 1]) if below else None
+    return next((k for k in reversed(range(n // 2)) if float(bdtr(k, n, 0.5)) <= (1 - LEVEL) / 2), None)
 
 
 def exp(log: float) -> float:

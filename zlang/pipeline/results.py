@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from zlang.report.answers import Judged
     from zlang.report.compare import Comparison
+    from zlang.report.design import Design
     from zlang.report.drawn import Drawn
     from zlang.report.effects import Effect
     from zlang.report.findings.rule import ResultFinding
@@ -184,6 +185,15 @@ def compare(
 
     The last are empty if `metric` names one. Raises RunError.
     """
+    from zlang.store.query import held
+
+    with held(db):
+        return _compare(db, pair, by, run, metric)
+
+
+def _compare(
+    db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
+) -> tuple[list[Comparison], list[ResultFinding], tuple[str, ...]]:
     from zlang.report import answers, design
     from zlang.report import compare as comparing
     from zlang.report.findings.search import find_in_run
@@ -198,7 +208,14 @@ def compare(
         compared = comparing.compare_runs((both[0].run, both[1].run), content, other)
         return [compared], [*find_in_run(both[0], content), *find_in_run(both[1], other)], content.others
     read = design.read(trials, metric)
-    return comparing.factors(read, by, pair), find_in_run(trials, read), read.others
+    return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
+
+
+def _findings_by(trials: Trials, read: Design, metric: str | None) -> list[ResultFinding]:
+    """The findings about a run by a metric; those by the default one are in the database."""
+    from zlang.report.findings.search import find_in_run, load_findings
+
+    return load_findings(trials) if metric is None else find_in_run(trials, read)
 
 
 def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[ResultFinding], tuple[str, ...]]:
@@ -208,11 +225,12 @@ def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect]
     """
     from zlang.report import answers, design
     from zlang.report import effects as sources
-    from zlang.report.findings.search import find_in_run
+    from zlang.store.query import held
 
-    trials = answers.trials_of(db, run)
-    read = design.read(trials, metric)
-    return sources.effects(read), find_in_run(trials, read), read.others
+    with held(db):
+        trials = answers.trials_of(db, run)
+        read = design.read(trials, metric)
+        return sources.effects(read), _findings_by(trials, read, metric), read.others
 
 
 def findings(db: Path, run: str | None) -> list[ResultFinding]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,12 +51,12 @@ def effects(design: Design) -> list[Effect]:
     names = [factor.name for factor in design.factors]
     if not names:
         raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
-    model = _Model([row.levels for row in design.rows], [row.log for row in design.rows])
+    mains: list[_Term] = [(i,) for i in range(len(names))]
+    terms = [*mains, *itertools.combinations(range(len(names)), 2)]
+    model = _Model([row.levels for row in design.rows], [row.log for row in design.rows], terms)
     total = model.residual(())[0]
     if not total:
         raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
-    mains: list[_Term] = [(i,) for i in range(len(names))]
-    terms = [*mains, *itertools.combinations(range(len(names)), 2)]
     remaining, rest_df = model.residual(tuple(terms))
     cells, cells_df = model.within(())
     own = groups(design.rows)
@@ -65,7 +65,7 @@ def effects(design: Design) -> list[Effect]:
     for term in terms:
         squares, df = model.added(term, terms)
         if df:
-            p, is_of_setups = _chance(design, own, term, terms)
+            p, is_of_setups = _chance(design, model, own, term, terms)
             name = " × ".join(names[i] for i in term)
             result.append(
                 Effect(metric=design.metric, name=name, share=squares / total, df=df, p=p, is_of_setups=is_of_setups)
@@ -86,7 +86,7 @@ def effects(design: Design) -> list[Effect]:
 
 
 def _chance(
-    design: Design, own: Sequence[tuple[Hashable, ...]], term: _Term, terms: Sequence[_Term]
+    design: Design, model: _Model, own: Sequence[tuple[Hashable, ...]], term: _Term, terms: Sequence[_Term]
 ) -> tuple[float | None, bool]:
     """How likely chance gives as much as a term, by how the units of its factors differ; whether these are setups."""
     levels = [row.levels for row in design.rows]
@@ -96,18 +96,18 @@ def _chance(
     for n, unit in enumerate(linked):
         units.setdefault(unit, []).append(n)
     if len(units) == len(own):
-        model, blocks = _Model(levels, [row.log for row in design.rows]), _taken(own)
+        blocks = _taken(own)
         squares, df = model.added(term, terms, blocks)
         return _tail(squares, df, *model.within(blocks)), False
     upper = [
         i for i in range(len(levels[0])) if all(len({levels[n][i] for n in of_unit}) == 1 for of_unit in units.values())
     ]
     means = [math.fsum(design.rows[n].log for n in of_unit) / len(of_unit) for of_unit in units.values()]
-    model = _Model([tuple(levels[of_unit[0]][i] for i in upper) for of_unit in units.values()], means)
     is_crossed = 0 not in kinds and all(len({own[n][0] for n in of_unit}) == 1 for of_unit in units.values())
     blocks = _taken([own[of_unit[0]] for of_unit in units.values()]) if is_crossed else []
     placed = [tuple(upper.index(i) for i in item) for item in terms if {*item} <= {*upper}]
     here = tuple(upper.index(i) for i in term)
+    model = _Model([tuple(levels[of_unit[0]][i] for i in upper) for of_unit in units.values()], means, placed)
     squares, df = model.added(here, placed, blocks)
     error = model.within(blocks)
     if not error[1] and len(term) == 1:
@@ -143,16 +143,28 @@ def _tail(squares: float, df: int, error: float, error_df: int) -> float | None:
     return float(fdtrc(df, error_df, (squares / df) / (error / error_df)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Triangle:
+    """Effects and logarithms without what `blocks` differ by; `columns` are those of each term."""
+
+    effects: NDArray[np.float64]
+    logs: NDArray[np.float64]
+    columns: Mapping[_Term, range]
+    blocks: int
+
+
 class _Model:
     """Sums of squares that are left when some effects are taken out of the logarithms."""
 
-    def __init__(self, levels: Sequence[tuple[Cell, ...]], logs: Sequence[float]) -> None:
+    def __init__(self, levels: Sequence[tuple[Cell, ...]], logs: Sequence[float], terms: Sequence[_Term]) -> None:
         import numpy as np
 
         self._levels = levels
         self._logs = np.array(logs)
-        self._codes = [self._coded([level[i] for level in levels]) for i in range(len(levels[0]))]
-        self._cache: dict[tuple[tuple[_Term, ...], bool], tuple[float, int]] = {}
+        self._terms = terms
+        self._triangles: dict[bool, _Triangle] = {}
+        self._within: dict[bool, tuple[float, int]] = {}
+        self._residuals: dict[tuple[tuple[_Term, ...], bool], tuple[float, int]] = {}
 
     @staticmethod
     def _coded(levels: Sequence[Cell]) -> NDArray[np.float64]:
@@ -178,25 +190,49 @@ class _Model:
         import numpy as np
 
         place = (terms, bool(blocks))
-        if place not in self._cache:
-            columns = []
-            for term in terms:
-                made = self._codes[term[0]]
+        if place not in self._residuals:
+            result = self._triangle(blocks)
+            columns = [column for term in terms for column in result.columns[term]]
+            solved, _, rank, _ = np.linalg.lstsq(result.effects[:, columns], result.logs, rcond=_SMALL)
+            errors = result.logs - result.effects[:, columns] @ solved
+            self._residuals[place] = float(errors @ errors), len(self._logs) - int(rank) - result.blocks
+        return self._residuals[place]
+
+    def _triangle(self, blocks: Sequence[Hashable]) -> _Triangle:
+        """All effects and the logarithms, less the means of blocks, turned into a few rows (QR).
+
+        Sums of squares stay the same, so no model has to go through the trials again.
+        """
+        import numpy as np
+
+        if bool(blocks) not in self._triangles:
+            codes = [self._coded([item[i] for item in self._levels]) for i in range(len(self._levels[0]))]
+            made = [np.empty((len(self._logs), 0))]
+            columns, count = {}, 0
+            for term in self._terms:
+                product = codes[term[0]]
                 for i in term[1:]:
-                    made = np.einsum("ra,rb->rab", made, self._codes[i]).reshape(len(self._logs), -1)
-                columns.append(made)
-            matrix = np.hstack([np.empty((len(self._logs), 0)), *columns])
-            if matrix.shape[1] > _LARGEST:
-                raise RunError(f"the model has {matrix.shape[1]:,} parameters", f"{_LARGEST:,} are the most")
+                    product = np.einsum("ra,rb->rab", product, codes[i]).reshape(len(self._logs), -1)
+                columns[term] = range(count, count + product.shape[1])
+                count += product.shape[1]
+                if count > _LARGEST:
+                    raise RunError(f"the model has more than {_LARGEST:,} parameters", "compare factors: zlang compare")
+                made.append(product)
             numbers = _numbered(blocks or [0] * len(self._logs))
-            matrix, logs = _less_means(matrix, numbers), _less_means(self._logs, numbers)
-            solved, _, rank, _ = np.linalg.lstsq(matrix, logs, rcond=_SMALL)
-            remaining = logs - matrix @ solved
-            self._cache[place] = float(remaining @ remaining), len(logs) - int(rank) - int(numbers.max()) - 1
-        return self._cache[place]
+            matrix = _less_means(np.hstack([*made, self._logs[:, None]]), numbers)
+            reduced = np.asarray(np.linalg.qr(matrix, mode="r"))
+            self._triangles[bool(blocks)] = _Triangle(
+                effects=reduced[:, :-1], logs=reduced[:, -1], columns=columns, blocks=int(numbers.max()) + 1
+            )
+        return self._triangles[bool(blocks)]
 
     def within(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
         """What trials of the same combination differ by, apart from their blocks, and its degrees of freedom."""
+        if bool(blocks) not in self._within:
+            self._within[bool(blocks)] = self._apart(blocks)
+        return self._within[bool(blocks)]
+
+    def _apart(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
         import numpy as np
 
         cells = _numbered(self._levels)

@@ -45,7 +45,7 @@ class FindingSearch:
 
 
 def load_findings(trials: Trials) -> list[ResultFinding]:
-    """The findings about a run that the database has."""
+    """The findings about a run that the database has: by its default metric."""
     rows = run_query(
         trials.db,
         "SELECT code, name, severity, message FROM findings WHERE run = ? AND stage = ? ORDER BY position",
@@ -138,15 +138,17 @@ def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     means = {name.removesuffix(_TAIL): means for name, means in _meanings(trials) if means.endswith(_COMPLETION)}
     if not means:
         return defaultdict(dict)
-    each = "run, trial, replicate, direction, kind"
     pairs = ", ".join(map(literal, means))
     rows = run_query(
         trials.db,
-        f"WITH bins AS (SELECT {each}, unnest(ns) AS ns, unnest(counts) AS ios FROM histograms "
-        f"WHERE valid AND direction || '_' || kind IN ({pairs}) AND run IN ({_runs(trials)})), "
-        f"spent AS (SELECT {each}, ns, sum(ns * ios) OVER (PARTITION BY {each} ORDER BY ns) AS below, "
-        f"sum(ns * ios) OVER (PARTITION BY {each}) AS total FROM bins) "
-        f"SELECT {each}, min(ns) FILTER (below >= 0.99 * total) FROM spent GROUP BY ALL",
+        "WITH own AS (SELECT row_number() OVER () AS id, run, trial, replicate, direction, kind, ns, counts "
+        f"FROM histograms WHERE valid AND direction || '_' || kind IN ({pairs}) AND run IN ({_runs(trials)})), "
+        "bins AS (SELECT id, unnest(ns) AS ns, unnest(ns)::DOUBLE * unnest(counts) AS spent FROM own), "
+        "spent AS (SELECT id, ns, sum(spent) OVER (PARTITION BY id ORDER BY ns) AS below FROM bins), "
+        "every AS (SELECT id, sum(spent) AS total FROM bins GROUP BY id), "
+        "tails AS (SELECT id, min(ns) AS tail FROM spent JOIN every USING (id) "
+        "WHERE below >= 0.99 * total GROUP BY id) "
+        "SELECT run, trial, replicate, direction, kind, tail FROM own JOIN tails USING (id)",
     ).rows
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
     for run, trial, replicate, of, time, ns in rows:
