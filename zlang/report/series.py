@@ -8,10 +8,8 @@ combinations of all other factors, and its interval that of repetitions.
 from __future__ import annotations
 
 import bisect
-import itertools
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zlang.check.questions import FactorRef, Measure, Plot
@@ -23,7 +21,7 @@ from zlang.report.summary import GEOMETRIC_MEAN, Cell, Estimate, cells, estimate
 from zlang.store.query import run_query
 from zlang.store.store import literal
 
-_MOST_BINS = 100
+_MOST_BINS = 60
 """Points of a curve of latencies."""
 _MOST_PLACES = 100
 """Fields of a plot over the position of trials, from left to right."""
@@ -111,11 +109,20 @@ def _in_order(trials: Trials, plot: Plot) -> Drawn:
         (value,) = combination.results
         if isinstance(value, int | float):
             rows.append((*cells(combination.levels), Estimate(combination.trials, float(value) * times, None, None)))
+    ranks = [_ranks(trials, item) for item in columns[1:]]
+    rows.sort(key=lambda row: [rank[cell] for rank, cell in zip(ranks, row[1:], strict=False)])
     if len(rows) > _MOST_POINTS:
         return _in_groups(Drawn(plot, _title(trials), columns, tuple(rows), Form.POINTS))
     return Drawn(
         plot=plot, title=_title(trials), columns=columns, rows=tuple(rows), form=Form.POINTS, middle="each trial"
     )
+
+
+def _ranks(trials: Trials, factor: FactorRef) -> dict[object, int]:
+    """The place of each level among those of its factor."""
+    name = level(trials, factor)
+    result = run_query(trials.db, f"SELECT DISTINCT {name} FROM {trials.rows} ORDER BY ALL").rows
+    return {item: n for n, levels in enumerate(result) for item in cells(levels)}
 
 
 def _in_groups(each: Drawn) -> Drawn:
@@ -143,29 +150,54 @@ def _start(position: Cell, size: int) -> Cell:
 # -- distributions
 
 
-def _counts(trials: Trials, measure: Measure, levels: Sequence[str]) -> list[tuple[Levels, dict[int, int]]]:
-    """The histogram of each trial that counts, with its levels: how many operations took how many nanoseconds."""
+def _histograms_in_sql(trials: Trials, measure: Measure, levels: Sequence[str]) -> str:
+    """A subquery with the histogram of each trial that counts, its levels, and a number for each set of levels."""
     direction, kind = measure.term.paths
-    chosen = "".join(f"{level}, " for level in levels)
-    answer = run_query(
-        trials.db,
-        f"SELECT {chosen}ns, counts FROM {trials.rows} t JOIN main.histograms USING (run, trial, replicate, valid) "
-        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)} ORDER BY ALL",
+    keys = [f'"level {i}"' for i in range(len(levels))]
+    chosen = "".join(f"{item} AS {key}, " for item, key in zip(levels, keys, strict=True))
+    group = f"dense_rank() OVER (ORDER BY {', '.join(keys)})" if keys else "1"
+    return (
+        f"h AS (SELECT row_number() OVER () AS id, {group} AS own, * FROM (SELECT {chosen}ns AS bins, counts "
+        f"FROM {trials.rows} t JOIN main.histograms USING (run, trial, replicate, valid) "
+        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}))"
     )
-    return [
-        (tuple(cells(own)), dict(zip(ns, counts, strict=True)))
-        for *own, ns, counts in answer.rows
-        if isinstance(ns, list) and isinstance(counts, list)
-    ]
 
 
 def _latencies(trials: Trials, plot: Plot) -> Drawn:
     """The share of operations that took no longer, in percent."""
     columns = _columns(plot)
-    groups: dict[Levels, list[dict[int, int]]] = {}
-    for levels, bins in _counts(trials, plot.measures[0], [level(trials, column) for column in columns]):
-        groups.setdefault(levels, []).append(bins)
-    rows = [(ns / _NS, *levels, share) for levels, several in groups.items() for ns, share in cumulated(several)]
+    keys = "".join(f', "level {i}"' for i in range(len(columns)))
+    each = _histograms_in_sql(trials, plot.measures[0], [level(trials, item) for item in columns])
+    unnested = "SELECT id, own, unnest(bins) AS ns, unnest(counts) AS ios FROM h"
+    answer = run_query(
+        trials.db,
+        f"WITH {each}, l AS (SELECT DISTINCT own{keys} FROM h), "
+        f"s AS (SELECT own, ns, sum(ios) AS ios FROM ({unnested}) GROUP BY ALL) "
+        f"SELECT own, ns, ios{keys} FROM s JOIN l USING (own) ORDER BY own, ns",
+    )
+    bins: dict[int, list[tuple[int, int]]] = {}
+    levels: dict[int, Levels] = {}
+    for group, ns, count, *own in answer.rows:
+        levels.setdefault(_integer(group), tuple(cells(own)))
+        bins.setdefault(_integer(group), []).append((_integer(ns), _integer(count)))
+    curves = {group: _curve(several) for group, several in bins.items()}
+    marks = [(group, ns, at) for group, curve in curves.items() for ns, at in _marks(bins[group], curve)]
+    shares = run_query(
+        trials.db,
+        f"WITH {each}, "
+        "m AS (SELECT unnest(?::BIGINT[]) AS own, unnest(?::BIGINT[]) AS ns, unnest(?::BIGINT[]) AS mark), "
+        f"s AS (SELECT id, mark, sum(ios)::DOUBLE AS ios FROM ({unnested}) JOIN m USING (own, ns) GROUP BY ALL), "
+        "places AS (SELECT id, own, mark FROM h JOIN (SELECT DISTINCT own, mark FROM m) USING (own)), "
+        "b AS (SELECT own, mark, sum(coalesce(ios, 0)) OVER (PARTITION BY id ORDER BY mark) AS below, "
+        "sum(ios) OVER (PARTITION BY id) AS total FROM places LEFT JOIN s USING (id, mark)) "
+        "SELECT own, mark, list(100 * below / total) FROM b GROUP BY ALL ORDER BY ALL",
+        [list(column) for column in zip(*marks, strict=True)] or [[], [], []],
+    )
+    rows = []
+    for group, at, values in shares.rows:
+        share = curves[_integer(group)][_integer(at)]
+        over = estimate([float(item) for item in values] if isinstance(values, list) else [])
+        rows.append((_integer(at) / _NS, *levels[_integer(group)], around(share, over)))
     return Drawn(
         plot=plot,
         title=_title(trials),
@@ -177,69 +209,70 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
     )
 
 
-def cumulated(several: Sequence[dict[int, int]]) -> list[tuple[int, Estimate]]:
-    """Nanoseconds, and the share below: of all trials together, and where it lies over trials."""
-    curves = []
-    for bins in several:
-        ns = sorted(bins)
-        curves.append((ns, list(itertools.accumulate(bins[item] for item in ns))))
-    counts: Counter[int] = Counter()
-    for bins in several:
-        counts.update(bins)
-    total = counts.total()
-    made: list[tuple[int, Estimate]] = []
+def _curve(bins: Sequence[tuple[int, int]]) -> dict[int, float]:
+    """The share of operations up to some of the bins, as many as a curve needs."""
+    total = sum(count for _, count in bins)
+    curve: dict[int, float] = {}
     last, so_far = -1.0, 0
-    every = sorted(counts)
-    for at in every:
-        so_far += counts[at]
+    for ns, count in bins:
+        so_far += count
         share = 100 * so_far / total
-        if share - last < 100 / _MOST_BINS and at != every[-1]:
-            continue
-        last = share
-        below = [_below(ns, sums, at) for ns, sums in curves]
-        over = estimate([100 * item / sums[-1] for item, (_, sums) in zip(below, curves, strict=True)])
-        # All operations together may lie beside the middle of trials: the band then reaches to the curve.
-        low, high = (None, None)
-        if over.low is not None and over.high is not None:
-            low, high = min(over.low, share), min(max(over.high, share), 100.0)
-        made.append((at, Estimate(over.n, share, low, high)))
-    return made
+        if share - last >= 100 / _MOST_BINS or ns == bins[-1][0]:
+            curve[ns] = last = share
+    return curve
 
 
-def _below(ns: Sequence[int], sums: Sequence[int], at: int) -> int:
-    place = bisect.bisect_right(ns, at)
-    return sums[place - 1] if place else 0
+def _marks(bins: Sequence[tuple[int, int]], curve: Mapping[int, float]) -> Iterator[tuple[int, int]]:
+    """Each bin with the point of the curve that it belongs to: the next one."""
+    points = list(curve)
+    for ns, _ in bins:
+        yield ns, points[bisect.bisect_left(points, ns)]
+
+
+def around(share: float, over: Estimate) -> Estimate:
+    """The share of all operations together, with the interval over trials."""
+    if over.low is None or over.high is None:
+        return Estimate(over.n, share, None, None)
+    # All operations together may lie beside the middle of trials: the band then reaches to the curve.
+    return Estimate(over.n, share, min(over.low, share), min(max(over.high, share), 100.0))
+
+
+def _integer(value: object) -> int:
+    return int(str(value))
 
 
 def _histograms(trials: Trials, plot: Plot) -> Drawn:
     """How the operations of each trial are spread over latencies, in percent, at its place in the order."""
     facet = (plot.facet,) if plot.facet else ()
     latency = FactorRef("latency up to", (), "duration")
-    wanted = ["position", *(level(trials, item) for item in facet)]
-    counts = _counts(trials, plot.measures[0], wanted)
-    size = _size([levels[0] for levels, _ in counts], _MOST_PLACES)
-    groups: dict[Levels, list[dict[int, int]]] = {}
-    for levels, bins in counts:
-        groups.setdefault((_start(levels[0], size), *levels[1:]), []).append(bins)
-    rows: list[tuple[Cell, ...]] = []
-    for levels, several in groups.items():
-        powers: dict[int, int] = {}
-        for bins in several:
-            for ns, count in bins.items():
-                power = max(ns - 1, 0).bit_length()
-                powers[power] = powers.get(power, 0) + count
-        total = sum(powers.values())
-        for power, count in sorted(powers.items()):
-            share = Estimate(len(several), 100 * count / total, None, None)
-            rows.append((levels[0], 2**power / _NS, *levels[1:], share))
-    rows.sort(key=lambda row: (row[1], row[0]))
-    own = replace(plot, by=(latency,))
+    ((last,),) = run_query(trials.db, f"SELECT coalesce(max(position), 1) FROM {trials.rows} WHERE valid").rows
+    size = math.ceil(_integer(last) / _MOST_PLACES)
+    start = f"position - (position - 1) % {size}"
+    each = _histograms_in_sql(trials, plot.measures[0], [start, *(level(trials, item) for item in facet)])
+    keys = "".join(f', "level {i + 1}"' for i in range(len(facet)))
+    result = run_query(
+        trials.db,
+        f"WITH {each}, b AS (SELECT own, unnest(bins) AS ns, unnest(counts) AS ios FROM h), "
+        "p AS (SELECT own, ceil(log2(greatest(ns, 1)))::BIGINT AS power, sum(ios) AS ios FROM b GROUP BY ALL), "
+        f'g AS (SELECT own, "level 0"{keys}, count(*) AS n FROM h GROUP BY ALL) '
+        f'SELECT "level 0"{keys}, power, 100.0 * ios / sum(ios) OVER (PARTITION BY own), n FROM p JOIN g USING (own) '
+        'ORDER BY power, "level 0"',
+    )
+    rows = tuple(
+        (
+            *cells([place]),
+            2 ** _integer(power) / _NS,
+            *cells(levels),
+            Estimate(_integer(n), float(str(share)), None, None),
+        )
+        for place, *levels, power, share, n in result.rows
+    )
     note = f"each field is of {size:,} consecutive positions" if size > 1 else ""
     return Drawn(
-        plot=own,
+        plot=replace(plot, by=(latency,)),
         title=_title(trials),
         columns=(plot.over, latency, *facet),
-        rows=tuple(rows),
+        rows=rows,
         form=Form.FIELDS,
         middle="operations",
         note=note,
