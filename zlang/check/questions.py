@@ -78,6 +78,7 @@ class Plot:
 
     Over one of `AXES`, which has no paths: `factors` is each factor in turn, `position` the place of each trial in the
     order; over `latency` a measure is a distribution (a `Term` whose `op` is that), over `second` what was sampled.
+    If `is_log`, the axis of the measures is logarithmic.
     """
 
     text: str
@@ -85,6 +86,7 @@ class Plot:
     over: FactorRef
     by: tuple[FactorRef, ...]
     facet: FactorRef | None
+    is_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
