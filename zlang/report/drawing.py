@@ -1,22 +1,25 @@
 """Plots: what `answers.Drawn` holds, drawn by plotext in a terminal and by Vega-Lite in a file.
 
-Rules: a point is a median (or another aggregate) and its bar the 95 % interval, where there is one. Numbers that are
-powers of two of each other have a logarithmic axis. The colours are told apart by the colour-blind (Okabe and Ito,
-https://jfly.uni-koeln.de/color/), and each line has a mark of its own. Zero is on the axis.
+Rules: a point is a median (or another aggregate) and its bar the 95 % interval, where there is one. Numbers are joined
+by lines, and those that are powers of two of each other have a logarithmic axis; words, which have no order, are bars.
+The colours are told apart by the colour-blind (Okabe and Ito, https://jfly.uni-koeln.de/color/), and each line has a
+mark of its own; a level has the same colour in all plots of a `Palette`. Zero is on the axis.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from zlang.check.questions import FactorRef, Plot
 from zlang.errors import RunError
-from zlang.files import replace_file
+from zlang.files import replace_file, user_directory
 from zlang.report import wording
 from zlang.report.drawn import WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import UNITS
@@ -25,10 +28,17 @@ from zlang.text import visible
 
 COLOURS = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66))
 MARKS = "●▲■◆▼★✚"
+_SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "triangle-right", "cross")
 ENDINGS = (".png", ".svg", ".json")
 Library = Any
 """A module that is there or not."""
 Colour = tuple[int, int, int] | None
+_ALONE = "#64748b"
+"""The colour of a line that is alone: that of no level."""
+_DODGE = 0.015
+"""Part of the axis by which lines are beside each other, so that their intervals do not cover each other."""
+_MOST_NUMBERS = 120
+"""Fields of a heat map that have room for numbers."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _HEIGHT = 20
 _SHADES = " ░▒▓█"
@@ -40,7 +50,8 @@ _LONGEST = 160
 _WIDTH = 480
 _CONFIG = {
     "axis": {"labelLimit": 120, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
-    "legend": {"labelLimit": 280, "titleLimit": 280, "labelFontSize": 11, "orient": "bottom", "direction": "vertical"},
+    "axisY": {"minExtent": 56},
+    "legend": {"labelLimit": 280, "titleLimit": 280, "labelFontSize": 11, "orient": "bottom", "columns": 3},
     "title": {"limit": _WIDTH, "subtitleLimit": _WIDTH},
 }
 """Names may be long: they are cut with `…`."""
@@ -60,6 +71,7 @@ class Picture:
     title: str
     facet: str
     measure: str
+    type: str
     unit: str
     least: float
     most: float
@@ -120,6 +132,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
                 title=title,
                 facet=at,
                 measure=visible(measure.name),
+                type=measure.type,
                 unit=UNITS.get(measure.type, ""),
                 least=least,
                 most=most,
@@ -142,8 +155,36 @@ def _line(plot: Plot, row: Sequence[Cell]) -> str:
 
 def _lines(drawn: Drawn) -> list[str]:
     """How the lines are called in all pictures, so that each has its colour everywhere."""
-    shown = (row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.value is not None for cell in row))
+    shown = [row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.value is not None for cell in row)]
+    ranks = [
+        {level: rank for rank, level in enumerate(_sorted([row[n] for row in shown]))}
+        for n in range(1, 1 + len(drawn.plot.by))
+    ]
+    shown.sort(key=lambda row: [rank[level] for rank, level in zip(ranks, row[1:], strict=False)])
     return list(dict.fromkeys(_line(drawn.plot, row) for row in shown))
+
+
+class Palette:
+    """A colour and a mark for each line: the same wherever it is drawn."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str], int] = {}
+
+    def places(self, drawn: Drawn) -> dict[str, int]:
+        """The place of each line of a plot among the colours; the more lines, the more often a colour comes again."""
+        by = ", ".join(item.name for item in drawn.plot.by)
+        return {name: self._places.setdefault((by, name), len(self._places)) for name in _lines(drawn)}
+
+
+def _scale(picture: Picture) -> tuple[float, str]:
+    """The unit of an axis, and how much of the unit of its values it is."""
+    size, unit = wording.step(picture.most, picture.unit)
+    return size, "IOPS" if picture.type == "iops" and unit == "1/s" else unit
+
+
+def has_bars(drawn: Drawn) -> bool:
+    """Whether a plot is over words, which have no order, so that it has bars instead of lines."""
+    return drawn.form is Form.LINES and not _is_number(drawn.plot.over, [row[0] for row in drawn.rows])
 
 
 def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
@@ -154,6 +195,11 @@ def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
     values = [estimate.value for estimate in result if estimate.value is not None]
     highs = [estimate.high for estimate in result if estimate.high is not None and drawn.form is not Form.FIELDS]
     most = max([0.0, *values])
+    if drawn.plot.is_log and values and min(values) > 0:
+        lows = [estimate.low for estimate in result if estimate.low is not None and estimate.low > 0]
+        return max(min([*values, *lows]), min(values) / WIDEST_BAR), max(
+            most, min(max(highs, default=0.0), WIDEST_BAR * most)
+        )
     return min([0.0, *values]), max(most, min(max(highs, default=0.0), WIDEST_BAR * most)) or 1.0
 
 
@@ -181,7 +227,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     if _is_number(over, levels):
         scale = math.log2 if _is_log_axis(drawn, levels) else float
         places = {level: scale(level) for level in levels if isinstance(level, int | float)}
-    size, unit = _step(picture.most, picture.unit)
+    size, unit = _step(picture)
     figure = plotext.figure
     figure.clear()
     figure.theme("colorless")  # the terminal's own background
@@ -189,14 +235,17 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     figure.legend(active=False)  # it would hide what is drawn beneath it
     names = []
     every = {name: i for i, name in enumerate(_lines(drawn))}
+    span = max(places.values(), default=0.0) - min(places.values(), default=0.0) or 1.0
     for name, line in picture.lines.items():
         i = every[name]
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
-        points = [(places[level], result) for level, result in line]
-        _draw_line(plotext, points, (size, picture.most), (mark, colour), drawn.form)
-        text = f"{mark} {name}"
-        names += [str(plotext.colorize(text, colour).string() if colour else text)] if name else []
+        beside = _beside(i, len(every), span) if drawn.form is Form.LINES else 0.0
+        points = [(places[level] + beside, result) for level, result in line]
+        form = Form.POINTS if has_bars(drawn) else drawn.form
+        _draw_line(plotext, points, (size, picture.most), (mark, colour), form)
+        line_shown = f"{mark} {name}"
+        names += [str(plotext.colorize(line_shown, colour).string() if colour else line_shown)] if name else []
     title = f"{picture.measure}: {picture.named(picture.title)}"
     figure.title(title)
     figure.label(over.name, "x")
@@ -209,7 +258,13 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     figure.ruler("y").lim(picture.least / size, picture.most / size)
     drawn_text: str = figure.build().string(not is_coloured)
     above = "" if title in drawn_text else f"{title}\n"  # plotext leaves out what is wider than the picture
-    return above + drawn_text.rstrip("\n") + "\n" + "".join(f"  {name}\n" for name in names)
+    below = [*names, *([drawn.note] if drawn.note else [])]
+    return above + drawn_text.rstrip("\n") + "\n" + "".join(f"  {text}\n" for text in below)
+
+
+def _beside(place: int, lines: int, span: float) -> float:
+    """How far a line is from the middle of the lines."""
+    return (place - (lines - 1) / 2) * _DODGE * span
 
 
 def _is_log_axis(drawn: Drawn, levels: Sequence[Cell]) -> bool:
@@ -239,14 +294,28 @@ def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
     levels = _sorted([row[0] for row in drawn.rows])
     by = " × ".join(item.name for item in drawn.plot.by)
     wide = max(1, min(8, _WIDEST_FIELDS // max(1, len(levels))))
+    if over.paths:
+        words_shown = [
+            wording.measured(each_one.value or 0.0, picture.unit)
+            for line in picture.lines.values()
+            for _, each_one in line
+        ]
+        wide = 2 + max(map(len, [*words_shown, *(_on_axis(over, level) for level in levels)]), default=0)
     names = list(picture.lines)
     margin = max(map(len, names), default=0)
     text = f"{picture.measure}: {picture.named(picture.title)}\n"
     for name in reversed(names):
-        cells_by_level = dict(picture.lines[name])
-        cells = [cells_by_level.get(level) for level in levels]
-        shades = [_shade(cell, picture.most) if cell else " " for cell in cells]
+        existing = dict(picture.lines[name])
+        cells = [existing.get(level) for level in levels]
+        if over.paths:  # levels of a factor are few enough for numbers
+            shown = [wording.measured(each_one.value or 0.0, picture.unit) if each_one else "" for each_one in cells]
+            text += f"{name:>{margin}} │{'│'.join(f' {each_one:>{wide - 2}} ' for each_one in shown)}│\n"
+            continue
+        shades = [_shade(each_one, picture.most) if each_one else " " for each_one in cells]
         text += f"{name:>{margin}} │{''.join(shade * wide for shade in shades)}│\n"
+    if over.paths:
+        marks = "".join(f" {_on_axis(over, level):^{wide}}" for level in levels)
+        return f"{text}{'':>{margin}} {marks}\n{'':>{margin}}  {over.name}; upwards {by}\n"
     most = wording.measured(picture.most, picture.unit)
     ends = " … ".join(dict.fromkeys(_on_axis(over, level) for level in (levels[0], levels[-1]))) if levels else ""
     return f"{text}{'':>{margin}}  {over.name} {ends}; upwards {by}; {_SHADES[-1]} is {most}\n"
@@ -264,10 +333,10 @@ def _shade(estimate: Estimate, most: float) -> str:
     return _SHADES[min(len(_SHADES) - 1, math.ceil(part * (len(_SHADES) - 1)))]
 
 
-def _step(top: float, unit: str) -> tuple[float, str]:
-    """As `wording.step`; what has no larger unit is counted in thousands."""
-    size, name = wording.step(top, unit)
-    return (size, name) if size != 1 or top < _MANY else (1000.0, f"thousand {unit}".rstrip())
+def _step(picture: Picture) -> tuple[float, str]:
+    """As `_scale`; what has no larger unit is counted in thousands."""
+    size, name = _scale(picture)
+    return (size, name) if size != 1 or picture.most < _MANY else (1000.0, f"thousand {name}".rstrip())
 
 
 def _draw_line(
@@ -302,20 +371,21 @@ def _draw_line(
 def vega(every: Sequence[Drawn]) -> dict[str, object]:
     """A Vega-Lite specification of all plots, one beneath the other."""
     views = []
+    palette = Palette()
     for drawn in every:
         for picture in pictures(drawn):
             title = {
                 "text": picture.named(picture.title),
-                "subtitle": drawn.plot.text,
+                "subtitle": [drawn.plot.text, *([drawn.note] if drawn.note else [])],
                 "anchor": "start",
             }
-            views.append({"title": title, "width": _WIDTH, **_view(drawn, picture)})
+            views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
     return _tame({"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views, "resolve": _APART})
 
 
-def alone(drawn: Drawn, picture: Picture) -> dict[str, object]:
+def alone(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
     """A specification of one picture without a title, as wide as its place."""
-    return _tame({"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture)})
+    return _tame({"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture, palette)})
 
 
 def _tame(spec: dict[str, object]) -> dict[str, object]:
@@ -345,50 +415,80 @@ def still(spec: Mapping[str, object]) -> str:
 
 
 def library() -> str:
-    """What draws specifications in a page, as JavaScript: it makes a function `vegaEmbed`. Raises RunError."""
-    result: str = _library("vl_convert").javascript_bundle()
+    """What draws specifications in a page, as JavaScript: it makes a function `vegaEmbed`. Raises RunError.
+
+    It takes a second to make, so it is kept in the user's cache, by the version of what made it.
+    """
+    convert = _library("vl_convert")
+    home = user_directory("XDG_CACHE_HOME", ".cache")
+    place = home / "zlang" / f"vega-{version('vl-convert-python')}.js" if home else None
+    with suppress(OSError, UnicodeDecodeError):
+        if place is not None and (result := place.read_text("utf-8")):
+            return result
+    result = str(convert.javascript_bundle())
+    with suppress(OSError):
+        if place is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, result.encode())
     return result
 
 
-def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
+def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
     over = drawn.plot.over
     points = [(name, level, result) for name, line in picture.lines.items() for level, result in line]
-    size, unit = wording.step(picture.most, picture.unit)
+    size, unit = _scale(picture)
+    at = _places_beside(drawn)
     values = [
         {
             "over": _place(drawn, level),
-            "line": name,
-            "value": (point.value or 0.0) / size,
-            "low": None if point.low is None else point.low / size,
-            "high": None if point.high is None else point.high / size,
-            "n": point.n,
+            **({"at": at(name, level)} if at else {}),
+            **({"line": name} if name else {}),
+            "value": _rounded((result.value or 0.0) / size),
+            **({} if result.low is None or result.high is None else _interval(result.low / size, result.high / size)),
+            "n": result.n,
         }
-        for name, level, point in points
+        for name, level, result in points
     ]
-    has_bars = any(point.low is not None for _, _, point in points)
-    middle = drawn.middle or next((point.statistic for _, _, point in points if point.low is not None), "")
-    text = ", ".join([*([middle] if middle else []), *(["95 %"] if has_bars else [])])
+    has_intervals = any(result.low is not None for _, _, result in points)
+    middle = drawn.middle or next((result.statistic for _, _, result in points if result.low is not None), "")
+    text = ", ".join([*([middle] if middle else []), *(["95 %"] if has_intervals else [])])
     title = picture.measure + (f", {unit}" if unit else "") + (f" ({text})" if text else "")
     by = ", ".join(item.name for item in drawn.plot.by)
     shown = [{"field": "line", "title": by}] if by else []
     shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}]
-    shown += [{"field": "low"}, {"field": "high"}] if has_bars else []
+    shown += [{"field": "low"}, {"field": "high"}, {"field": "n"}] if has_intervals else []
     common = {"height": 300, "data": {"values": values}}
     if drawn.form is Form.FIELDS:
         return {**common, **_fields(drawn, picture, by, title, shown)}
-    domain = {"domain": [picture.least / size, picture.most / size], "nice": over.name != LATENCY}
+    places = palette.places(drawn)
+    layers = _layers(drawn, picture, title, places if by else None, has_intervals=has_intervals)
+    x = {**_x(drawn), **({"field": "at"} if at else {})}
+    line = {"field": "line", "type": "nominal", "title": by}
+    colours = [COLOURS[place % len(COLOURS)] for place in places.values()]
+    scale = {"domain": [*places], "range": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colours]}
+    colour: dict[str, object] = {**line, "scale": scale} if by else {"value": _ALONE}
+    offset = {"xOffset": {**line, "scale": {"domain": [*places]}}} if by and has_bars(drawn) else {}
+    return {**common, "encoding": {"x": x, **offset, "color": colour, "tooltip": shown}, "layer": layers}
+
+
+def _layers(
+    drawn: Drawn, picture: Picture, title: str, places: Mapping[str, int] | None, *, has_intervals: bool
+) -> list[dict[str, object]]:
+    """Intervals, lines or bars, and points; `places` are those of its lines, where it has several."""
+    size, _ = _scale(picture)
+    ends = [picture.least / size, picture.most / size]
+    domain: dict[str, object] = {"domain": ends, "nice": drawn.plot.over.name != LATENCY}
+    if drawn.plot.is_log and picture.least > 0:
+        domain |= {"type": "log", "nice": True}
     y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
-    colours = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in COLOURS]
-    names = _lines(drawn)
-    line: dict[str, object] = {"field": "line", "type": "nominal", "title": by, "scale": {"domain": names}}
-    colour: dict[str, object] = {**line, "scale": {"domain": names, "range": colours}} if by else {"value": colours[0]}
     # In a page a click on a name in the legend leaves this line alone.
-    chosen = [{"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}] if by else []
-    faint: dict[str, object] = {"opacity": {"condition": {"param": "chosen", "value": 1}, "value": 0.1}} if by else {}
-    shape: dict[str, object] = {"shape": line} if by else {}
-    at: dict[str, object] = {"y": y, **faint}
+    select: dict[str, object] = {"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
+    chosen: list[dict[str, object]] = [] if places is None else [select]
+    at: dict[str, object] = {"y": y}
+    if places is not None:
+        at["opacity"] = {"condition": {"param": "chosen", "value": 1}, "value": 0.1}
     is_curve = drawn.form is Form.CURVES
-    bars: dict[str, object] = {
+    intervals: dict[str, object] = {
         "transform": [{"filter": "isValid(datum.low)"}],
         "mark": {
             "clip": True,
@@ -396,14 +496,54 @@ def _view(drawn: Drawn, picture: Picture) -> dict[str, object]:
         },
         "encoding": {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
     }
-    stroke: dict[str, object] = {"mark": {"type": "line"}, "encoding": at}
+    shown = [intervals] if has_intervals else []
+    if has_bars(drawn) and not drawn.plot.is_log:
+        bars: dict[str, object] = {
+            "mark": {"type": "bar", "fillOpacity": 0.5, "clip": True, "width": {"band": 0.7}},
+            "encoding": at,
+            "params": chosen,
+        }
+        return [bars, *shown]
+    stroke: dict[str, object] = {"mark": {"type": "line", "clip": True}, "encoding": at}
+    existing = places or {}
+    scale = {"domain": [*existing], "range": [_SHAPES[place % len(_SHAPES)] for place in existing.values()]}
+    marks = {"field": "line", "type": "nominal", "scale": scale}
+    by = ", ".join(item.name for item in drawn.plot.by)
+    shape: dict[str, object] = {} if places is None else {"shape": {**marks, "title": by}}
     dots: dict[str, object] = {
         "mark": {"type": "point", "filled": True, "size": 12 if is_curve else 60, "opacity": 1},
         "encoding": {**at, **shape},
         "params": chosen,
     }
-    layers = [*([bars] if has_bars else []), *([] if drawn.form is Form.POINTS else [stroke]), dots]
-    return {**common, "encoding": {"x": _x(drawn), "color": colour, "tooltip": shown}, "layer": layers}
+    is_joined = drawn.form is not Form.POINTS and not has_bars(drawn)
+    return [*shown, *([stroke] if is_joined else []), dots]
+
+
+def _interval(low: float, high: float) -> dict[str, float]:
+    return {"low": _rounded(low), "high": _rounded(high)}
+
+
+def _rounded(value: float) -> float:
+    """Five digits: no eye sees more, and a page has many."""
+    return float(f"{value:.5g}")
+
+
+def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
+    """Where the points of a line are on the axis: beside those of the others; None where all are where they belong."""
+    levels = _sorted([row[0] for row in drawn.rows])
+    numbers = [level for level in levels if isinstance(level, int | float)]
+    lines = {name: i for i, name in enumerate(_lines(drawn))}
+    if drawn.form is not Form.LINES or len(lines) < 2 or len(numbers) < 2 or not _is_number(drawn.plot.over, levels):  # noqa: PLR2004
+        return None
+    is_log = is_logarithmic(levels)
+    span = math.log2(numbers[-1] / numbers[0]) if is_log else numbers[-1] - numbers[0]
+
+    def at(name: str, level: Cell) -> float:
+        beside = _beside(lines[name], len(lines), span)
+        place = float(level) if isinstance(level, int | float) else 0.0
+        return _rounded(place * 2**beside if is_log else place + beside)
+
+    return at
 
 
 def _fields(
@@ -413,11 +553,18 @@ def _fields(
     over = drawn.plot.over
     levels = [_place(drawn, level) for level in _sorted([row[0] for row in drawn.rows])]
     axis = {"labelExpr": _labels(over, [row[0] for row in drawn.rows]), "labelAngle": 0, "labelOverlap": True}
-    x = {"field": "over", "type": "ordinal", "title": over.name, "sort": levels, "axis": axis}
+    x: dict[str, object] = {"field": "over", "type": "ordinal", "title": over.name, "sort": levels, "axis": axis}
     y = {"field": "line", "type": "ordinal", "title": by, "sort": list(reversed(picture.lines))}
     colour = {"field": "value", "type": "quantitative", "title": title, "scale": {"scheme": "viridis", "zero": True}}
     legend = {"legend": {"orient": "bottom", "direction": "horizontal"}}
-    return {"mark": "rect", "encoding": {"x": x, "y": y, "color": {**colour, **legend}, "tooltip": shown}}
+    fields: dict[str, object] = {"mark": "rect", "encoding": {"color": {**colour, **legend}}}
+    layers = [fields]
+    if over.paths and sum(map(len, picture.lines.values())) <= _MOST_NUMBERS:
+        size, _ = _scale(picture)
+        dark = {"test": f"datum.value > {_rounded(0.6 * picture.most / size)}", "value": "black"}
+        number = {"field": "value", "type": "quantitative", "format": ",.3~r"}
+        layers.append({"mark": "text", "encoding": {"text": number, "color": {"condition": dark, "value": "white"}}})
+    return {"encoding": {"x": x, "y": y, "tooltip": shown}, "layer": layers}
 
 
 def _place(drawn: Drawn, level: Cell) -> Cell:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 
 from zlang import units
 from zlang.check.types import DIMENSION_OF, SCALARS, parts_of, scalar_of
@@ -11,6 +11,7 @@ from zlang.text import visible
 from zlang.units import Quantity
 
 
+@lru_cache(maxsize=4096, typed=True)
 def level(value: object, type_: str) -> str:
     """A stored level of a factor: `4KiB`, not 4096."""
     if value is None:
