@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 def report(db: Path, run: str | None, runs: Path, place: Path) -> Document:
     """The report of a run, with paths that begin at the directory `place`. Raises RunError."""
     from zlang.report import answers, compose
+    from zlang.store.query import held
 
-    trials = answers.trials_of(db, run)
-    return compose.document_of(trials, _load_context(trials.run, runs, place))
+    with held(db):
+        trials = answers.trials_of(db, run)
+        return compose.document_of(trials, _load_context(trials.run, runs, place))
 
 
 def _load_context(run: str, runs: Path, place: Path) -> RecordedRun | None:

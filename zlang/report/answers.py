@@ -260,15 +260,20 @@ def _lacking(side: Side, least: int) -> str:
 
 def sentence(judged: Judged, finding: JudgedCombination) -> str:
     """One combination in words: its levels, and what was found there."""
-    levels = zip(judged.expectation.by, finding.levels, strict=True)
-    at = ", ".join(
-        f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
-    )
+    at = levels_in_words(judged, finding)
     sides = ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
     why = ", ".join(part for part in ((sides, finding.margin) if finding.margin else (finding.why or sides,)) if part)
     if finding.margin and finding.why not in finding.margin:
         why = f"{why}: {finding.why}"
     return f"{at}: {why}" if at else why
+
+
+def levels_in_words(judged: Judged, finding: JudgedCombination) -> str:
+    """The levels of a combination: `bs=4KiB, iodepth=8`."""
+    levels = zip(judged.expectation.by, finding.levels, strict=True)
+    return ", ".join(
+        f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
+    )
 
 
 def _number(side: Side) -> str:

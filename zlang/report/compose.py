@@ -8,8 +8,10 @@ An inconclusive comparison is labelled as such.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -21,7 +23,19 @@ from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
-from zlang.report import answers, clauses, compare, design, document, drawing, effects, stopping, summary, wording
+from zlang.report import (
+    answers,
+    clauses,
+    compare,
+    design,
+    document,
+    drawing,
+    effects,
+    ratios,
+    stopping,
+    summary,
+    wording,
+)
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Paragraph, Section
 from zlang.report.drawn import Drawn
 from zlang.report.findings import search
@@ -73,17 +87,21 @@ class _Point:
 
 
 def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
-    """The report of a run; `known` is None if the run folder is missing. Raises RunError."""
-    points = _points(trials)
+    """The report of a run; `recorded` is None if the run folder is missing. Raises RunError."""
+    answered = _answer_of(trials)
+    points = _points(trials, answered.read.metric)
+    draw = _Artist(trials, points)
+    plots = answers.plots(trials)
+    first = (plots or answered.plots(trials))[:1]
     sections = (
-        Section("answer", "Question and answer", (*_question(recorded), *_answer(trials))),
-        Section("results", "Results", tuple(_results(trials, points))),
-        Section("comparisons", "Comparisons", tuple(_comparisons(trials, points))),
+        Section("answer", "Question and answer", (*_question(recorded), *_answer(answered), *map(draw.figure, first))),
+        Section("results", "Results", tuple(_results(trials, points, answered, map(draw.figure, plots[1:])))),
+        Section("comparisons", "Comparisons", tuple(_comparisons(answered, draw))),
         Section("caveats", "Caveats", tuple(_caveats(trials, recorded))),
-        Section("timeline", "Timeline", tuple(_timeline(trials, points))),
+        Section("timeline", "Timeline", tuple(_timeline(trials, answered, draw))),
         Section("program", "Program", tuple(_program(recorded))),
         Section("method", "Method", tuple(_method(trials, recorded))),
-        Section("trials", "Trials", tuple(_every_trial(trials, points, recorded))),
+        Section("trials", "Trials", tuple(_every_trial(trials, points, answered.read.metric, recorded))),
         Section("reproduce", "How to reproduce this", tuple(_reproduction(recorded))),
     )
     kept = tuple(
@@ -105,8 +123,8 @@ def _about(trials: Trials) -> str:
 def _bounded(block: Block) -> Block:
     """The same block with a table that a browser can show; a note says what it omits, and `data` has all rows."""
     match block:
-        case document.DocumentTable() if len(block.rows) > _MOST_ROWS:
-            note = f"The first {_MOST_ROWS:,} of {len(block.rows):,} rows; `zlang report --format csv` writes them all."
+        case document.DocumentTable() if len(block.data) > _MOST_ROWS:
+            note = f"The first {_MOST_ROWS:,} of {len(block.data):,} rows; `zlang report --format csv` writes them all."
             return replace(block, rows=block.rows[:_MOST_ROWS], note=f"{block.note} {note}".strip())
         case Figure():
             table = _bounded(block.table)
@@ -143,31 +161,112 @@ def _plain(value: object) -> str:
 # -- answer
 
 
-def _answer(trials: Trials) -> Iterator[Block]:
-    """What came of each expectation, and the largest differences, in a sentence each."""
-    for expected in answers.judge(trials):
-        where, every = sum(finding.verdict == expected.verdict for finding in expected.findings), len(expected.findings)
-        yield Paragraph(f"{expected.expectation.title}: {expected.verdict} in {where:,} of {every:,} combinations.")
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What the answer is made of, each computed once; `why` says why there are no comparisons."""
+
+    judged: Sequence[answers.Judged]
+    read: design.Design
+    compared: Sequence[compare.Comparison] = ()
+    sources: Sequence[effects.Effect] = ()
+    why: str = ""
+    sentences: Sequence[str] = ()
+
+    def plots(self, trials: Trials) -> list[Drawn]:
+        """A picture of an experiment that asks for none: the metric over the factors that matter most."""
+        names = [item.name for item in self.read.factors]
+        strongest = [item.name for item in self.sources if item.name in names]
+        if not strongest:
+            return []
+        sizes = {item.name: len(levels) for item, levels in zip(self.read.factors, self.read.levels, strict=True)}
+        lines = [name for name in strongest if sizes[name] <= len(drawing.COLOURS)][:2]
+        over = max(lines or strongest[:1], key=lambda name: sizes[name])
+        by = [name for name in lines if name != over]
+        clause = f"{self.read.metric} over {over}" + "".join(f" by {name}" for name in by)
+        return _plots_now(trials, clause)
+
+
+def _answer_of(trials: Trials) -> _Answered:
+    judged, read = answers.judge(trials), design.read(trials)
+    sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
     try:
-        read = design.read(trials)
-        compared = compare.factors(read, None, ())
-    except RunError:
+        compared, sources = compare.factors(read, None, ()), effects.effects(read)
+    except RunError as error:
+        return _Answered(judged=judged, read=read, why=error.message, sentences=sentences)
+    return _Answered(judged=judged, read=read, compared=compared, sources=sources, sentences=sentences)
+
+
+def _answer(answered: _Answered) -> Iterator[Block]:
+    """What came of each expectation and search, and the largest difference of each factor, in a sentence each."""
+    for expected in answered.judged:
+        yield Paragraph(_outcome(expected))
+    for sentence in answered.sentences[:_MOST_ANSWERS]:
+        yield Paragraph(f"{sentence[:1].upper()}{sentence[1:]}.")
+    yield from map(Paragraph, _differences(answered))
+
+
+def _outcome(judged: answers.Judged) -> str:
+    """The verdict, in how many combinations it holds, and the margin in the first of these."""
+    title = visible(judged.expectation.title)
+    alike = [item for item in judged.findings if item.verdict == judged.verdict]
+    if not alike:
+        return f"{title}: {judged.verdict}, because neither side has a trial."
+    count = len(judged.findings)
+    where = f" in {len(alike):,} of {count:,} combinations" if count > 1 else ""
+    item = alike[0]
+    at = answers.levels_in_words(judged, item)
+    margin = item.margin or item.why
+    shown = (
+        ": ".join(part for part in (at, margin) if part) + f" (n = {min((side.n for side in item.sides), default=0)})"
+    )
+    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."
+
+
+def _differences(answered: _Answered) -> Iterator[str]:
+    metric = answered.read.metric
+    if answered.why:
+        whole = summary.estimate([math.exp(row.log) for row in answered.read.rows])
+        if whole.value is not None and not answered.read.factors:
+            shown = summary.shown(whole, TableColumn(metric, "estimate", answered.read.unit))
+            yield f"`{metric}` is {shown} ({_statistic(whole)}n = {whole.n:,})."
         return
-    judged = [
-        (comparison, comparison.ratio)
-        for comparison in compared
-        if comparison.ratio is not None and comparison.is_significant
-    ]
-    judged.sort(key=lambda pair: -abs(pair[1].log))
-    for comparison, ratio in judged[:_MOST_ANSWERS]:
-        estimate = ratio.estimate(comparison.comparisons)
-        yield Paragraph(
-            f"`{comparison.factor}` = {comparison.second} against {comparison.first}: "
-            f"{read.metric} is {estimate.value:.3g} times as much "
-            f"({estimate.low:.3g} to {estimate.high:.3g} with 95 % confidence, n = {estimate.n:,})."
+    largest: dict[str, tuple[compare.Comparison, ratios.Ratio]] = {}
+    for item in answered.compared:
+        if item.ratio is not None and item.is_significant:
+            _, before = largest.get(item.factor, (item, ratios.Ratio(0, 0.0, None, 0)))
+            if abs(item.ratio.log) > abs(before.log):
+                largest[item.factor] = item, item.ratio
+    for item, ratio in sorted(largest.values(), key=lambda pair: -abs(pair[1].log))[:_MOST_ANSWERS]:
+        text = ratio.estimate(item.comparisons)
+        yield (
+            f"With `{item.factor}` = {item.second}, `{metric}` is {text.value:.3g} times what it is with {item.first} "
+            f"({text.low:.3g} to {text.high:.3g} with 95 % confidence, n = {text.n:,})."
         )
-    if not judged:
-        yield Paragraph(f"No factor has a significant effect on {read.metric}: see the comparisons.")
+    open_ = [item for item in answered.compared if not item.is_significant and item.factor not in largest]
+    for verdict, names in _by_verdict(open_).items():
+        listed = " and ".join(f"`{name}`" for name in names)
+        is_open = verdict.startswith("inconclusive")
+        yield (
+            f"Inconclusive for {listed}: {verdict.partition(': ')[2] or 'see the comparisons'}."
+            if is_open
+            else f"{listed}: {verdict}."
+        )
+
+
+def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
+    """Factors without a significant difference, by what is to be said of them."""
+    result: dict[str, list[str]] = {}
+    for name in dict.fromkeys(item.factor for item in compared):
+        verdicts = {item.verdict for item in compared if item.factor == name}
+        alike = (
+            "inconclusive" if any(item.startswith("inconclusive") for item in verdicts) else "no significant difference"
+        )
+        result.setdefault(verdicts.pop() if len(verdicts) == 1 else alike, []).append(name)
+    return result
+
+
+def _statistic(result: summary.Estimate) -> str:
+    return f"{result.statistic} with its 95 % interval, " if result.low is not None else ""
 
 
 # -- question and program
@@ -198,10 +297,11 @@ def _head(text: str) -> list[str]:
 # -- results
 
 
-def _results(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
-    judged = answers.judge(trials)
-    if judged:
-        yield _expectations(judged)
+def _results(
+    trials: Trials, points: Sequence[_Point], answered: _Answered, figures: Iterable[Figure]
+) -> Iterator[Block]:
+    if answered.judged:
+        yield _expectations(answered.judged)
     declared = clauses.stored_clauses(trials, "table", Table)
     if declared:
         for clause, table in zip(declared, answers.tables(trials), strict=True):
@@ -212,19 +312,18 @@ def _results(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
         estimates = sum(column.type == "estimate" for column in shown.columns)
         factors = [[column.name] for column in shown.columns[: -estimates - 1]]
         yield _summary("Each combination", shown, factors, points)
-    yield from _stopped(trials, points)
-    for drawn in answers.plots(trials):
-        yield _figure(trials, drawn, points)
+    yield from _stopped(trials, points, answered.sentences)
+    yield from figures
 
 
-def _stopped(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
+def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str]) -> Iterator[Block]:
     """The steps of each search, and the outcomes of `find` and of `repeat … until`."""
     course = stopping.course(trials)
     if course is not None:
         factors = [[column.name] for column in course.columns[: len(trials.factors)]]
         yield _summary("Steps of each search", course, factors, points)
-    for sentence in stopping.sentences(trials):
-        yield Paragraph(f"{sentence.strip()}.")
+    for sentence in sentences[_MOST_ANSWERS:]:
+        yield Paragraph(f"{sentence}.")
 
 
 def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
@@ -238,40 +337,47 @@ def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
     return _table("Expectations", ("verdict", "expectation", "combinations", "exceptions"), rows)
 
 
-def _figure(trials: Trials, drawn: Drawn, points: Sequence[_Point]) -> Figure:
-    columns = [TableColumn(column.name, column.type, "") for column in drawn.columns]
-    measured = [TableColumn(measure.name, "estimate", UNITS.get(measure.type, "")) for measure in drawn.plot.measures]
-    summary = Summary(
-        experiment=trials.experiment,
-        columns=(*columns, *measured),
-        rows=drawn.rows,
-        trials=0,
-        valid=0,
-        reasons=(),
-        note=drawn.note,
-    )
-    title = visible(drawn.plot.text.removeprefix("plot "))
-    table = _summary(title, summary, [_columns(trials, column) for column in drawn.columns], points)
-    shown = drawing.pictures(drawn)
-    if (
-        len(shown) > _MOST_PICTURES
-        or sum(len(line) for picture in shown for line in picture.lines.values()) > _MOST_DOTS
-    ):
-        note = f"This plot is too large for a page. To draw it: zlang plot '{title}' -o plot.svg. "
-        return Figure(title, (), replace(table, note=note + table.note))
-    note = f" ({drawn.note})" if drawn.note else ""
-    return Figure(
-        title, tuple((picture.named(picture.measure) + note, drawing.alone(drawn, picture)) for picture in shown), table
-    )
+@dataclass(frozen=True, slots=True)
+class _Artist:
+    """Makes figures of plots; a level has the same colour in all of them."""
+
+    trials: Trials
+    points: Sequence[_Point]
+    palette: drawing.Palette = field(default_factory=drawing.Palette)
+
+    def figure(self, drawn: Drawn) -> Figure:
+        """The pictures of a plot, and its figures as a table."""
+        columns = [TableColumn(item.name, item.type, "") for item in drawn.columns]
+        measured = [TableColumn(item.name, "estimate", UNITS.get(item.type, "")) for item in drawn.plot.measures]
+        text = Summary(
+            experiment=self.trials.experiment,
+            columns=(*columns, *measured),
+            rows=drawn.rows,
+            trials=0,
+            valid=0,
+            reasons=(),
+            note=drawn.note,
+        )
+        title = visible(drawn.plot.text.removeprefix("plot "))
+        table = _summary(title, text, [_columns(self.trials, item) for item in drawn.columns], self.points)
+        shown = drawing.pictures(drawn)
+        if len(shown) > _MOST_PICTURES or sum(len(line) for item in shown for line in item.lines.values()) > _MOST_DOTS:
+            note = f"This plot is too large for a page. To draw it: `zlang plot {quote_word(title)} -o plot.svg`. "
+            return Figure(title, (), replace(table, note=note + table.note))
+        captions = [item.named(item.measure) for item in shown]
+        specs = [drawing.alone(drawn, item, self.palette) for item in shown]
+        return Figure(title, tuple(zip(captions, specs, strict=True)), table, drawn.note)
+
+    def figures_of(self, clause: str) -> Iterator[Figure]:
+        """A plot that the program does not ask for; nothing if it would be empty."""
+        yield from map(self.figure, _plots_now(self.trials, clause))
 
 
-def _automatic_figure(trials: Trials, text: str, points: Sequence[_Point]) -> Iterator[Figure]:
-    """A plot that the program does not ask for; nothing if it would be empty."""
+def _plots_now(trials: Trials, clause: str) -> list[Drawn]:
     try:
-        drawings = answers.asked_now(trials, text)
+        return answers.asked_now(trials, clause)
     except (ProgramError, RunError):  # a name that the language has for something else, or nothing to show
-        return
-    yield from (_figure(trials, drawn, points) for drawn in drawings)
+        return []
 
 
 def _columns(trials: Trials, factor_ref: FactorRef) -> list[str]:
@@ -320,13 +426,10 @@ def _first(levels: dict[str, object], names: Sequence[str]) -> object:
 # -- comparisons
 
 
-def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
-    read = design.read(trials)
-    try:
-        compared = compare.factors(read, None, ())
-        sources = effects.effects(read)
-    except RunError as error:
-        yield Paragraph(f"{error.message[:1].upper()}{error.message[1:]}.")
+def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
+    read, compared = answered.read, answered.compared
+    if answered.why:
+        yield Paragraph(f"{answered.why[:1].upper()}{answered.why[1:]}.")
         return
     heads = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
     ratios = []
@@ -341,10 +444,10 @@ def _comparisons(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
     columns = ("source", "share of variance, %", "degrees of freedom", "p")
-    shares = [(source.name, 100 * source.share, source.df, source.p) for source in sources]
+    shares = [(item.name, 100 * item.share, item.df, item.p) for item in answered.sources]
     yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
     yield Paragraph("Main effects: geometric means over all combinations of the other factors.")
-    yield from _automatic_figure(trials, f"{read.metric} over factors", points)
+    yield from draw.figures_of(f"{read.metric} over factors")
 
 
 # -- caveats
@@ -385,34 +488,31 @@ _COMPLETIONS = (
 """The distributions of the time from submission to completion."""
 
 
-def _timeline(trials: Trials, points: Sequence[_Point]) -> Iterator[Block]:
-    read = design.read(trials)
-    strongest = _strongest(read)
+def _timeline(trials: Trials, answered: _Answered, draw: _Artist) -> Iterator[Block]:
+    strongest = _strongest(answered)
     by = f" by {strongest}" if strongest else ""
-    yield from _automatic_figure(trials, f"{read.metric} over position{by}", points)
+    yield from draw.figures_of(f"{answered.read.metric} over position{by}")
     for (latency,) in _asked_of(trials, _COMPLETIONS, "ORDER BY 1"):
-        yield from _automatic_figure(trials, f"{latency} over latency{by}", points)
-        yield from _automatic_figure(trials, f"{latency} over position", points)
+        yield from draw.figures_of(f"{latency} over latency{by}")
+        yield from draw.figures_of(f"{latency} over position")
     varied = _asked_of(
         trials,
         "metric FROM samples WHERE second >= 0 AND",
         f"GROUP BY metric HAVING stddev(value) > 0 ORDER BY stddev(value) / avg(abs(value)) DESC LIMIT {_MOST_SERIES}",
     )
     for (metric,) in sorted(varied, key=str):
-        yield from _automatic_figure(trials, f"{metric} over second", points)
+        yield from draw.figures_of(f"{metric} over second")
 
 
-def _strongest(read: design.Design) -> str | None:
+def _strongest(answered: _Answered) -> str | None:
     """The factor with the largest share of the variance among those with few enough levels for a plot's colours."""
+    read = answered.read
     names = [
         factor.name
         for factor, levels in zip(read.factors, read.levels, strict=True)
         if len(levels) <= len(drawing.COLOURS)
     ]
-    try:
-        return next((effect.name for effect in effects.effects(read) if effect.name in names), next(iter(names), None))
-    except RunError:
-        return next(iter(names), None)
+    return next((item.name for item in answered.sources if item.name in names), next(iter(names), None))
 
 
 # -- method
@@ -422,12 +522,20 @@ def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
     if recorded:
         header = recorded.plan.header
         hosts = f" on {', '.join(header.hosts)}" if any(header.hosts) else ""
-        yield Paragraph(f"{header.counts}{hosts}, in random order with seed {header.seed}. Plan {header.plan}.")
+        yield Paragraph(
+            f"{header.counts}{hosts}, order `{header.order}` with seed {header.seed}. Plan `{header.plan}`."
+        )
     facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
-    short = [fact for fact in facts if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
+    yield from map(Paragraph, _machines([(str(run), str(name), str(value)) for run, name, value in facts]))
+    # A fact about a tool is where to get it.
+    own = [fact for fact in facts if not str(fact[1]).startswith("tool ")]
+    short = [fact for fact in own if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:
-        yield _table("Machine and software versions", ("run", "fact", "value"), short)
-    for run, name, value in facts:
+        start = 0 if trials.others else 1
+        yield _table(
+            "Machine and software versions", ("run", "fact", "value")[start:], [each_one[start:] for each_one in short]
+        )
+    for run, name, value in own:
         if (run, name, value) not in short:
             yield Listing(f"{name} of {run}" if trials.others else str(name), visible(str(value), keep="\n\t"))
     spent = _asked_of(trials, "action, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
@@ -436,8 +544,36 @@ def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
         yield _table("Time by purpose", heads, spent, frozenset({1, 2}))
     first = next((item for item in recorded.plan.items() if isinstance(item, Trial)), None) if recorded else None
     if first:
-        steps = [(step.name, str(step.action), step.why, step.command) for step in first.steps]
-        yield _table("Commands of the first trial", ("step", "purpose", "why", "command"), steps)
+        steps = [f"# {step.name} ({step.action}): {step.why}\n{step.command}" for step in first.steps]
+        yield Listing("Commands of the first trial", visible("\n\n".join(steps), keep="\n\t"), is_open=True)
+
+
+_OF_MACHINES = {"cpu", "disks", "kernel", "memory", "mounts", "os", "user"}
+"""Facts that are not the version of a tool."""
+
+
+def _is_version(name: str, text: str) -> bool:
+    return not name.startswith("tool ") and "\n" not in text and len(text) <= _LONG
+
+
+def _machines(facts: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Each machine in a sentence."""
+    machines: dict[str, dict[str, str]] = {}
+    for run, name, value in facts:
+        machines.setdefault(run, {})[name] = value
+    for existing in machines.values():
+        models = re.findall(r"(?m)^model name\s*:\s*(.+)$", existing.get("cpu", ""))
+        memory = re.search(r"(?m)^MemTotal:\s*(\d+) kB", existing.get("memory", ""))
+        system = re.search(r'(?m)^PRETTY_NAME="?([^"\n]+)', existing.get("os", ""))
+        parts = [
+            *([f"{len(models)} × {models[0]}"] if models else []),
+            *([f"{int(memory[1]) / (1 << 20):.3g} GiB of memory"] if memory else []),
+            *([system[1]] if system else []),
+            *([" ".join(existing["kernel"].split()[:2])] if "kernel" in existing else []),
+            *(text for name, text in sorted(existing.items()) if name not in _OF_MACHINES and _is_version(name, text)),
+            *([f"zlang {__version__}"]),
+        ]
+        yield visible(f"Measured on {', '.join(parts)}.")
 
 
 def _asked_of(trials: Trials, question: str, end: str) -> list[tuple[object, ...]]:
@@ -451,10 +587,10 @@ def _asked_of(trials: Trials, question: str, end: str) -> list[tuple[object, ...
 _OF_TRIALS = ("run", "trial", "replicate", "number", "position", "host", "started", "valid", "why_not", "cache_state")
 
 
-def _points(trials: Trials) -> list[_Point]:
+def _points(trials: Trials, metric: str) -> list[_Point]:
     """All trials by point, in plan order."""
     factors = [name for name, _ in trials.factors.values()]
-    metrics = _shown_metrics(trials)
+    metrics = _shown_metrics(trials, metric)
     chosen = ", ".join(map(quoted, [*_OF_TRIALS, *factors, *metrics]))
     answer = run_query(trials.db, f"SELECT {chosen} FROM {trials.rows} ORDER BY number, replicate, run")
     result: dict[str, list[dict[str, object]]] = {}
@@ -470,17 +606,18 @@ def _points(trials: Trials) -> list[_Point]:
     return points
 
 
-def _shown_metrics(trials: Trials) -> list[str]:
+def _shown_metrics(trials: Trials, usual: str) -> list[str]:
     """The columns of the metrics that the clauses name, and of the default one."""
     tables, plots = clauses.stored_clauses(trials, "table", Table), clauses.stored_clauses(trials, "plot", Plot)
-    measures = [measure for table in tables for measure in table.measures]
-    terms = [item.term for item in (*measures, *(measure for plot in plots for measure in plot.measures))]
+    measures = [measure for item in tables for measure in item.measures]
+    terms = [item.term for item in (*measures, *(measure for item in plots for measure in item.measures))]
     names = [name for term in terms for name in clauses.metrics_of(term) if name in trials.metrics]
-    usual = design.read(trials).metric
     return list(dict.fromkeys(trials.metrics[name][0] for name in [*names, usual]))
 
 
-def _every_trial(trials: Trials, points: Sequence[_Point], recorded: RecordedRun | None) -> Iterator[Block]:
+def _every_trial(
+    trials: Trials, points: Sequence[_Point], metric: str, recorded: RecordedRun | None
+) -> Iterator[Block]:
     sorts = {
         str(name): (str(sort), str(unit))
         for name, sort, unit in run_query(
@@ -488,21 +625,23 @@ def _every_trial(trials: Trials, points: Sequence[_Point], recorded: RecordedRun
         ).rows
     }
     factors = [name for name, _ in trials.factors.values() if any(point.levels[name] is not None for point in points)]
-    metrics = _shown_metrics(trials)
+    metrics = _shown_metrics(trials, metric)
     hosts = ["host"] if any(row["host"] for point in points for row in point.rows) else []
-    raw = _raw_files(trials, recorded)
-    rows, data = [], []
+    raw = _raw_files(trials, points, recorded)
+    rows: list[tuple[Cell, ...]] = []
+    data = []
     for point in points:
         for row in point.rows:
             state = "counts" if row["valid"] else f"does not count: {row['why_not']}"
-            own = raw.get((row["run"], row["trial"], row["replicate"]), ())
+            own = raw(row)
             fixed = (point.name, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
-            levels = [wording.level(row[name], sorts[name][0]) for name in factors]
-            shown = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
-            words = [*map(_plain, fixed), *levels, *shown, _plain(state), _plain(row["cache_state"])]
-            rows.append((*map(Cell, words), Cell("", "", own)))
+            if len(rows) < _MOST_ROWS:
+                levels = [wording.level(row[name], sorts[name][0]) for name in factors]
+                shown = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
+                words = [*map(_plain, fixed), *levels, *shown, _plain(state), _plain(row["cache_state"])]
+                rows.append((*map(Cell, words), Cell("", "", own.links())))
             figures = [row[name] for name in (*factors, *metrics)]
-            data.append((*fixed, *figures, state, row["cache_state"], " ".join(link.text for link in own)))
+            data.append((*fixed, *figures, state, row["cache_state"], " ".join(own.names)))
     heads = ("point", "trial", "replicate", "order", *hosts, *factors, *metrics, "counts", "cache", "raw files")
     texts = {
         "point",
@@ -524,27 +663,50 @@ def _measured_as(value: object, unit: str) -> str:
     return wording.measured(value, unit) if isinstance(value, int | float) else "-"
 
 
-def _raw_files(trials: Trials, recorded: RecordedRun | None) -> dict[tuple[object, ...], tuple[Link, ...]]:
-    """Links to the raw output of each trial, by run, trial and replicate, for runs whose folder exists."""
+@dataclass(frozen=True, slots=True)
+class _RawFiles:
+    """What the tools printed in a trial: the `place` of its directory, and names in it, of which the first is that."""
+
+    place: str
+    names: tuple[str, ...]
+
+    def links(self) -> tuple[Link, ...]:
+        """A link to the directory, and to each file in it."""
+        return tuple(
+            Link(name, quote(f"{self.place}/{end}"))
+            for name, end in zip(self.names, ("", *self.names[1:]), strict=False)
+        )
+
+
+def _raw_files(
+    trials: Trials, points: Sequence[_Point], recorded: RecordedRun | None
+) -> Callable[[dict[str, object]], _RawFiles]:
+    """What gives the raw output of a trial by its row, for runs whose folder exists."""
+    none = _RawFiles("", ())
     if recorded is None:
-        return {}
-    artefacts: dict[tuple[object, object], list[str]] = {
-        (item.identity, item.replicate): [step.reader.artefact for step in item.steps if step.reader]
-        for item in recorded.plan.items()
-        if isinstance(item, Trial)
-    }
-    links = _asked_of(
+        return lambda _: none
+    missing = {row["trial"] for point in points for row in point.rows[:1]}
+    artefacts: dict[object, list[str]] = {}
+    for item in recorded.plan.items():
+        if not missing:
+            break
+        if isinstance(item, Trial) and item.identity in missing:
+            missing.discard(item.identity)
+            artefacts[item.identity] = [step.reader.artefact for step in item.steps if step.reader]
+    result = _asked_of(
         trials,
         'run, trial, replicate, arg_max("out", position) FROM steps WHERE trial IS NOT NULL AND',
         "GROUP BY run, trial, replicate",
     )
-    return {
-        (run, trial, replicate): tuple(
-            Link(name or str(out), quote(f"{recorded.folders}/{run}/{out}/{name}"))
-            for name in ("", *artefacts.get((trial, replicate), ()))
-        )
-        for run, trial, replicate, out in links
-    }
+    outs = {(run, trial, replicate): str(out) for run, trial, replicate, out in result}
+
+    def of(row: dict[str, object]) -> _RawFiles:
+        out = outs.get((row["run"], row["trial"], row["replicate"]))
+        if out is None:
+            return none
+        return _RawFiles(f"{recorded.folders}/{row['run']}/{out}", (out, *artefacts.get(row["trial"], ())))
+
+    return of
 
 
 # -- reproduction

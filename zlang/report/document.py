@@ -45,11 +45,15 @@ class DocumentTable:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot: its pictures, each a caption and a Vega-Lite specification, and the figures in them as a table."""
+    """A plot: its pictures, each a caption and a Vega-Lite specification, and the figures in them as a table.
+
+    `note` is what stands beneath the pictures.
+    """
 
     title: str
     pictures: tuple[tuple[str, Mapping[str, object]], ...]
     table: DocumentTable
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from zlang.text import LAYOUT, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 _LONG = 300
 """A cell of more characters is a box that scrolls."""
@@ -90,7 +91,7 @@ def _templates() -> Environment:
     made.tests["long"] = lambda cell: len(cell.shown) > _LONG
     made.filters |= {
         "csv": _csv_link,
-        "code": _code,
+        "words": _words,
         "still": _still,
         "slug": slug,
         "plain": _escaped,
@@ -122,9 +123,11 @@ def _still(spec: Mapping[str, object]) -> str:
     return _data("image/svg+xml", drawing.still(spec))
 
 
-def _code(text: str) -> list[str]:
-    """A text by turns without and with what stands between backticks."""
-    return re.split("`([^`]+)`", text)
+def _words(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(visible(text, LAYOUT)))))  # noqa: S704 - it is escaped
 
 
 def _data(kind: str, text: str) -> str:
