@@ -344,11 +344,14 @@ def status(
     runs: Runs = RUNS,
     *,
     as_json: Json = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="watch a run (default: the latest) that is being carried out elsewhere")
+    ] = False,
 ) -> None:
     """Show the progress of runs, and what failed and why."""
     from zlang.cli import running
 
-    raise typer.Exit(running.status(run_name, runs, as_json=as_json))
+    raise typer.Exit(running.status(run_name, runs, as_json=as_json, is_followed=follow))
 
 
 def ingest(

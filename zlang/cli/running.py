@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import select
+import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,19 +19,23 @@ from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
 from zlang.pipeline import arming, costs, plans, programs, results, runs, verdicts
 from zlang.run.arming import Armed
-from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Made, Outcome, Start
+from zlang.run.events import Ask, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
 
 _LOOK_EVERY = 0.2
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
+_FOLLOW_EVERY = 1.0
+"""Seconds between looks at a run that somebody else carries out."""
 _THEN = ", then press Enter"
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.progress import Progress, TaskID
 
-    from zlang.plan.plan import Header
+    from zlang.plan.plan import Factor, Header, Trial
+    from zlang.run.events import TrialVerdict
     from zlang.run.run_state import RunState
 
 
@@ -160,7 +166,7 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
             file=sys.stderr,
         )
     try:
-        failures = _watch(runs.carry_out(folder, selection), folder.run, total, done, waits_for)
+        failures = _watch(runs.carry_out(folder, selection), folder.run, header, total, done, waits_for)
     except Interrupted as stop:
         print(f"\n{_what_stands(folder)} To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
@@ -219,7 +225,12 @@ def _db_option(db: Path) -> str:
 
 
 def _watch(
-    events: Generator[Event, None, None], run: str, total: int, done: int, waits_for: tuple[str, str] | None
+    events: Generator[Event, None, None],
+    run: str,
+    header: Header,
+    total: int,
+    done: int,
+    waits_for: tuple[str, str] | None,
 ) -> int:
     """Show the events as they come; how many trials failed, and how many things could not be removed.
 
@@ -227,19 +238,20 @@ def _watch(
     """
     failures = 0
     requested = ("", "")
+    medians = _Medians(header)
     with closing(events), _shown(total, done) as shown:
         for event in events:
             match event:
-                case Made(key=key):
-                    shown.say(f"made {key}")
+                case Next(trial=trial):
+                    shown.say(_levels(trial, header.factors))
                 case Start(step=step, out=out):
                     requested = (step, out.rpartition("/")[0])
-                    shown.now(step)
-                case Begin(number=number):
-                    shown.say(f"trial {number}")
-                case Outcome(trial=trial, why_not=why):
+                    shown.now()
+                case Outcome(trial=trial, why_not=why, verdict=verdict):
                     failures += bool(why)
                     shown.trial(trial.number, why)
+                    if verdict and not why:
+                        shown.learnt(medians.with_trial(trial, verdict))
                 case Ask(is_told=True):
                     shown.please(event, "")
                 case Ask() if waits_for is not None:
@@ -254,6 +266,40 @@ def _watch(
                 case Fail() | Interrupt() | _:
                     pass
     return failures
+
+
+def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
+    """What a trial is of, in the order of the program: `ext4 4KiB 32`."""
+    from zlang.report import wording
+
+    varied = [item for item in factors if item.count > 1 and trial.factors.get(item.name) is not None]
+    return " ".join(wording.level(trial.factors[item.name], item.type) for item in varied) or f"trial {trial.number}"
+
+
+class _Medians:
+    """The medians of points so far, by the metric that the experiment is about."""
+
+    def __init__(self, header: Header) -> None:
+        from zlang.report.clauses import metrics_of
+
+        measures = [*(item.measures for item in header.tables), *(item.measures for item in header.plots)]
+        terms = [*(item.term for item in header.expectations), *(item.term for item in itertools.chain(*measures))]
+        self._units = {item.name: item.unit for item in header.metrics}
+        named = [name for term in terms for name in metrics_of(term)]
+        self._candidates = [*named, *(item.name for item in header.metrics if item.means.endswith(".operations"))]
+        self._values: dict[str, list[float]] = {}
+
+    def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
+        """The median of a trial's point, of which it is one: `median read_iops 12,203 (n = 2)`."""
+        from zlang.report import wording
+
+        metric = next((name for name in self._candidates if verdict.metrics.get(name)), None)
+        if metric is None:
+            return ""
+        values = self._values.setdefault(trial.identity, [])
+        values.append(verdict.metrics[metric])
+        middle = wording.measured(statistics.median(values), self._units.get(metric, ""))
+        return f"median {metric} {middle} (n = {len(values)})"
 
 
 def _has_entered(ask: Ask) -> bool:
@@ -275,10 +321,13 @@ class _Quiet:
     """No terminal: only what went wrong is said."""
 
     def say(self, text: str) -> None:
-        """A step towards a trial."""
+        """A trial is prepared and measured."""
 
-    def now(self, step: str) -> None:
+    def now(self) -> None:
         """A command is started."""
+
+    def learnt(self, median: str) -> None:
+        """The median of the last point so far."""
 
     def trial(self, number: int, why: str) -> None:
         """A trial ended."""
@@ -298,15 +347,19 @@ class _Bar(_Quiet):
     """A terminal: one line with what is done now and the time left."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
-        self.progress, self.task, self.number = progress, task, ""
+        self.progress, self.task, self.levels, self.median = progress, task, "", ""
         self.drawn = 0.0
 
     def say(self, text: str) -> None:
-        self.number = text
-        self._draw(text)
+        self.levels = text
+        self._draw()
 
-    def now(self, step: str) -> None:
-        self._draw(f"{self.number}: {step}")
+    def now(self) -> None:
+        self._draw()
+
+    def learnt(self, median: str) -> None:
+        self.median = f"{self.levels}: {median}" if median else ""
+        self._draw()
 
     def trial(self, number: int, why: str) -> None:
         if why:
@@ -320,9 +373,10 @@ class _Bar(_Quiet):
     def please(self, ask: Ask, then: str) -> None:
         self.progress.console.print(_request(ask, then), markup=False)
 
-    def _draw(self, text: str) -> None:
+    def _draw(self) -> None:
         """At most ten times a second: drawing must not cost what is measured."""
-        self.progress.update(self.task, description=render.visible(text))
+        shown = [self.levels, *([f"last: {self.median}"] if self.median else [])]
+        self.progress.update(self.task, description=render.visible("   ".join(shown)))
         if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004
             self.drawn = time.monotonic()
             self.progress.refresh()
@@ -341,18 +395,26 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
         """The description as plain text, whatever is in it."""
 
         def render(self, task: object) -> Text:
-            return Text(f"{getattr(task, 'description', ''):32.32}")
+            return Text(str(getattr(task, "description", "")), overflow="ellipsis", no_wrap=True)
+
+    class TwoLines(parts.Progress):
+        """How far it is, and below it what is measured now, with room for its levels."""
+
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield from super().get_renderables()
+            for task in self.tasks:
+                yield DescriptionColumn("").render(task)
 
     columns = (
-        DescriptionColumn(""),
-        parts.BarColumn(),
         parts.MofNCompleteColumn(),
+        parts.BarColumn(bar_width=None),
         parts.TimeElapsedColumn(),
         parts.TextColumn("left"),
         parts.TimeRemainingColumn(),
     )
     # No refresh by itself: while a workload runs, zlang is to use no CPU.
-    with parts.Progress(*columns, console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+    console = Console(stderr=True)
+    with TwoLines(*columns, console=console, auto_refresh=False, transient=True, expand=True) as progress:
         yield _Bar(progress, progress.add_task("", total=total, completed=done))
 
 
@@ -398,8 +460,10 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool) -
 # -- status
 
 
-def status(run_name: str | None, runs_dir: Path, *, as_json: bool) -> int:
+def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: bool) -> int:
     """Where runs stand."""
+    if is_followed:
+        return _follow(runs.find(runs_dir, run_name))
     if run_name is None:
         return _list(runs_dir, as_json=as_json)
     folder = runs.find(runs_dir, run_name)
@@ -433,6 +497,24 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool) -> int:
         print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")
     if not state.is_finished:
         print(f"to continue: zlang resume {named}")
+    return 0
+
+
+def _follow(folder: Folder) -> int:
+    """A line each time that a trial ends, until the run ends."""
+    header = folder.read_plan().header
+    line_shown = ""
+    with suppress(KeyboardInterrupt):
+        while True:
+            state = runs.run_state(folder)
+            is_going_on = not state.is_finished and runs.is_carried_out(folder)
+            line = f"{_counts(state, header)}, {_state(state, header.trials)}"
+            if line != line_shown:
+                print(f"{folder.name}: {line}", flush=True)
+                line_shown = line
+            if not is_going_on:
+                break
+            time.sleep(_FOLLOW_EVERY)
     return 0
 
 

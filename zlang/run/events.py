@@ -1,4 +1,4 @@
-"""What happens in a run: the events of the journal, and three more that only those who watch need.
+"""What happens in a run: the events of the journal, and four more that only those who watch need.
 
 Rule: an event of `RECORDED` is a line of the journal, with these fields in this order, and nothing else is one.
 Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts.
@@ -182,6 +182,13 @@ class TrialVerdict(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Next:
+    """A trial is the next to be carried out, for which setups may have to be made first."""
+
+    trial: Trial
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a trial ended: `why_not` is empty when it was measured. There is no verdict if nothing was measured."""
 
@@ -215,4 +222,4 @@ class Ask:
     is_told: bool = False
 
 
-Event = Recorded | Outcome | LeftBehind | Ask
+Event = Recorded | Next | Outcome | LeftBehind | Ask

@@ -34,6 +34,7 @@ from zlang.run.events import (
     Interrupt,
     LeftBehind,
     Made,
+    Next,
     Outcome,
     Recorded,
     Session,
@@ -290,6 +291,7 @@ class _Run:
     # A trial
 
     def _trial(self, trial: Trial) -> Generator[Event, None, None]:
+        yield Next(trial)
         failure = yield from self._bring([self._setup(signature) for signature in trial.setups])
         if failure:
             self._require_the_ground(failure)
