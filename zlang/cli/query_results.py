@@ -6,15 +6,14 @@ In: what was typed, and a `Result`. Out: SQL with its parameters; a table for pe
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.check.types import NANOSECONDS
-from zlang.cli import asking, render
+from zlang.cli import asking
 from zlang.pipeline import results
 from zlang.report import wording
 
@@ -32,8 +31,6 @@ _OF_TABLES = {"ns": NANOSECONDS, "second": "s"}
 """The units of columns of tables that all experiments share."""
 _UNIT = re.compile(r"^--\s*unit\s+(\w+)\s*=\s*(\S+)\s*$", re.MULTILINE)
 _OF_VALUES = ("value", "median", "mean", "least", "greatest")
-_BETWEEN = 3
-"""Columns of the terminal between those of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +122,8 @@ def print_table(result: Result, meanings: Mapping[str, Meaning]) -> None:
     ways = [_meaning_of(column, meanings) if meanings else None for column in result.columns]
     rows = [[_short(v, cell(v), way) for v, way in zip(row, ways, strict=True)] for row in result.rows]
     numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
-    widths = [max(map(len, column)) for column in zip(result.columns, *rows, strict=True)]
-    if sys.stdout.isatty() and sum(widths) + _BETWEEN * len(widths) > shutil.get_terminal_size().columns:
-        _one_below_the_other(result.columns, rows)
-    else:
-        asking.draw(result.columns, rows, numeric)
+    asking.draw(result.columns, rows, numeric)
     print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
-
-
-def _one_below_the_other(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows that are wider than the terminal, a line for each column."""
-    width = max(map(len, columns))
-    for n, row in enumerate(rows, 1):
-        print(f"─ {n} ".ljust(width + _BETWEEN, "─"))
-        for column, text in zip(columns, row, strict=True):
-            print(f"{render.visible(column):{width}}   {render.visible(text)}".rstrip())
 
 
 def _short(value: object, text: str, way: Meaning | None) -> str:
