@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -147,3 +148,14 @@ def test_very_many_trials_share_points_over_their_position(tmp_path: Path, monke
     (placed,) = [table for table in made.tables if table.names[0] == "position"]
     assert placed.note.startswith("each point is of 8 consecutive positions")
     assert {row[0] for row in placed.data} == {1, 9, 17, 25, 33}
+
+
+def test_a_bundle_has_what_its_page_links_to(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    reports.write_bundle(db, None, runs, tmp_path / "report.zip")
+    with zipfile.ZipFile(tmp_path / "report.zip") as bundle:
+        names = bundle.namelist()
+        links = Page(bundle.read("report.html").decode()).of("a", "href")
+    files = {unquote(link) for link in links if link.startswith("runs/")}
+    assert any(name.endswith("measure.out") for name in files)
+    assert [name for name in files if name not in names and not any(one.startswith(name) for one in names)] == []

@@ -119,9 +119,11 @@ def _formatted(summary: Summary, form: str) -> None:
     sys.stdout.write(FORMATS[form](*flat(summary)))
 
 
-def plot(clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False) -> int:
+def plot(
+    clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False, is_log: bool = False
+) -> int:
     """Draw the plots of a run's experiment, or the one asked for."""
-    drawings = results.plots(db, run, clause, as_fields=heat)
+    drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log)
     if not drawings:
         metric, factor = results.example(db, run)
         hint = f"add one: `plot {metric} over {factor}`; or ask: zlang plot '{metric} over {factor}'"

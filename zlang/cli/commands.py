@@ -501,6 +501,7 @@ def plot(
     heat: Annotated[
         bool, typer.Option("--heat", help="draw a heat map of two factors: `… over bs by iodepth`")
     ] = False,
+    log: Annotated[bool, typer.Option("--log", help="a logarithmic axis of the measures")] = False,
 ) -> None:
     """Draw results with their intervals: the plots of the experiment, or your own.
 
@@ -511,7 +512,7 @@ def plot(
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.plot(clause, run_name, db, out, heat=heat))
+    raise typer.Exit(answering.plot(clause, run_name, db, out, heat=heat, is_log=log))
 
 
 def report(
@@ -531,11 +532,15 @@ def report(
     ] = None,
     runs: Runs = RUNS,
     db: Database = DATABASE,
+    *,
+    bundle: Annotated[
+        bool, typer.Option("--bundle", help="write report.zip: the page and the raw files to which it links")
+    ] = False,
 ) -> None:
     """Write a report of a run: one HTML page that needs no network, or Markdown, or all tables as CSV."""
     from zlang.cli import reporting
 
-    raise typer.Exit(reporting.report(run_name, runs, db, form, out))
+    raise typer.Exit(reporting.report(run_name, runs, db, form, out, is_bundle=bundle))
 
 
 def compare(

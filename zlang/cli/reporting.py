@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import typer
+
 from zlang.cli import render, words
 from zlang.pipeline import reports
 from zlang.report.page import FORMATS
 
 
-def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None) -> int:
+def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *, is_bundle: bool) -> int:
     """Write the report of a run."""
     words.one_of("--format", form, FORMATS)
+    if is_bundle:
+        if form != "html":
+            raise typer.BadParameter("it packs the HTML report", param_hint="--bundle")
+        archive = out or Path("report.zip")
+        reports.write_bundle(db, run, runs, archive)
+        print(render.visible(str(archive)))
+        return 0
     target = out or Path(FORMATS[form].file)
     for path in reports.write_report(db, run, runs, form, target):
         print(render.visible(str(path)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
     from zlang.report.document import Document
 
 
-def report(db: Path, run: str | None, runs: Path, place: Path) -> Document:
-    """The report of a run, with paths that begin at the directory `place`. Raises RunError."""
+def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Document:
+    """The report of a run, with paths from the directory `place`; None is one beside `runs`. Raises RunError."""
     from zlang.report import answers, compose
     from zlang.store.query import held
 
@@ -24,7 +26,7 @@ def report(db: Path, run: str | None, runs: Path, place: Path) -> Document:
         return compose.document_of(trials, _load_context(trials.run, runs, place))
 
 
-def _load_context(run: str, runs: Path, place: Path) -> RecordedRun | None:
+def _load_context(run: str, runs: Path, place: Path | None) -> RecordedRun | None:
     """What is known of a run beside its trials, where its folder is there."""
     from zlang.report.compose import RecordedRun
     from zlang.run.folder import Folder
@@ -33,7 +35,7 @@ def _load_context(run: str, runs: Path, place: Path) -> RecordedRun | None:
     if not folder.plan.is_file():
         return None
     plan = folder.read_plan()
-    folders = os.path.relpath(folder.path.parent, place.absolute())
+    folders = "runs" if place is None else os.path.relpath(folder.path.parent, place.absolute())
     return RecordedRun(run, plan, folders)
 
 
@@ -52,3 +54,37 @@ def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path)
     except OSError as error:
         raise RunError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
     return list(texts)
+
+
+def write_bundle(db: Path, run: str | None, runs: Path, target: Path) -> None:
+    """Write the report of a run and its run folders as a ZIP archive, in which the links lead to the files.
+
+    Raises RunError.
+    """
+    import tempfile
+
+    from zlang.report import answers, page
+
+    trials = answers.trials_of(db, run)
+    text = page.html(report(db, run, runs, None)).encode("utf-8", "replace")
+    try:
+        with tempfile.TemporaryFile(dir=target.absolute().parent) as archive:
+            with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as bundle:
+                bundle.writestr(zipfile.ZipInfo("report.html"), text, zipfile.ZIP_DEFLATED)
+                for name in (trials.run, *trials.others):
+                    for path in _regular_files(runs / name):
+                        bundle.write(path, Path("runs", name, path.relative_to(runs / name)))
+            archive.seek(0)
+            replace_file(target, iter(lambda: archive.read(1 << 20), b""))
+    except OSError as error:
+        raise RunError(f"cannot write {target}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _regular_files(folder: Path) -> Iterator[Path]:
+    """The files of a run folder, in order; no links."""
+    for directory, names, files in os.walk(folder):
+        names.sort()
+        for name in sorted(files):
+            path = Path(directory, name)
+            if path.is_file() and not path.is_symlink():
+                yield path

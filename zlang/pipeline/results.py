@@ -166,7 +166,9 @@ def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
     return stopping.course(trials), list(stopping.sentences(trials))
 
 
-def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False) -> list[Drawn]:
+def plots(
+    db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False, is_log: bool = False
+) -> list[Drawn]:
     """What the experiment's plots show, or the one asked for, of a run or the one worked on last.
 
     Raises RunError, ProgramError.
@@ -175,7 +177,8 @@ def plots(db: Path, run: str | None, clause: str | None = None, *, as_fields: bo
 
     trials = answers.trials_of(db, run)
     result = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
-    return answers.fields(result) if as_fields else result
+    shown = answers.fields(result) if as_fields else result
+    return answers.with_log_axis(shown) if is_log else shown
 
 
 def compare(

@@ -359,6 +359,13 @@ def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     return made
 
 
+def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
+    """The same with a logarithmic axis of the measures. Raises RunError."""
+    if any(plot.form not in {Form.LINES, Form.POINTS} for plot in plots):
+        raise RunError("only lines, bars and points have a logarithmic axis", "leave out --log")
+    return [replace(plot, plot=replace(plot.plot, is_log=True), ends=None) for plot in plots]
+
+
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     """The same as fields in colours, which shows two factors at once. Raises RunError."""
     if any(len(plot.plot.by) != 1 or plot.form not in {Form.LINES, Form.FIELDS} for plot in plots):
@@ -401,7 +408,19 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     estimates = _estimates(trials, combinations, plot.measures, columns)
     rows = tuple((*cells(combination.levels), *own) for combination, own in zip(combinations, estimates, strict=True))
     kept = tuple(row for row in rows if row[0] is not None)
-    return [Drawn(plot, trials.title or trials.experiment, columns, kept)]
+    pooled = _pooled(trials, plot, columns)
+    note = f"pooled over {', '.join(f'`{name}`' for name in pooled)}" if pooled else ""
+    return [Drawn(plot, trials.title or trials.experiment, columns, kept, note=note)]
+
+
+def _pooled(trials: Trials, plot: Plot, columns: Sequence[FactorRef]) -> list[str]:
+    """The factors with several levels that a plot does not name."""
+    named = {path for factor in columns for path in factor.paths}
+    named.update(path for measure in plot.measures for path in mentioned(measure.term))
+    names = [name for path, (name, _) in trials.factors.items() if path not in named]
+    counts = ", ".join(f"count(DISTINCT {quoted(name)}) > 1" for name in names)
+    varied = run_query(trials.db, f"SELECT {counts} FROM {trials.rows} WHERE valid").rows[0] if names else ()
+    return [name for name, has_several in zip(names, varied, strict=True) if has_several]
 
 
 def _estimates(

@@ -228,6 +228,12 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         scale = math.log2 if _is_log_axis(drawn, levels) else float
         places = {level: scale(level) for level in levels if isinstance(level, int | float)}
     size, unit = _step(picture)
+    is_log = drawn.plot.is_log and picture.least > 0
+
+    def upwards(value: float) -> float:
+        kept = min(max(value, picture.least), picture.most) / size
+        return math.log10(kept) if is_log else kept
+
     figure = plotext.figure
     figure.clear()
     figure.theme("colorless")  # the terminal's own background
@@ -243,7 +249,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         beside = _beside(i, len(every), span) if drawn.form is Form.LINES else 0.0
         points = [(places[level] + beside, result) for level, result in line]
         form = Form.POINTS if has_bars(drawn) else drawn.form
-        _draw_line(plotext, points, (size, picture.most), (mark, colour), form)
+        _draw_line(plotext, points, upwards, (mark, colour), form)
         line_shown = f"{mark} {name}"
         names += [str(plotext.colorize(line_shown, colour).string() if colour else line_shown)] if name else []
     title = f"{picture.measure}: {picture.named(picture.title)}"
@@ -255,11 +261,21 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     across.ticks([place for place, _ in marked], [label for _, label in marked])
     first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
-    figure.ruler("y").lim(picture.least / size, picture.most / size)
+    up = figure.ruler("y")
+    up.lim(upwards(picture.least), upwards(picture.most))
+    if is_log:
+        marks = _log_marks(picture.least / size, picture.most / size)
+        up.ticks([math.log10(value) for value in marks], [f"{value:g}" for value in marks])
     drawn_text: str = figure.build().string(not is_coloured)
     above = "" if title in drawn_text else f"{title}\n"  # plotext leaves out what is wider than the picture
     below = [*names, *([drawn.note] if drawn.note else [])]
     return above + drawn_text.rstrip("\n") + "\n" + "".join(f"  {text}\n" for text in below)
+
+
+def _log_marks(least: float, most: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten within an axis."""
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    return [step * 10.0**power for power in powers for step in (1, 2, 5) if least <= step * 10.0**power <= most]
 
 
 def _beside(place: int, lines: int, span: float) -> float:
@@ -342,26 +358,21 @@ def _step(picture: Picture) -> tuple[float, str]:
 def _draw_line(
     plotext: Library,
     points: list[tuple[float, Estimate]],
-    scale: tuple[float, float],
+    upwards: Callable[[float], float],
     mark: tuple[str, Colour],
     form: Form,
 ) -> None:
     figure = plotext.figure
-    size, most = scale
     stroke = plotext.marker("hd", mark[1])
     at = [place for place, _ in points]
-    medians = [(point.value or 0.0) / size for _, point in points]
+    medians = [upwards(point.value or 0.0) for _, point in points]
     if form is not Form.POINTS:
         figure.draw(figure.signal(at, medians, marker=stroke).lines())
     # Of a curve's many intervals some tell how wide they are.
     every = math.ceil(len(points) / _MOST_MARKS) if form is Form.CURVES else 1
     for place, point in points[::every]:
         if point.low is not None and point.high is not None:
-            figure.draw(
-                figure.segment(
-                    [place, place], [min(end, most) / size for end in (point.low, point.high)], marker=stroke
-                )
-            )
+            figure.draw(figure.segment([place, place], [upwards(point.low), upwards(point.high)], marker=stroke))
     figure.draw(figure.signal(at[::every], medians[::every], marker=plotext.marker(*mark)))
 
 
@@ -376,7 +387,7 @@ def vega(every: Sequence[Drawn]) -> dict[str, object]:
         for picture in pictures(drawn):
             title = {
                 "text": picture.named(picture.title),
-                "subtitle": [drawn.plot.text, *([drawn.note] if drawn.note else [])],
+                "subtitle": [drawn.plot.text, *([drawn.note.replace("`", "")] if drawn.note else [])],
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
@@ -467,7 +478,9 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
     colours = [COLOURS[place % len(COLOURS)] for place in places.values()]
     scale = {"domain": [*places], "range": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colours]}
     colour: dict[str, object] = {**line, "scale": scale} if by else {"value": _ALONE}
-    offset = {"xOffset": {**line, "scale": {"domain": [*places]}}} if by and has_bars(drawn) else {}
+    offset = (
+        {"xOffset": {**line, "scale": {"domain": [*places]}, "bandPosition": 0.5}} if by and has_bars(drawn) else {}
+    )
     return {**common, "encoding": {"x": x, **offset, "color": colour, "tooltip": shown}, "layer": layers}
 
 
@@ -499,7 +512,7 @@ def _layers(
     shown = [intervals] if has_intervals else []
     if has_bars(drawn) and not drawn.plot.is_log:
         bars: dict[str, object] = {
-            "mark": {"type": "bar", "fillOpacity": 0.5, "clip": True, "width": {"band": 0.7}},
+            "mark": {"type": "bar", "fillOpacity": 0.5, "clip": True},
             "encoding": at,
             "params": chosen,
         }
