@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -276,7 +276,12 @@ class _Checker:
         node, declared = entry, None
         if role not in ROLES and (base := self._kind_node(module, role)) is not None:
             node, declared = extended(entry, *base, self.report)
-        made = module.kinds[name] = kind_of(node, module.written.source.name, self.readers, self.report, declared)
+        made = kind_of(node, module.written.source.name, self.readers, self.report, declared)
+        base_kind = self.find_kind(module, (role,)) if declared else None
+        is_own = (
+            base_kind is None or base_kind.is_own or not all(isinstance(item, tree.Default) for item in entry.items)
+        )
+        made = module.kinds[name] = replace(made, is_own=is_own)
         module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
         own = made.properties if declared is None else [item.name.text for item in _own(entry)]
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked when it is asked for

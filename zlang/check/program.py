@@ -325,7 +325,7 @@ class Kind:
     that is `rebuilt_per_child` is made anew for each state of what stands on it. `phases` are what a protocol does:
     actions of the target's kinds, or its own. A workload that `draws` by a seed has the property `seed` from the
     language. `traits` are those that it declares. A resource with what has to be `armed` is not the run's own: it is
-    written to only after its `guard`.
+    written to only after its `guard`. What one `is_own` of a user's says of its writes is not relied on.
     """
 
     name: str
@@ -350,6 +350,7 @@ class Kind:
     armed: Expr | None = None
     asserts: tuple[Assertion, ...] = ()
     without: Mapping[str, str] = field(default_factory=dict)
+    is_own: bool = False
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""

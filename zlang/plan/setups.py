@@ -181,8 +181,9 @@ def _claims(user: Instance) -> bool:
 
 
 def may_write(thing: Instance, frame: Frame) -> bool:
-    """Whether something may write to what it is carried out on: also where its kind does not say."""
-    return leaves_changed(thing, frame) or (thing.kind.writes is None and thing.kind.needs is not None)
+    """Whether something may write to what it is carried out on, also where only a user's own kind denies it."""
+    is_unknown = thing.kind.writes is None or thing.kind.is_own
+    return leaves_changed(thing, frame) or (is_unknown and thing.kind.needs is not None)
 
 
 def leaves_changed(thing: Instance, frame: Frame) -> bool:
