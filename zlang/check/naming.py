@@ -72,9 +72,20 @@ def exposed(thing: Instance | None) -> Iterator[Instance]:
     while thing is not None:
         if thing.kind.armed:
             yield thing
-        if thing.kind.has("create"):
-            return  # what makes it is guarded
+        if thing.kind.has("create") and not _hands_on(thing):
+            return  # what makes it is guarded, and holds what is beneath
         thing = thing.parent
+
+
+def _hands_on(thing: Instance) -> bool:
+    """Whether what a thing offers is the place of a device beneath it, or beneath that place."""
+    armed = [device(instance) for instance in chain(thing)[:-1] if instance.kind.armed]
+    if not armed:
+        return False
+    # What is made on a device has its name after that of the device: `…/device-part1`.
+    own = f"-{thing.name}"
+    offers = "\n".join(f"{offer[: -len(own)]}-" if offer.endswith(own) else offer for offer in _offers(thing))
+    return any(mentions(offers, guarded) for guarded in armed)
 
 
 def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[NamedThing]:
@@ -171,8 +182,14 @@ def device(thing: Instance) -> GuardedThing:
     frame = Frame(thing)
     value = thing.kind.armed.value(frame)
     names = tuple(plain_path(written(item)) for item in (value if isinstance(value, tuple) else (value,)))
-    offers = [offer.value(frame) for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
-    return GuardedThing(thing, names, tuple(plain_path(written(offer)) for offer in offers))
+    return GuardedThing(thing, names, tuple(map(plain_path, _offers(thing))))
+
+
+def _offers(thing: Instance) -> list[str]:
+    """The texts that a thing offers, but no commands."""
+    frame = Frame(thing)
+    offers = [offer for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
+    return [written(offer.value(frame)) for offer in offers]
 
 
 def mentions(text: str, guarded_thing: GuardedThing, *, offers: bool = True) -> bool:

@@ -375,6 +375,7 @@ class Builder:
         """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
         made = [instance for instance in config.things.made if not instance.is_given and instance.kind.has("create")]
         held = {under.key for instance in made for under in naming.exposed(instance.parent)}
+        held -= {under.key for instance in made for under in naming.exposed(instance)}
         keys = {instance.key for instance in by}
         every = [item for each in self._named(config) if each.by.key in keys for item in naming.exposed(each.thing)]
         return [instance for instance in every if instance.key not in held]
