@@ -30,6 +30,10 @@ fio loads {{ rw = write  bs = 64KiB }}
 """
 HANDS_ON = 'kind hands: resource on host { property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d }'
 PASSES = 'kind passes: resource on block { offers block = "{on.block}"  offers blocks = "{on.blocks}" }'
+MAKES = (
+    'kind makes: resource on block { offers block = "BLOCK"  offers dir = "DIR"  '
+    'create { sh "true" { why = "x" } }  destroy { sh "true" } }\nmakes p on fast'
+)
 OWN = 'kind w: workload { needs block as at  run { sh "dd of={at.block}" { why = "x" } } }'
 POINT = 'property d: path { required = on  doc = "a place" }'
 WRITES = "dd if=/dev/zero of={fast.block}"
@@ -119,6 +123,42 @@ GUARDED = {
         "on = fast  run = w {}",
     ),
     "through a kind that hands it on from beneath": (f"{PASSES}\n{OWN}\npasses p on fast", "on = p  run = w {}"),
+    "through a kind that hands it on and makes something": (
+        f"{MAKES.replace('BLOCK', '{on.block}')}\n{OWN}",
+        "on = p  run = w {}",
+    ),
+    "through one that hands it on with a detour": (
+        f"{MAKES.replace('BLOCK', '{on.blocks}/../device')}\n{OWN}",
+        "on = p  run = w {}",
+    ),
+    "through one that hands on the directory": (
+        f"{MAKES.replace('BLOCK', 'device').replace('DIR', '/dev/zlang-{run}-fast')}\n{OWN}",
+        "on = p  run = w {}",
+    ),
+    "beside a kind that hands it on and makes something": (
+        f'{MAKES.replace("BLOCK", "{on.block}")}\nshell w {{ command = "{WRITES}"  writes = off }}',
+        "on = p  run = w",
+    ),
+    "by a workload of one's own that says that it does not write": (
+        OWN.replace("run", "writes = off  run"),
+        "on = fast  run = w {}",
+    ),
+    "in a command of a kind whose target it is": (
+        f'kind w: workload {{ needs block as at  writes = off  run {{ sh "dd of={ID}" {{ why = "x" }} }} }}',
+        "on = fast  run = w {}",
+    ),
+    "by a kind of the library with another command": (
+        'kind w: fio { run { sh "dd of={at.block}" { why = "x" } } }',
+        "on = fast  run = w { rw = read }",
+    ),
+    "by a kind of the library that says that it does not write": (
+        "kind w: fio { writes = off }",
+        "on = fast  run = w { rw = write }",
+    ),
+    "by one that extends that": (
+        "kind w: fio { writes = off }\nkind v: w { default rw = write }",
+        "on = fast  run = v {}",
+    ),
     "through two of them": (f"{PASSES}\n{OWN}\npasses p on fast\npasses q on p", "on = q  run = w {}"),
     "through a pool on a kind that hands it on": (
         f"{PASSES}\npasses p on fast\npool tank on p\ndataset d on tank\nfile data on d {{ size = 1MiB }}",
@@ -193,11 +233,6 @@ REFUSED = {
         "run = w {}",
         "E336",
     ),
-    "in a command of a kind whose target it is": (
-        f'kind w: workload {{ needs block as at  writes = off  run {{ sh "dd of={ID}" {{ why = "x" }} }} }}',
-        "on = fast  run = w {}",
-        "E336",
-    ),
     "by the name of its link": (
         'kind w: workload { run { sh "dd of=/dev/zlang-$RUN-fast/device" { why = "x" } } }',
         "with = fast  run = w {}",
@@ -255,6 +290,8 @@ def test_it_is_guarded(tmp_path: Path, way: str) -> None:
             steps = [step for setup in setups for step in setup.make] + list(item.steps)
             guards = [step for step in steps if step.action is Action.GUARD]
             assert guards
+            holds = way.startswith(("through one", "through a kind that hands it on and", "beside"))
+            assert not holds or any(step.name == "hold-fast" for step in item.steps)
             # Nothing of the trial names it before it is guarded, but what makes and removes its links.
             before = steps[: steps.index(guards[0])]
             assert all("dd of" not in step.command for step in before)
