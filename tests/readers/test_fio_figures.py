@@ -56,6 +56,24 @@ def test_a_figure_that_cannot_be_is_refused_by_its_name(key: str, value: float) 
     assert not reading.metrics
 
 
+@pytest.mark.parametrize("value", [-1, 1e26, 1e-320, float("nan")])
+def test_a_count_of_syncs_that_cannot_be_is_refused(value: float) -> None:
+    report = _sample()
+    report["jobs"][0]["sync"]["lat_ns"]["N"] = value
+    reading = fio.parse(orjson.dumps(report).replace(b"null", b"NaN"), {})
+    assert reading.problems
+    assert not reading.metrics
+
+
+def test_every_percentile_is_that_of_the_bins() -> None:
+    sample = _sample()
+    for share, value in sample["jobs"][0]["read"]["clat_ns"]["percentile"].items():
+        for other in (value // 2, value * 2):
+            report = copy.deepcopy(sample)
+            report["jobs"][0]["read"]["clat_ns"]["percentile"][share] = other
+            assert fio.parse(orjson.dumps(report), {}).problems
+
+
 def test_most_changed_figures_are_found() -> None:
     drawn = random.Random(1)
     sample = _sample()

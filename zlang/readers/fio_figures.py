@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
+
+from zlang.readers.reading import percentiles
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 """Of I/O, as fio names them."""
@@ -22,6 +25,7 @@ _RATE = 1e-6
 _PRINTED = 1e-5
 _BIN = 1 / 64
 """fio's bins are as wide as this share of their values, and a percentile is the middle of one."""
+_PARTS = Fraction(1, 1 << 40)
 _OTHER_SIZES = frozenset(
     {
         "bssplit",
@@ -57,6 +61,9 @@ def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
         if part:
             for problem in (*_rates(part), *_blocks(part, direction, options), *_latencies(part, _pending(options))):
                 yield f"{direction} of job {name}: {problem}"
+    syncs = job.get("sync", {}).get("lat_ns")
+    if syncs and syncs["N"]:
+        yield from (f"sync of job {name}: {problem}" for problem in _latency(syncs))
     for key in ("usr_cpu", "sys_cpu"):
         if job[key] > 100 * _MOST_CPU * _threads(options):
             yield f"`{key}` of job {name} is {job[key]} %"
@@ -67,11 +74,13 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
     for key in ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"):
         if key in job and not _is_figure(job[key]):
             yield key, job[key]
-    for direction in DIRECTIONS:
+    for direction in (*DIRECTIONS, "sync"):
         for key, value in job.get(direction, {}).items():
             if isinstance(value, dict):
                 inner = [*value.items(), *value.get("bins", {}).items(), *value.get("percentile", {}).items()]
                 yield from ((f"{direction}.{key}.{item}", x) for item, x in inner if _is_wrong(x))
+                if not isinstance(value.get("N", 0), int):
+                    yield f"{direction}.{key}.N", value["N"]
             elif _is_wrong(value) and not key.startswith(_SAMPLED):
                 yield f"{direction}.{key}", value
 
@@ -151,8 +160,10 @@ def _latencies(part: _Part, pending: int) -> Iterator[str]:
             if item["N"] > part["total_ios"] + pending:
                 yield f"`{key}`: {item['N']} were timed of {part['total_ios']} operations"
     whole, remaining = part.get("lat_ns"), part.get("clat_ns")
-    if whole and remaining and whole["N"] == remaining["N"] and whole["mean"] < remaining["mean"] * (1 - _PRINTED) - 1:
-        yield f"the mean of `lat_ns`, {whole['mean']}, is below that of `clat_ns`, {remaining['mean']}"
+    if whole and remaining and whole["N"] == remaining["N"]:
+        for key in ("min", "mean", "max"):
+            if whole[key] < remaining[key] * (1 - _PRINTED) - 1:
+                yield f"the {key} of `lat_ns`, {whole[key]}, is below that of `clat_ns`, {remaining[key]}"
 
 
 def _latency(part: _Part) -> Iterator[str]:
@@ -175,3 +186,8 @@ def _latency(part: _Part) -> Iterator[str]:
             yield f"the mean, {mean}, is not that of its bins, {centre:.0f}"
         if not (low * (1 - _BIN) - 1 <= min(bins) and max(bins) <= high * (1 + _BIN) + 1):
             yield f"its bins, {min(bins)} to {max(bins)}, are not between {low} and {high}"
+        for share, value in listed:
+            # fio counts in floating-point numbers.
+            least, most = percentiles(bins, [Fraction(share) * 10 * (1 - _PARTS), Fraction(share) * 10 * (1 + _PARTS)])
+            if share < 100 and not least <= value <= most:  # noqa: PLR2004 - %
+                yield f"its percentile {share:g} is {value}, and that of its bins {least}"
