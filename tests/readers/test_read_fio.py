@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -285,14 +286,22 @@ def test_a_real_write_to_a_full_device(tmp_path: Path) -> None:
     assert problem.startswith("No space left on device (job w: error 28)")
 
 
+def _has_read(number: int) -> bool:
+    """Whether a process is measuring: fio waits for ever for a worker that is killed before."""
+    read = re.search(r"rchar: (\d+)", Path(f"/proc/{number}/io").read_text())
+    return read is not None and int(read[1]) > 1 << 20
+
+
 @needs_fio
 def test_a_real_worker_is_killed(tmp_path: Path) -> None:
     job = ("--name=a", "--rw=randread", "--bs=4096", "--size=1048576", "--runtime=2", "--time_based", "--numjobs=2")
     command = ["fio", *job, "--group_reporting", "--output-format=json+", "--output=fio.json"]
     with (tmp_path / "measure.err").open("wb") as err:
         started = subprocess.Popen(command, cwd=tmp_path, stderr=err, stdout=subprocess.DEVNULL)
-        time.sleep(1)
-        workers = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
-        os.kill(int(workers[0]), signal.SIGKILL)
-        assert started.wait(30) == 0, "fio says that all is well"
+        children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+        while not (workers := [int(child) for child in children.read_text().split() if _has_read(int(child))]):
+            assert started.poll() is None
+            time.sleep(0.02)
+        os.kill(workers[0], signal.SIGKILL)
+        assert started.wait(60) == 0, "fio says that all is well"
     assert "got signal=9" in " ".join(samples.read(tmp_path, "fio", "fio.json", jobs=1, runtime=2).problems)
