@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,37 @@ def test_a_renamed_folder_removes_what_its_run_made(left: Zlang) -> None:
     said = json.loads(left("clean", "--json").out)
     assert said["removed"][-1] == f"dir here (./zlang-{folder.name})"
     assert list(left.at.glob("zlang-*")) == []
+
+
+def _lose_session(journal: bytes) -> bytes:
+    return journal.replace(b'"event":"session"', b'"event":"sessiom"', 1)
+
+
+def _lose_setups(journal: bytes) -> bytes:
+    return b"".join(line for line in journal.splitlines(keepends=True) if b"setups/" not in line)
+
+
+@pytest.mark.parametrize("lose", [_lose_session, _lose_setups, lambda _: b"", None])
+def test_what_a_damaged_journal_does_not_name_is_removed(
+    left: Zlang, lose: Callable[[bytes], bytes] | None, tmp_path: Path
+) -> None:
+    journal = left.folder() / "journal.jsonl"
+    if lose is None:
+        journal.unlink()
+    else:
+        journal.write_bytes(lose(journal.read_bytes()))
+    said = json.loads(left("clean", "--json").out)
+    assert len(said["removed"]) >= 1
+    assert list(tmp_path.glob("zlang-*")) == []
+
+
+@pytest.mark.parametrize("way", ["fifo", "link"])
+def test_what_others_put_among_the_outputs_is_not_read(left: Zlang, way: str) -> None:
+    (made,) = left.folder().glob("setups/*/*/made")
+    made.unlink()
+    os.mkfifo(made) if way == "fifo" else made.symlink_to("/dev/zero")
+    assert "is not a regular file" in left("clean", code=1).err
+    assert list(left.at.glob("zlang-*/made"))
 
 
 def test_results_of_a_changed_folder_are_not_taken_over(tmp_path: Path) -> None:

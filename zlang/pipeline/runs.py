@@ -255,16 +255,19 @@ def still_standing(folder: Folder) -> list[str]:
 def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
     """Remove what a run left: what is gone now, and what would not go, with why. Raises RunError, Interrupted."""
     from zlang.plan.plan import Setup
+    from zlang.readers.judge import judge
+    from zlang.run.account import Account
     from zlang.run.events import LeftBehind, Unmade
     from zlang.run.runner import Selection
 
-    remaining = run_state(folder).leftovers
+    account = Account(folder, judge)
+    remaining = account.leftovers
     names = (
         {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if remaining else {}
     )
     removed: list[str] = []
     stuck: list[tuple[str, str]] = []
-    for event in carry_out(folder, Selection(nothing=True)) if run_state(folder).sessions else ():
+    for event in carry_out(folder, Selection(nothing=True)) if account.state.sessions or remaining else ():
         match event:
             case Unmade(signature=signature) if names[signature].creates:
                 removed.append(names[signature].creates)

@@ -47,6 +47,19 @@ class Account(Generic[V]):
         """What is wrong with the folder as a whole, a sentence each."""
         return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else [])]
 
+    @property
+    def leftovers(self) -> dict[str, str]:
+        """Signature -> directory of each setup that may stand: also those of which only their output is there.
+
+        Before a command begins that is in the journal, so what the journal does not name it has lost.
+        """
+        lost: dict[str, str] = {}
+        for path in sorted(self.folder.path.glob("setups/*/a*/*.out")):
+            attempt, signature = path.parent.name.removeprefix("a"), path.parent.parent.name
+            if attempt.isdecimal() and int(attempt) > self.state.setup_attempts.get(signature, 0):
+                lost[signature] = f"setups/{signature}/{path.parent.name}"
+        return self.state.leftovers | lost
+
     def window(self, trial: Trial, attempt: Attempt) -> Window | None:
         """When an attempt was measured."""
         return self.state.window(attempt.out, (step.name for step in trial.steps if step.action is Action.MEASURE))

@@ -11,7 +11,7 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -183,12 +183,13 @@ class _Run:
     # Parts of a session
 
     def _session(self) -> Generator[Event, None, None]:
-        is_first = self._so_far.sessions == 0
+        leftovers = self.account.leftovers
+        is_first = self._so_far.sessions == 0 and not leftovers
         plan = hashes.of_file(self.folder.plan)
         yield self._record(Session(self._now(), self.folder.run, machine.boot(), plan))
         if not is_first:
             self.executor.sweep()
-            yield from self._unmake_leftovers()
+            yield from self._unmake_leftovers(leftovers)
         if not self.selection.nothing:
             yield from self._facts()
             yield from self._trials()
@@ -223,20 +224,25 @@ class _Run:
                 self._directory("facts").mkdir(exist_ok=True)
                 yield from self._command(step, "facts")
 
-    def _unmake_leftovers(self) -> Generator[Event, None, None]:
-        wanted = dict(self._so_far.leftovers)
+    def _unmake_leftovers(self, wanted: Mapping[str, str]) -> Generator[Event, None, None]:
         if not wanted:
             return
+        for path in self.folder.path.glob("setups/*/*/made"):
+            if path.is_symlink() or not path.is_file():
+                message = f"{path} is not a regular file, so zlang did not write it"
+                raise RunError(message, "delete it, and remove by hand what the run left")
         setups: dict[str, Setup] = {}
         for item in self.plan.items():
             if isinstance(item, Setup) and item.signature in wanted:
                 setups[item.signature] = item
                 if len(setups) == len(wanted):
                     break
-        if missing := wanted.keys() - setups.keys():
+        if missing := self._so_far.leftovers.keys() - setups.keys():
             message = f"the journal of {self.folder.name} names setups that its plan does not have: {min(missing)}"
             raise RunError(message, "the folder has the plan of another run; remove by hand what the journal lists")
-        remaining = tuple(setups[signature] for signature in wanted)
+        # What the journal has lost is unmade in the order of the plan.
+        order = wanted if wanted.keys() == self._so_far.leftovers.keys() else setups
+        remaining = tuple(setups[signature] for signature in order)
         self._state = State(remaining, frozenset(setup.key for setup in remaining))
         for setup in remaining:
             self._hold(setup, wanted[setup.signature])
