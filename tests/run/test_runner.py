@@ -36,6 +36,7 @@ from zlang.run.events import (
     Interrupt,
     LeftBehind,
     Made,
+    Next,
     Outcome,
     Session,
     Start,
@@ -70,7 +71,7 @@ def test_the_protocol_of_a_trial(tmp_path: Path) -> None:
     assert executor.order == ["uname", "make-s", "flush", "verify", *collected, "unmake-s"]
     assert isinstance(events[-1], Finish)
     assert outcomes(events) == [""]
-    assert list(journal.Lines(folder.journal)) == [event for event in events if not isinstance(event, Outcome)]
+    assert list(journal.Lines(folder.journal)) == [event for event in events if not isinstance(event, Next | Outcome)]
 
 
 def test_two_states_of_one_key_and_staleness(tmp_path: Path) -> None:
@@ -513,7 +514,7 @@ def test_what_a_person_is_told(tmp_path: Path) -> None:
 def test_who_is_asked_can_stop_the_run(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, plan(trial(1, steps=[Step("this", Action.ASK, "", "do this", 0)])))
     events = fake_run(folder, FakeExecutor())
-    (ask,) = (event for _, event in zip(range(4), events, strict=False) if isinstance(event, Ask))
+    (ask,) = (event for _, event in zip(range(5), events, strict=False) if isinstance(event, Ask))
     signal.raise_signal(signal.SIGTERM)
     assert ask.is_stopped()
     with pytest.raises(Interrupted):
