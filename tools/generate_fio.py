@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.generated import quoted, replaced, size_literal, write_or_check, written  # noqa: E402 - found only by the line above
+from zlang.source import Source  # noqa: E402
+from zlang.syntax import format as formatting  # noqa: E402
 
 DATA = ROOT / "stdlib/data/fio_options.json"
 LIBRARY = ROOT / "stdlib/fio.zexp"
@@ -503,5 +505,10 @@ def check_tables(options: Options) -> None:
         raise AssertionError(message)
 
 
+def library(text: str) -> str:
+    """The file with its region renewed."""
+    return formatting.program(Source(LIBRARY.name, replaced(text, BEGIN, region(load())))).text
+
+
 if __name__ == "__main__":
-    sys.exit(write_or_check(LIBRARY, replaced(LIBRARY.read_text("utf-8"), BEGIN, region(load())), sys.argv[1:]))
+    sys.exit(write_or_check(LIBRARY, library(LIBRARY.read_text("utf-8")), sys.argv[1:]))

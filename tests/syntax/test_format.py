@@ -27,8 +27,6 @@ def programs() -> list[str]:
 
 
 PROGRAMS = programs()
-_NOT_YET = {"disks", "fio"}
-"""Modules that are still to be formatted."""
 
 
 def formatted(text: str) -> str:
@@ -164,11 +162,7 @@ def test_a_switch_is_written_as_on_or_off_where_the_words_mean_nothing_else(text
     assert formatted(written) == written
 
 
-@pytest.mark.parametrize(
-    "path",
-    sorted(path for path in (ROOT / "stdlib").glob("*.zexp") if path.stem not in _NOT_YET),
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", sorted((ROOT / "stdlib").glob("*.zexp")), ids=lambda path: path.stem)
 def test_the_library_is_in_the_style(path: Path) -> None:
     text = path.read_text("utf-8")
     assert formatted(text) == text
