@@ -132,7 +132,7 @@ def carry_out(at: Path, plan: Plan, shell_name: str = "dash", *, code: int | Non
         cwd=at,
         env={**os.environ, **more},
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert code is None or done.returncode == code, done.stderr.decode()
@@ -140,9 +140,10 @@ def carry_out(at: Path, plan: Plan, shell_name: str = "dash", *, code: int | Non
 
 
 def begin(at: Path, plan: Plan, shell_name: str = "dash") -> subprocess.Popen[bytes]:
-    """Start the script of a plan, to be stopped."""
+    """Start the script of a plan, to be stopped. No shell can trap what is ignored, as `nohup` ignores SIGHUP."""
     script = write(at, plan)
-    return subprocess.Popen([*SHELLS[shell_name], script.name], cwd=at, stderr=subprocess.DEVNULL)
+    command = ["env", "--default-signal=HUP", *SHELLS[shell_name], script.name]
+    return subprocess.Popen(command, cwd=at, stderr=subprocess.DEVNULL)
 
 
 def folder(at: Path) -> Path:

@@ -97,7 +97,7 @@ def test_a_signal_for_the_parent_ends_both(number: signal.Signals, code: int) ->
     assert process.stdout
     assert process.stdout.readline()
     process.send_signal(number)
-    assert process.wait(10) == code
+    assert process.wait(60) == code
     assert process.stdout.read() == b""  # the end of what both could write: the child is gone, too
     process.stdout.close()
 
