@@ -9,11 +9,15 @@ RULES = Rules()
 
 
 def _never_written(trial: TrialView) -> Thing | None:
-    """What the target, which has no data of its own, stands on, and what has blocks that were never written."""
-    if trial.before is not None or trial.having("holds") is not None:
+    """The target, or what a target of blocks stands on, if its blocks were never written."""
+    if trial.before is not None:
         return None
-    nearest = trial.having("unwritten")
-    return nearest if nearest is not None and nearest.is_("unwritten") else None
+    for thing in trial.beneath():
+        if thing.trait("unwritten") is not None:
+            return thing if thing.is_("unwritten") else None
+        if "block" not in thing.instance.kind.offers:
+            return None
+    return None
 
 
 @RULES.add("ZL013", "read-of-never-written", WARNING)
