@@ -201,8 +201,14 @@ def _answer(answered: _Answered) -> Iterator[Block]:
     for expected in answered.judged:
         yield Paragraph(_outcome(expected))
     for sentence in answered.sentences[:_MOST_ANSWERS]:
-        yield Paragraph(f"{sentence[:1].upper()}{sentence[1:]}.")
+        yield Paragraph(_sentence(sentence))
     yield from map(Paragraph, _differences(answered))
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter and a full stop; a level such as `way=3` at its beginning stays as it is."""
+    first, *_ = text.split(maxsplit=1)
+    return f"{text}." if "=" in first else f"{text[:1].upper()}{text[1:]}."
 
 
 def _outcome(judged: answers.Judged) -> str:
@@ -429,7 +435,7 @@ def _first(levels: dict[str, object], names: Sequence[str]) -> object:
 def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     read, compared = answered.read, answered.compared
     if answered.why:
-        yield Paragraph(f"{answered.why[:1].upper()}{answered.why[1:]}.")
+        yield Paragraph(_sentence(answered.why))
         return
     heads = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
     ratios = []
