@@ -137,10 +137,17 @@ def _data(kind: str, text: str) -> str:
 # -- Markdown
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
+_CODE = re.compile("`([^`|<&]+)`")  # a bar ends the cell of a table also within code, and not every reader knows code
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", visible(" ".join(text.split())))
+    """A text in which what stands between backticks is code, and nothing else is markup."""
+    parts = _CODE.split(visible(" ".join(text.split())))
+    return "".join(f"`{part}`" if number % 2 else _literal(part) for number, part in enumerate(parts))
+
+
+def _literal(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def _rows(table: DocumentTable) -> str:
