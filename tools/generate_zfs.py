@@ -338,7 +338,7 @@ def later_defaults(name: str) -> Iterator[str]:
     history = defaults_of(name)
     if len(set(history.values())) == 1:
         return
-    told = []
+    told: list[str] = []
     before = None
     for release, default in history.items():
         if default != before:

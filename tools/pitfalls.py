@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -121,7 +121,9 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     if measure.name.isidentifier():
         (comparison,), *_ = results.compare(db, ("right", "wrong"), "way", name, measure.name)
         return replace(pitfall, ratio=comparison.ratio, note=comparison.note)
-    wrong, right = ({measure: [math.log(value) for its, value in rows if its == way]} for way in _WAYS)
+    wrong, right = (
+        dict[Hashable, list[float]]({measure: [math.log(value) for its, value in rows if its == way]}) for way in _WAYS
+    )
     return replace(pitfall, ratio=ratios.apart(right, wrong))
 
 

@@ -20,6 +20,7 @@ from zlang.check.check import Checked, Overrides
 from zlang.check.questions import Plot, Table
 from zlang.pipeline import plans, programs, results
 from zlang.report import answers
+from zlang.report.clauses import stored_clauses
 from zlang.report.drawn import Drawn
 
 STUDIES = measured.ROOT / "examples/studies"
@@ -105,7 +106,7 @@ def _plot(db: Path, run: str) -> list[Drawn]:
     found = answers.plots(trials)
     if found:
         return found
-    table, *_ = answers.asked(trials, "table", Table)
+    table, *_ = stored_clauses(trials, "table", Table)
     (measure, *_), (*others, over) = table.measures, table.by
     # The lines of two factors can be told apart.
     facet = others.pop(0) if len(others) > 2 else None  # noqa: PLR2004
