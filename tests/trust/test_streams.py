@@ -79,6 +79,7 @@ def test_a_terminal_that_hangs_up_stops_the_run(zlang: Zlang) -> None:
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(zlang.at)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.execve(COMMAND[0], [*COMMAND, "run", "program.zexp", "--yes"], {**zlang.variables(), "TERM": "xterm"})
     while not (zlang.at / "begun").exists():
         if select.select([terminal], [], [], 0.02)[0]:
