@@ -181,6 +181,13 @@ DECLARED = "`reads` cannot be changed here: put a choice into its declaration, o
 LOOPS = "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors"
 
 
+def test_a_word_of_another_property_is_said_to_be_one() -> None:
+    text = 'import filesystems\ndir d { path = "." }\nloop l on d { size = 1GiB }\n'
+    text += "ext4 v on l { journal = writeback }\n"
+    (finding,) = findings_of(text)
+    assert finding.hint == "`writeback` is a value of `data`"
+
+
 @pytest.mark.parametrize(
     ("line", "hint"),
     [

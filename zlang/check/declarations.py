@@ -224,7 +224,7 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
     """Resolve the properties that are given, by name."""
     fields: dict[str, Expr] = {}
     places: dict[str, Span] = {}
-    context = context.replace(siblings=frozenset(word.text for item in items for word in tree.words(item)))
+    context = context.replace(siblings=frozenset(word.text for item in items for word in tree.words(item)), kind=kind)
     for item in items:
         words = tree.words(item)
         for word in words:

@@ -12,7 +12,7 @@ from typing import Any
 
 from zlang import units
 from zlang.check import types, values
-from zlang.check.program import ABSENT, Absent, Axis, Expr, FactorDef, FaultPoint, Value, merge_axes
+from zlang.check.program import ABSENT, Absent, Axis, Expr, FactorDef, FaultPoint, Kind, Value, merge_axes
 from zlang.check.scope import Path, Scope
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
@@ -31,7 +31,7 @@ class Context(Record):
 
     `dispatch` resolves an expression by its form. `factors` are the choices met so far by their paths, `risks` the
     factors that together decide whether something has a value at a point. Inside a declaration `property_name` is the
-    property whose value is resolved, and `siblings` are all that are given.
+    property whose value is resolved, `siblings` are all that are given, and `kind` is what is declared.
     """
 
     scope: Scope
@@ -41,6 +41,7 @@ class Context(Record):
     risks: set[frozenset[str]]
     property_name: str = ""
     siblings: frozenset[str] = frozenset()
+    kind: Kind | None = None
 
 
 Dispatch = Callable[[Context, tree.Expr, Type | None, Path | None], Expr]

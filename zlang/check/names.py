@@ -94,6 +94,9 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
     kind = context.scope.kind(node)
     if kind is not None and kind.role == "protocol" and not kind.required:
         return constant(node.span, Type(words=(Variant(name),)), Symbol(name))  # `let c = cold | hot`
+    takers = [item.name for item in context.kind.properties.values() if item.type.variant(name)] if context.kind else []
+    if takers:
+        hint = f"`{name}` is a value of {' and of '.join(f'`{taker}`' for taker in takers[:3])}"
     hint = FOREIGN.get(name) or hint
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
