@@ -17,11 +17,11 @@ PLAN = """
 import sys
 from zlang.pipeline import plans, programs
 from zlang.check.check import Overrides
-from zlang.plan import build
+from zlang.plan import trial_keys
 said = Overrides({"tenths": sys.argv[2]})
 checked = programs.check(programs.read(sys.argv[1]), said)
 planned = plans.plan(checked, programs.choose(checked, None), 1, said)
-assert build.twins(planned.schedule) is None
+assert trial_keys.twins(planned.schedule) is None
 """
 
 

@@ -307,7 +307,7 @@ LATE_LIBRARIES = {
 LATE_STAGES = {
     "zlang/check/experiments.py": {"clauses", "vocabulary"},
     "zlang/lint/trial.py": {"Expectation"},
-    "zlang/plan/build.py": {"library"},
+    "zlang/plan/header.py": {"library"},
     "zlang/syntax/tables.py": {"replace_file"},
 }
 """Outside of `cli` and `pipeline`: what a program without clauses, or a start with saved tables, does not need."""

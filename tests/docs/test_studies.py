@@ -79,7 +79,7 @@ def test_the_orders_of_a_study_come_to_what_the_language_says(tmp_path: Path) ->
     path, said = studies.STUDIES / "004.4-depths-and-jobs.zexp", Overrides()
     checked = programs.check(programs.read(str(path)), said)
     planned = plans.plan(checked, programs.choose(checked, None), 1, said)
-    found = costs.estimates(checked, planned, tmp_path / "none.duckdb")
+    found = costs.estimates(planned, tmp_path / "none.duckdb")
     rows = [f"| `{how}` | {one.made:.0f} | {one.altered:.0f} |" for how, one in found.items()]
     assert "\n".join(rows) in (REPOSITORY / "docs/language.md").read_text("utf-8")
 

@@ -353,7 +353,7 @@ def test_what_is_made_is_known_before_anything_is_made() -> None:
     said = Overrides()
     checked = programs.check(Source("program.zexp", text), said)
     planned = plans.plan(checked, programs.choose(checked, None), 1, said)
-    made = {setup.creates.split(" ")[0] for setup in plans.setups_by_branch(checked, planned)}
+    made = {setup.creates.split(" ")[0] for setup in plans.setups_by_branch(planned)}
     assert made == {"dir", "loop", "ext4", "xfs", "file"}
 
 

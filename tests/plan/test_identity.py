@@ -11,7 +11,7 @@ import pytest
 from zlang.check import check
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
-from zlang.plan import build
+from zlang.plan import trial_keys
 from zlang.plan.plan import Plan, Setup, Step, Trial
 from zlang.source import Source
 from zlang.syntax import format as formatting
@@ -210,5 +210,5 @@ def test_kinds_of_one_name_are_told_apart_by_their_commands(command: str, pair: 
     lab = f'kind heap: workload {{ run {{ sh "{command}" }} }}\nheap one\n'
     checked = check.program(Source("program.zexp", TWO), lambda _: Source("lab.zexp", lab).text, Overrides())
     planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
-    assert build.twins(planned.schedule) == pair
+    assert trial_keys.twins(planned.schedule) == pair
     assert len({item.identity for item in planned.plan.items() if isinstance(item, Trial)}) == (1 if pair else 2)

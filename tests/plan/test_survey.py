@@ -47,7 +47,7 @@ def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text
     checked = programs.check(Source("t.zexp", text.replace("LEVELS", levels)), said)
     assert not checked.findings
     planned = plans.plan(checked, programs.choose(checked, None), 1, said, order=order)
-    builder = Builder(checked.program, planned.experiment, planned.schedule)
+    builder = Builder(planned.schedule)
     return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past)
 
 
@@ -75,7 +75,7 @@ def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     said = Overrides()
     checked = programs.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), said)
     planned = plans.plan(checked, programs.choose(checked, None), 1, said)
-    builder, header = Builder(checked.program, planned.experiment, planned.schedule), planned.plan.header
+    builder, header = Builder(planned.schedule), planned.plan.header
     trials = [item for item in planned.plan.items() if isinstance(item, Trial)]
 
     def left(but: list[Trial]) -> PlanEstimate:

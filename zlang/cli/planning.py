@@ -10,7 +10,6 @@ from pathlib import Path
 
 import typer
 
-from zlang.check.check import Checked
 from zlang.check.program import Axis
 from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
@@ -57,15 +56,13 @@ def plan(
     if as_json or emit is not None:
         streams.use_utf8()
     if trial is not None:
-        _in_full(checked, planned, trial)
+        _in_full(planned, trial)
     elif trials and as_json:
         _write(_trial_lines(planned))
     elif emit is not None:
         _emit(planned, emit, out)
     elif as_json:
-        outlook = costs.remaining_estimate(
-            checked, planned, db, {} if again else runs.measured(checked, planned, runs_dir, words.refuse)
-        )
+        outlook = costs.remaining_estimate(planned, db, {} if again else runs.measured(planned, runs_dir, words.refuse))
         _put(plans.lines(planned, outlook), "json", out)
     elif trials:
         _write(_trial_table(planned))
@@ -74,9 +71,9 @@ def plan(
         if not is_read:
             _write(_steps(planned))
     else:
-        result = {} if again else runs.measured(checked, planned, runs_dir, words.refuse)
+        result = {} if again else runs.measured(planned, runs_dir, words.refuse)
         program = words.program(file, settings, profile, experiment, seed, host, order, runs=runs_dir, again=again)
-        _overview(checked, planned, db, result, program)
+        _overview(planned, db, result, program)
     return 0
 
 
@@ -90,12 +87,10 @@ def _write(pieces: Iterator[str]) -> None:
 # -- overview
 
 
-def _overview(
-    checked: Checked, planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str
-) -> None:
+def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str) -> None:
     header = planned.plan.header
     first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
-    setups = plans.setups_by_branch(checked, planned)
+    setups = plans.setups_by_branch(planned)
     print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
     print()
     print("the run will create, and remove again:")
@@ -122,10 +117,10 @@ def _overview(
     if measured and not runs.remaining_trials(planned, measured):
         print("estimate: nothing left to do")
     else:
-        once = verdicts.set_up_once(checked, planned)
-        is_mended = bool(once) and verdicts.is_mended_by_blocks(checked, planned)
+        once = verdicts.set_up_once(planned)
+        is_mended = bool(once) and verdicts.is_mended_by_blocks(planned)
         others = ("blocked", *costs.OTHERS) if is_mended else costs.OTHERS
-        estimates = costs.estimates(checked, planned, db, measured or {}, others)
+        estimates = costs.estimates(planned, db, measured or {}, others)
         _order(planned, estimates)
         if once:
             print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
@@ -301,12 +296,12 @@ def _justified(cells: list[str], widths: list[int]) -> str:
 # -- one trial
 
 
-def _in_full(checked: Checked, planned: Planned, number: int) -> None:
+def _in_full(planned: Planned, number: int) -> None:
     """All that a trial is: its levels, its place, what it stands on, and every command."""
     header = planned.plan.header
     if not 1 <= number <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--trial")
-    trial, setups = plans.trial(checked, planned, number)
+    trial, setups = plans.trial(planned, number)
     print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")
     plot = f", whole plot {trial.whole_plot:,}" if trial.whole_plot else ""
     print(f"  block {trial.block:,}{plot}; caches: {trial.cache}", end="")

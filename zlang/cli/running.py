@@ -77,7 +77,7 @@ def run(
         _arm_again(folder, armed, f"zlang run {program} --failed")
         return _again(folder, db, Selection(only, failed=True))
     most = runs.RUN_LIMIT if limit is None else limit
-    result = {} if again or only is not None else runs.measured(checked, planned, runs_dir, words.refuse, most) or {}
+    result = {} if again or only is not None else runs.measured(planned, runs_dir, words.refuse, most) or {}
     remaining = 1 if only is not None else runs.remaining_trials(planned, result)
     if remaining > most:
         raise RunError(
@@ -94,10 +94,10 @@ def run(
     else:
         arming.arm(header, armed, f"zlang run {program}")
         arming.require_clear(header, armed)
-    if remaining and only is None and (once := verdicts.set_up_once(checked, planned)):
-        is_mended = verdicts.is_mended_by_blocks(checked, planned)
+    if remaining and only is None and (once := verdicts.set_up_once(planned)):
+        is_mended = verdicts.is_mended_by_blocks(planned)
         print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
-    expected = costs.estimate(checked, planned, db, result)
+    expected = costs.estimate(planned, db, result)
     if not wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
     if remaining:

@@ -8,7 +8,7 @@ Each part has a file and takes the output of those above it:
     plans.emit(planned, "sh")                                               # the plan as a script, JSON or a runbook
     differences.difference(one, other)                                      # two plans beside each other
     arming.require_tools(planned.plan.header.tools)                         # what has to be there and be allowed
-    costs.estimate(checked, planned, db)                                    # how long it takes, and what it writes
+    costs.estimate(planned, db)                                             # how long it takes, and what it writes
     folder = runs.begin(planned, runs_dir, armed, found, expected)          # a run folder
     runs.carry_out(folder, selection)                                       # events, and its journal
     outside.import_csv(folder, "results.csv")                               # what somebody else has measured

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.check.check import Checked
 from zlang.errors import RunError
 from zlang.files import read_regular
 
@@ -22,13 +21,12 @@ OTHERS = ("as-written", "random")
 """The orders with which a plan's own is compared."""
 
 
-def estimate(checked: Checked, planned: Planned, db: Path, but: Container[str] = ()) -> PlanEstimate:
+def estimate(planned: Planned, db: Path, but: Container[str] = ()) -> PlanEstimate:
     """How long the plan takes on this machine, what it writes and asks for, without trials at some places."""
-    return next(iter(estimates(checked, planned, db, but, ()).values()))
+    return next(iter(estimates(planned, db, but, ()).values()))
 
 
 def estimates(
-    checked: Checked,
     planned: Planned,
     db: Path,
     but: Container[str] = (),
@@ -43,7 +41,7 @@ def estimates(
     schedule, result, past = planned.schedule, dict[str, "PlanEstimate"](), _past(db)
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
-        sampled = survey.sample(Builder(checked.program, planned.experiment, other), other, but)
+        sampled = survey.sample(Builder(other), other, but)
         result[how] = estimating.estimate(sampled, planned.plan.header.facts, past)
     return result
 
@@ -66,14 +64,12 @@ def _past(db: Path) -> Past:
     return Past()
 
 
-def remaining_estimate(
-    checked: Checked, planned: Planned, db: Path, measurements: Mapping[str, Measured] | None
-) -> Outlook:
+def remaining_estimate(planned: Planned, db: Path, measurements: Mapping[str, Measured] | None) -> Outlook:
     """Estimate what remains of a plan of which some trials were measured."""
     from zlang.plan.estimate import Outlook, PlanEstimate
 
     is_done = measurements is not None and len(measurements) == planned.plan.header.trials
-    remaining = PlanEstimate() if is_done else estimate(checked, planned, db, measurements or {})
+    remaining = PlanEstimate() if is_done else estimate(planned, db, measurements or {})
     by_run: dict[str, list[int]] = {}
     for measured in sorted(measurements.values(), key=lambda item: item.number) if measurements else ():
         by_run.setdefault(measured.run, []).append(measured.number)

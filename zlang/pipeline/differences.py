@@ -89,12 +89,12 @@ def difference(diff_operand: DiffOperand, other: DiffOperand) -> PlanDifference:
     Of two programs it is known without their commands; a plan that was kept may be that of another release, so there
     they are compared as well.
     """
-    from zlang.plan import build
     from zlang.plan import difference as differences
+    from zlang.plan import trial_keys
 
     if diff_operand.planned and other.planned:
         schedules = [side.planned.schedule for side in (diff_operand, other) if side.planned]
-        keys = build.trial_keys_by_values if diff_operand.kinds == other.kinds else build.trial_keys
+        keys = trial_keys.trial_keys_by_values if diff_operand.kinds == other.kinds else trial_keys.trial_keys
         return differences.difference(*map(keys, schedules))
     return differences.difference(differences.trial_keys(diff_operand.plan), differences.trial_keys(other.plan))
 

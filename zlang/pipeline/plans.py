@@ -107,20 +107,18 @@ def contradictions(planned: Planned) -> list[str]:
     ]
 
 
-def setups_by_branch(checked: Checked, planned: Planned) -> list[Setup]:
+def setups_by_branch(planned: Planned) -> list[Setup]:
     """What will be made: setups in which every branch of every choice is, each once."""
     from zlang.plan import build
 
-    return list(
-        {setup.signature: setup for setup in build.setups_by_branch(checked.program, planned.schedule)}.values()
-    )
+    return list({setup.signature: setup for setup in build.setups_by_branch(planned.schedule)}.values())
 
 
-def trial(checked: Checked, planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
+def trial(planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
     """The trial of a number, and the setups that it needs, parents first. Raises ProgramError."""
     from zlang.plan.build import Builder
 
-    return Builder(checked.program, planned.experiment, planned.schedule).trial(planned.schedule.slot(number))
+    return Builder(planned.schedule).trial(planned.schedule.slot(number))
 
 
 def page(pieces: Iterator[str]) -> bool:
@@ -145,9 +143,9 @@ def require_one_host(planned: Planned) -> None:
 
 def require_distinct(planned: Planned) -> None:
     """Raise RunError where two trials are the same measurement: their factors differ, and nothing that they decide."""
-    from zlang.plan import build
+    from zlang.plan import trial_keys
 
-    twins = build.twins(planned.schedule)
+    twins = trial_keys.twins(planned.schedule)
     if twins is not None:
         message = f"trials {twins[0]:,} and {twins[1]:,} are the same measurement: their levels change nothing"
         raise RunError(message, "write each level once; `zlang plan --trial N` shows what a trial does")

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from zlang.check.check import Checked
 from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline.arming import require_tools
@@ -176,7 +175,6 @@ def is_carried_out(folder: Folder) -> bool:
 
 
 def measured(
-    checked: Checked,
     planned: Planned,
     runs: Path,
     refuse: Callable[[Folder, str], None],
@@ -200,7 +198,7 @@ def measured(
         return {}
     if header.at_most - len(tried) * header.repeat > most:
         return None
-    trials = tuple(build.trials(checked.program, planned.schedule, tried))
+    trials = tuple(build.trials(planned.schedule, tried))
     return reuse.measured(header, trials, folders, judge, machine.answer, refuse)
 
 

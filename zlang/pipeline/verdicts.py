@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from zlang.check.check import Checked
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -20,24 +18,24 @@ _LONGEST = 20_000
 """Trials of the longest plan that is looked at: what is listed here is not run in a day."""
 
 
-def set_up_once(checked: Checked, planned: Planned) -> tuple[str, ...]:
+def set_up_once(planned: Planned) -> tuple[str, ...]:
     """The factors of which a level is set up once in the order of the plan, so that `compare` gives no verdict."""
-    return _set_up_once(checked, planned, planned.schedule)
+    return _set_up_once(planned, planned.schedule)
 
 
-def is_mended_by_blocks(checked: Checked, planned: Planned) -> bool:
+def is_mended_by_blocks(planned: Planned) -> bool:
     """Whether `--order blocked` sets up every level more than once."""
     from zlang.plan.order import Order
 
-    return not _set_up_once(checked, planned, planned.schedule.ordered(Order.BLOCKED))
+    return not _set_up_once(planned, planned.schedule.ordered(Order.BLOCKED))
 
 
-def _set_up_once(checked: Checked, planned: Planned, schedule: Schedule) -> tuple[str, ...]:
+def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
     from zlang.report import compare
 
     if not schedule.whole or schedule.trials > _LONGEST:
         return ()
-    design = _design(checked, planned, schedule)
+    design = _design(planned, schedule)
     if design is None:
         return ()
     names = {factor.name for factor in design.factors} & {*schedule.whole}
@@ -45,7 +43,7 @@ def _set_up_once(checked: Checked, planned: Planned, schedule: Schedule) -> tupl
     return tuple(name for name in schedule.whole if name in once)
 
 
-def _design(checked: Checked, planned: Planned, schedule: Schedule) -> Design | None:
+def _design(planned: Planned, schedule: Schedule) -> Design | None:
     """The plan as it will be read from its results, with values that say nothing; None where it is too long."""
     from zlang.report.design import Design
     from zlang.report.summary import TableColumn
@@ -53,7 +51,7 @@ def _design(checked: Checked, planned: Planned, schedule: Schedule) -> Design | 
     is_short = schedule.trials <= _MOST
     slots = schedule.slots() if is_short else _first_of_each(schedule.slots())
     rows = []
-    for row in _rows(checked, planned, schedule, slots):
+    for row in _rows(schedule, slots):
         rows.append(row)
         if len(rows) > _MOST:
             return None
@@ -84,7 +82,7 @@ def _first_of_each(slots: Iterator[Slot]) -> Iterator[Slot]:
         yield replace(first, ends_block=any(slot.ends_block for slot in (first, *others)))
 
 
-def _rows(checked: Checked, planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
+def _rows(schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
     """Each trial with the numbers of what will have been made for it."""
     import random
 
@@ -92,7 +90,7 @@ def _rows(checked: Checked, planned: Planned, schedule: Schedule, slots: Iterabl
     from zlang.plan.state import Make, State, Unmake
     from zlang.report.design import Row
 
-    builder, state = Builder(checked.program, planned.experiment, schedule), State()
+    builder, state = Builder(schedule), State()
     draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - values that say nothing
     for position, slot in enumerate(slots, 1):
         trial, setups = builder.trial(slot)

@@ -9,9 +9,11 @@ from zlang.check.program import (
 )
 from zlang.check.rendering import option_word
 from zlang.diagnostics import Code, ProgramError
-from zlang.plan.build import Builder, trial_config
+from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.setups import filled
+from zlang.plan.trial_config import trial_config
+from zlang.plan.trial_steps import TrialSteps
 
 
 def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
@@ -24,8 +26,8 @@ def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
     forms = config.workload.kind.forms
     if "job" not in forms:
         return None
-    builder = Builder(None, experiment, schedule)
-    frame = builder.frame(config, slot.replicate, builder.identities.of(config))
+    steps = TrialSteps(experiment, schedule.here, schedule.draw)
+    frame = steps.frame(config, slot.replicate, Identities(experiment).of(config))
     head = [
         part if isinstance(part, str) else _name_in_file(part.value(frame), experiment)
         for part in forms.get("job_head", ())

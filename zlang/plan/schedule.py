@@ -79,6 +79,13 @@ class Schedule:
         elif part is not None:
             self.trials = sum(1 for _ in self.slots())
 
+    @property
+    def here(self) -> str | None:
+        """The host whose part this is, or the only host; None for a schedule of several hosts."""
+        if self.part is None and len(self.hosts) == 1:
+            return self.hosts[0]
+        return self.part
+
     def draw(self, *drawn_for: str) -> str:
         """The hash from which a seed is drawn for something."""
         return digests.digest(str(self.seed), *drawn_for)

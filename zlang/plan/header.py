@@ -1,0 +1,145 @@
+"""The header of a plan: what holds for all its trials.
+
+In: a checked program, the schedule of one of its experiments, and the settings of the command line. Out: `Header`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from zlang.check import digests, hosts, values
+from zlang.check.instances import Frame
+from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
+from zlang.check.questions import Expectation, Plot, Table
+from zlang.check.rendering import shell_text
+from zlang.diagnostics import ProgramError
+from zlang.plan import footprint
+from zlang.plan.exposure import Exposure
+from zlang.plan.order import Order
+from zlang.plan.plan import Action, Device, Factor, Header, Scalar, Step
+from zlang.plan.schedule import Schedule, treated
+
+_SHOWN_LEVELS = 1000
+
+
+def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> Header:
+    """Build the header. `settings` are the values of `--set` and `--profile`, for the hash of the plan."""
+    experiment, here = schedule.experiment, schedule.here
+    sources = {source.name: source.text for source in program.sources}
+    kinds = _kinds(program, experiment)
+    assignments = [f"{name}={text}" for name, text in sorted(settings.items())]
+    texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
+    ordered = [f"order={schedule.order}"] if schedule.order is not Order.PLANNED else []
+    templates = sorted(digests.template_digest(kind) for kind in kinds)
+    hashed = digests.digest(experiment.name, str(schedule.seed), *ordered, *assignments, *texts, *templates)
+    factors = tuple(
+        Factor(name, factor.column_path(i), factor.types[i], _levels(factor, i), factor.size)
+        for factor in experiment.factors.values()
+        for i, name in enumerate(factor.columns)
+    )
+    away = _away(experiment, here)
+    platform = _platform(experiment, here)
+    at_hand = [kind for kind in kinds if kind.name not in away]
+    tools = {tool: hint for kind in at_hand for tool, hint in hosts.tools_of(kind, platform)}
+    return Header(
+        experiment=experiment.name,
+        title=experiment.title,
+        plan=hashed,
+        seed=schedule.seed,
+        points=schedule.plots.points,
+        repeat=experiment.repeat,
+        trials=schedule.trials,
+        factors=factors,
+        sources=sources,
+        facts=tuple(step for kind in at_hand for step in _facts(kind, platform)),
+        tools=tools,
+        design=values.show(experiment.design.value({})),
+        left_out=schedule.space.count - schedule.plots.points,
+        expectations=tuple(clause for clause in experiment.clauses if isinstance(clause, Expectation)),
+        tables=tuple(clause for clause in experiment.clauses if isinstance(clause, Table)),
+        plots=tuple(clause for clause in experiment.clauses if isinstance(clause, Plot)),
+        hosts=tuple(name for name in schedule.hosts if name),
+        part=schedule.part or "",
+        guarded=tuple(Exposure(experiment, here).guarded()) if any(kind.armed for kind in kinds) else (),
+        order=schedule.order,
+        whole_plot_factors=schedule.whole,
+        devices=tuple(_devices(experiment)),
+        settings=settings,
+        until=experiment.until,
+        search=experiment.search,
+        metrics=experiment.metrics,
+    )
+
+
+def _devices(experiment: Experiment) -> Iterator[Device]:
+    """What is beneath everything, as far as it is reached from the first point by one choice."""
+    devices: dict[str, Device] = {}
+    for point in hosts.each_choice(experiment, experiment.on.axes if experiment.on else ()):
+        with suppress(ProgramError):  # said at the point itself, if it is one
+            on, _ = treated(experiment, point)
+            if on is not None and on.kind.role == "resource":
+                under = footprint.device_of(on)
+                offers = under.kind.offers
+                place = offers["dir"].value(Frame(under)) if "dir" in offers else ""
+                device = footprint.device(under, place if isinstance(place, str) else values.show(place))
+                devices.setdefault(device.name, device)
+    yield from devices.values()
+
+
+def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
+    """The kinds that the experiment can reach, and the machine's."""
+    names: set[str] = {"host"}
+    every = (
+        *(experiment.on, experiment.with_, experiment.before),
+        *(experiment.run, experiment.collect, experiment.cache),
+    )
+    exprs = [expr for expr in every if expr is not None]
+    for expr in exprs:
+        element = expr.type.element
+        names |= expr.type.kinds | expr.type.beneath | (element.kinds if element else frozenset())
+    kinds: dict[str, Kind] = {}
+    pending = sorted(names)
+    while pending:
+        name = pending.pop(0)
+        kind = _kind(program, name)
+        if kind is not None and name not in kinds:
+            kinds[name] = kind
+            pending += kind.parents
+    return list(kinds.values())
+
+
+def _away(experiment: Experiment, here: str | None) -> set[str]:
+    """The kinds of resources that are on other machines only than that which carries the plan out."""
+    used = [(thing.kind, host) for thing, host in hosts.used_by(experiment) if thing.kind.role == "resource"]
+    present = {kind.name for kind, host in used if here is None or host is None or host.label == here}
+    return {kind.name for kind, _ in used} - present
+
+
+def _platform(experiment: Experiment, here: str | None) -> str:
+    """The platform of the machine that carries the plan out."""
+    used = (host for _, host in hosts.used_by(experiment) if host and here in {None, host.label})
+    return hosts.platform_of(next(used, None))
+
+
+def _kind(program: Program, name: str) -> Kind | None:
+    from zlang.check import library
+
+    shipped = library.load()
+    return program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
+
+
+def _facts(kind: Kind, platform: str) -> Iterator[Step]:
+    action = kind.action("fact", platform)
+    if action is None:
+        return
+    frame = Frame(Instance(kind, kind.name, kind.name, {}, None, is_given=True, digest=""))
+    for command in action.commands:
+        name = values.safe_name((command.why or kind.name,))
+        yield Step(name, Action.FACT, shell_text(command.text, frame), command.why, 60)
+
+
+def _levels(factor: FactorDef, column: int) -> tuple[Scalar, ...]:
+    if factor.size > _SHOWN_LEVELS:
+        return ()
+    return tuple(values.cell(factor.level(i)[column]) for i in range(factor.size))

@@ -1,0 +1,98 @@
+"""What a point of an experiment measures: on what, with which settings, and under which cache protocol.
+
+In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises ProgramError where the point cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from zlang.check import digests, hosts, naming
+from zlang.check.program import Experiment, Instance, Kind, Symbol
+from zlang.diagnostics import ProgramError
+from zlang.plan.schedule import treated
+from zlang.space import points
+
+AS_IS = "as_is"
+"""The state of caches that nothing was done about, or that were not verified."""
+
+
+COLD = "cold"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialConfig:
+    """What a point measures, on what, with which settings, under which protocol and collectors.
+
+    `key` is the hash of the values that it reaches: in one program they decide all that is done.
+    """
+
+    workload: Instance
+    on: Instance | None
+    with_: tuple[Instance, ...]
+    before: Instance | None
+    protocol: Instance
+    collectors: tuple[Instance, ...]
+    key: str
+
+    @property
+    def things(self) -> naming.TrialThings:
+        """All that the trial is of."""
+        before = (self.before,) if self.before else ()
+        return naming.TrialThings(self.on, self.with_, (*before, self.workload, self.protocol, *self.collectors))
+
+    @property
+    def cache_state(self) -> str:
+        """The state of the caches that the protocol verified; `as_is` where it verified none."""
+        phases = self.protocol.kind.phases
+        verified = [phase.removeprefix("verify_") for phase in phases if phase.startswith("verify_")]
+        return verified[-1] if verified else AS_IS
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether the protocol verified that the caches are cold."""
+        return self.cache_state == COLD
+
+
+def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfig:
+    """Work out what is measured at a point, and how. Raises ProgramError where an assertion does not hold."""
+    for finding in points.violated(experiment, point):
+        raise ProgramError(finding)
+    target, state = treated(experiment, point)
+    workload = experiment.run.value(point)
+    cache = experiment.cache.value(point)
+    collect = experiment.collect.value(point) if experiment.collect else ()
+    assert isinstance(workload, Instance)
+    assert isinstance(cache, Instance | Symbol)
+    protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
+    collectors = [item for item in collect if isinstance(item, Instance)] if isinstance(collect, tuple) else []
+    decisive = (instance.digest if instance else "" for instance in (workload, target, state))
+    with_ = naming.beside(target, hosts.things_of(experiment.with_.value(point) if experiment.with_ else None))
+    watching = (collector.digest for collector in collectors)
+    # Without its own word, what is set could be taken for a collector of the same hash.
+    meanwhile = ("with", *(instance.digest for instance in with_), _shared((*with_, target))) if with_ else ()
+    key = digests.digest(*decisive, protocol.digest, *watching, *meanwhile)
+    return TrialConfig(
+        workload=workload,
+        on=target,
+        with_=with_,
+        before=state,
+        protocol=protocol,
+        collectors=tuple(collectors),
+        key=key,
+    )
+
+
+def _shared(things: Iterable[Instance | None]) -> str:
+    """Which of the things beneath some things are the same ones."""
+    keys = [instance.key for thing in things if thing for instance in naming.chain(thing)]
+    return " ".join(str(keys.index(key)) for key in keys)
+
+
+@cache
+def _called(protocol: Kind) -> Instance:
+    """A protocol that is called by its name."""
+    name, digest = protocol.name, digests.template_digest(protocol)
+    return Instance(protocol, name, name, {}, None, is_given=False, digest=digest)

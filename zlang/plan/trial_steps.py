@@ -1,0 +1,193 @@
+"""What a trial does: the setups that it needs, and its steps around those of the cache protocol.
+
+In: `TrialConfig`. Out: `Setup`s and `Step`s; what many trials share is made once. Raises ProgramError where a point
+cannot be carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from zlang.check import hosts, naming
+from zlang.check.instances import Frame, treatment_site
+from zlang.check.program import Experiment, Instance, KindAction
+from zlang.diagnostics import Code, ProgramError
+from zlang.plan.exposure import Exposure
+from zlang.plan.plan import COUNTED, Action, Setup, Step
+from zlang.plan.schedule import KEPT, resources_of
+from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame, steps_of
+from zlang.plan.trial_config import AS_IS, COLD, TrialConfig
+from zlang.space import faults
+
+Prepared = tuple[tuple[Setup, ...], tuple[Step, ...]]
+"""Setups, parents first, and the steps of a cache protocol on them."""
+
+
+class TrialSteps:
+    """The setups and the steps of an experiment's trials.
+
+    `here` is the machine that carries them out, as in `setups.steps_of`. `draw` gives the hash from which a seed is
+    drawn.
+    """
+
+    def __init__(self, experiment: Experiment, here: str | None, draw: Callable[..., str]) -> None:
+        self._experiment, self._here, self._draw = experiment, here, draw
+        self._setups = Setups(draw, here)
+        self._prepared: dict[tuple[str, ...], Prepared] = {}
+        self.exposure = Exposure(experiment, here)
+
+    def require_possible(self, config: TrialConfig) -> None:
+        """Raise ProgramError where a workload or a collector cannot be carried out at a point."""
+        self._join(config.workload, config.on)
+        carrier = hosts.carrier(config.workload, config.on)
+        for thing in (config.workload, *config.collectors):
+            _must_have(thing, carrier)
+        for collector in config.collectors:
+            self._join(collector, config.on)
+
+    def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frame: Frame) -> tuple[Step, ...]:
+        """What a trial does, around the steps of its cache protocol."""
+        exposed = self.exposure.exposed(config, frame)
+        held = hold(exposed, (config.workload, config.protocol, *config.collectors), self._here)
+        # A protocol may rehearse the workload, so what is written to is guarded before that, too.
+        again = guards(exposed, self._here, "guard-again") if protocol and not held else []
+        count_before = self._counts(config, "before", Action.PREPARE)
+        count_after = self._counts(config, "after", Action.TIDY)
+        # What looks at the target may read of it, so that the caches are treated after that.
+        before = (replace(step, reader=None) for step in self._looks(config, "before", Action.PREPARE))
+        after = self._looks(config, "after", Action.TIDY)
+        action = hosts.action_of(config.workload, "prepare", at=frame.target)
+        prepare = self._steps(action, Action.PREPARE, "prepare", frame) if action else []
+        guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *before, *protocol, *again)
+        measured = (*count_before, *self._watch(config), *self._measure(frame), *count_after)
+        return (*guarded, *measured, *(held.after if held else ()), *after)
+
+    def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:
+        """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""
+        drawn_for = [] if config.workload.replays else [str(replicate)]
+        return drawn_frame(config.workload, config.on, self._draw(own, *drawn_for))
+
+    def prepared(self, config: TrialConfig, replicate: int = 1, own: str = "") -> Prepared:
+        """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
+        on, protocol = config.on, config.protocol
+        if on is None and not config.with_:
+            return (), ()
+        chains = [naming.chain(item) for item in (*config.with_, on) if item is not None]
+        keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
+        chain_digests = "/".join(chain[-1].digest for chain in chains)
+        named = self.exposure.named(config)
+        drawn_for = [config.key, own, str(replicate)] if protocol.kind.draws else []
+        drawn_for += [f"{named_thing.by.key} {named_thing.thing.key}" for named_thing in named]
+        key = (chain_digests, keys, config.before.digest if config.before else "", protocol.digest, *drawn_for)
+        cached = self._prepared.get(key)
+        if cached is not None:
+            return cached
+        for finding in hosts.set_twice(self._experiment, config.with_):
+            raise ProgramError(finding)
+        resources = [resources_of(chain[-1]) for chain in chains]
+        every = [instance for chain in resources for instance in chain]
+        for instance in every:
+            _must_have(instance, hosts.host_of(instance))
+        meanwhile = resources[: len(config.with_)]
+        setups = [replace(setup, is_ambient=True) for chain in meanwhile for setup in self._setups.of(chain, None)]
+        steps: list[Step] = []
+        if on is not None:
+            if config.before is not None:
+                self._join(config.before, on)
+                _must_have(config.before, config.before.origin or hosts.host_of(on))
+                self._may_change(config.before, on)
+            by_treatment = self.exposure.named_devices(config, (config.before,)) if config.before else []
+            setups += self._setups.of(resources[-1], config.before, by_treatment)
+            self._join(protocol, on)
+            frame = Frame(protocol, on)
+            if protocol.kind.draws:
+                frame = rehearsal_frame(protocol, config.workload, on, self._draw(own, str(replicate)))
+            by_workload = [named_thing.thing for named_thing in named if named_thing.by.key == config.workload.key]
+            beneath = {resource.key: resource for resource in resources[-1]}
+            beneath |= {item.key: item for thing in by_workload for item in resources_of(thing)}
+            for phase in protocol.kind.phases:
+                steps += self._phase(phase, frame, on, tuple(beneath.values()))
+        steps += [step for instance in every for step in self._read_back(instance)]
+        if len(self._prepared) >= KEPT:
+            self._prepared.clear()
+        self._prepared[key] = tuple(setups), tuple(steps)
+        return self._prepared[key]
+
+    def _join(self, workload: Instance, on: Instance | None) -> None:
+        lacking = faults.unmet_need(self._experiment, workload, on)
+        if lacking is not None:
+            raise ProgramError(lacking)
+
+    def _may_change(self, treatment: Instance, on: Instance) -> None:
+        """Raise ProgramError where a treatment would change what is not the run's own."""
+        at = treatment_site(treatment, on)
+        if treatment.kind.role == "treatment" and at is not None and at.is_given:
+            assert self._experiment.before is not None, "BUG: a treatment that nobody asked for"
+            message = f"`{treatment.kind.name}` would change `{at.label}`, which is `given`"
+            hint = "apply it to something that the run creates"
+            raise ProgramError(Code.NOT_SHOWN.at(self._experiment.before.span, message=message, hint=hint))
+
+    def _read_back(self, thing: Instance) -> Sequence[Step]:
+        """What compares the properties of a thing that are in force with those that were asked for."""
+        action = hosts.action_of(thing, "verify", "property")
+        return self._steps(action, Action.VERIFY, f"property-{thing.key}", Frame(thing)) if action else ()
+
+    def _phase(self, phase: str, frame: Frame, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
+        """What a phase of a protocol does: an action of its own, or what each resource knows to do."""
+        protocol = frame.instance
+        assert protocol is not None, "BUG: a phase without a protocol"
+        verb, _, state = phase.partition("_")
+        own = hosts.action_of(protocol, phase, at=on)
+        if own is not None:
+            subject = Action.VERIFY if verb == Action.VERIFY else Action.FLUSH
+            yield from self._steps(own, subject, f"{phase}-{protocol.key}", frame)
+            return
+        # To look at a file is to read its inode, so what is beneath is looked at first.
+        result = []
+        for instance in resources if state else reversed(resources):
+            action = hosts.action_of(instance, verb, state)
+            if action is not None:
+                result += self._steps(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
+        if state and not result:
+            message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
+            raise ProgramError(
+                Code.NOT_SHOWN.at(self._experiment.cache.span, message=message, hint=f"say `cache = {AS_IS}`")
+            )
+        yield from result
+
+    def _watch(self, config: TrialConfig) -> Iterator[Step]:
+        at = config.workload.origin or config.on
+        for instance in config.collectors:
+            action = hosts.action_of(instance, "watch", at=at)
+            if action is not None:
+                yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
+
+    def _looks(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
+        """What collectors look at before the protocol and after the measurement."""
+        for instance in config.collectors:
+            action = hosts.action_of(instance, "look", at=config.on)
+            if action is not None:
+                yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
+
+    def _counts(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
+        """What counts, around a cold measurement, the bytes that a resource with a cache of its own has read."""
+        for instance in naming.chain(config.on) if config.on and config.is_cold else ():
+            action = hosts.action_of(instance, "look", COLD)
+            if action is not None:
+                yield from self._steps(action, verb, f"{COUNTED}{instance.key}-{when}", Frame(instance))
+
+    def _measure(self, frame: Frame) -> list[Step]:
+        assert frame.instance is not None, "BUG: a measurement without a workload"
+        action = hosts.action_of(frame.instance, "run", at=frame.target)
+        assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
+        return self._steps(action, Action.MEASURE, "measure", frame)
+
+    def _steps(self, action: KindAction, verb: Action, name: str, frame: Frame) -> list[Step]:
+        return steps_of(action, verb, name, frame, self._here)
+
+
+def _must_have(thing: Instance, host: Instance | None) -> None:
+    """Raise ProgramError where a thing's host lacks something of it."""
+    for finding in hosts.lacking(thing, host):
+        raise ProgramError(finding)
