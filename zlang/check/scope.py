@@ -38,3 +38,38 @@ class Scope(Protocol):
 
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
         """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""
+
+
+class NoScope:
+    """There are no names but those of the results."""
+
+    def lookup(self, _name: str, _span: Span) -> Expr | None:
+        """Nothing."""
+        return None
+
+    def names(self) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def kind(self, _name: tree.Name) -> Kind | None:
+        """None."""
+        return None
+
+    def kind_called(self, _name: str) -> Kind | None:
+        """None."""
+        return None
+
+    def kind_names(self) -> Iterable[str]:
+        """None."""
+        return ()
+
+    def owners(self, _name: str) -> list[str]:
+        """None: a factor is called by its own name."""
+        return []
+
+    def kind_hint(self, _name: str) -> str:
+        """Nothing."""
+        return ""
+
+    def is_given(self, _name: str) -> None:
+        """Nothing is."""

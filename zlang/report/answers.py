@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from zlang.check import clauses
 from zlang.check.questions import Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
+from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.check.vocabulary import Vocabulary, column_of_results
 from zlang.diagnostics import ProgramError
@@ -351,7 +352,7 @@ def table_now(trials: Trials, text: str) -> Summary:
 def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     clause, findings = parse.clause(Source(word, f"{word} {text}"))
     result = list(findings)
-    words, scope = _words(trials), clauses.NoScope()
+    words, scope = _words(trials), NoScope()
     made = clauses.resolve_clause(clause, words, scope, result.append) if clause is not None else None
     if result:
         raise ProgramError(result[0])

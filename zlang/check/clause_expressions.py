@@ -1,0 +1,197 @@
+"""What names and calls mean in a clause: metrics, distributions and factors, which stand inside aggregates.
+
+Types and units are checked by the same code as everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from zlang.check import types
+from zlang.check.calls import resolve_call
+from zlang.check.expressions import Context, resolve, unknown
+from zlang.check.functions import FUNCTIONS
+from zlang.check.names import report_unknown_name, resolve_name, resolve_word
+from zlang.check.operators import may_be_word, resolve_binary
+from zlang.check.program import ABSENT, Expr
+from zlang.check.resolve import new_context, resolve_form
+from zlang.check.scope import Path, Scope
+from zlang.check.typed import resolve_condition
+from zlang.check.types import NOTHING, Type
+from zlang.check.vocabulary import Vocabulary
+from zlang.diagnostics import Code, Diagnostic
+from zlang.syntax import tree
+
+PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
+"""`p50`, `p999` for 99.9 %; `p100` is no 10.0 %, but the largest."""
+
+
+class ClauseExpressions:
+    """Resolves the expressions of clauses; `is_wrong` once a finding was reported."""
+
+    def __init__(self, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
+        self.context = new_context(_Names(words, scope), self.report).replace(dispatch=self._resolve_form)
+        self.words, self.tell = words, report
+        self.is_wrong = False
+        self.inside = ""
+
+    def report(self, finding: Diagnostic) -> None:
+        """Report a finding: there is no clause then."""
+        self.is_wrong = True
+        self.tell(finding)
+
+    def _resolve_form(self, context: Context, node: tree.Expr, expected: Type | None, path: Path | None) -> Expr:
+        """Resolve an expression by its form: names and calls have a meaning of their own here."""
+        match node:
+            case tree.Name():
+                return self._name(context, node, expected)
+            case tree.Call():
+                return self.call(context, node, expected)
+            case tree.Binary():
+                return resolve_binary(context, node, self.may_be_word)
+            case _:
+                return resolve_form(context, node, expected, path)
+
+    def _name(self, context: Context, node: tree.Name, expected: Type | None) -> Expr:
+        name = str(node)
+        if (
+            expected is not None
+            and len(node.path) == 1
+            and (word := resolve_word(context, node, name, expected)) is not None
+        ):
+            return word
+        column = self.column(node)
+        if column is None:
+            if several := self.words.ambiguous(node.path):
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(several)))
+                return unknown(node.span)
+            base, _, rank = name.rpartition("_p")
+            if rank.isdecimal() and base in self.words.distributions:
+                hint = f"any percentile is computed from the histogram: `p{rank}({base})`"
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+                return unknown(node.span)
+            return resolve_name(context, node, expected, self._report_unknown)
+        if name in self.words.distributions and not PERCENTILE.fullmatch(self.inside):
+            wanted = "a metric" if self.inside else "something else"
+            hint = f"use a percentile over all operations, such as `p50({name})` or `p99({name})`"
+            self.report(
+                Code.WRONG_ARGUMENTS.at(
+                    node.span, name=self.inside or name, expected=wanted, found=f"the distribution `{name}`", hint=hint
+                )
+            )
+            return unknown(node.span)
+        if not self.inside:
+            aggregate = "median" if name in self.words.metrics else "count"
+            hint = f"`{aggregate}({name})`" if name in self.words.metrics else f"`median(… where {name} == …)`"
+            self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
+        return column
+
+    def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
+        if not self.words.is_partial and not (expected is not None and expected.unknown):
+            return report_unknown_name(context, node, name, expected)
+        self.is_wrong = True  # and why has been said
+        return unknown(node.span)
+
+    def column(self, node: tree.Name) -> Expr | None:
+        """A metric, a distribution or a factor, with its type."""
+        name = str(node)
+        if name in self.words.metrics:
+            sort = self.words.metrics[name].type
+            return Expr(node.span, Type(frozenset({sort})), lambda _: ABSENT)
+        if name in self.words.distributions:
+            return Expr(node.span, Type(frozenset({"duration"})), lambda _: ABSENT)
+        instance = self.words.find(node.path)
+        if not instance:
+            return None
+        type_ = NOTHING
+        for column in instance:
+            type_ = type_ | column.value.type
+        return Expr(node.span, type_, instance[0].value.value)
+
+    def call(self, context: Context, node: tree.Call, expected: Type | None) -> Expr:
+        """Resolve a call: an aggregate, or any other function."""
+        name = str(node.function)
+        if name == "overall":
+            hint = '`overall` encloses the whole condition: `expect "…" overall(…)`'
+            self.report(Code.UNEXPECTED.at(node.span, expected="a value", found="`overall`", hint=hint))
+            return unknown(node.span)
+        if not is_aggregate(node):
+            return resolve_call(context, node, expected)
+        if self.inside:
+            hint = f"it is inside `{self.inside}(…)`"
+            self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
+        self.inside = name
+        argument = resolve(self.context, node.arguments[0])
+        self.inside = "where"
+        if node.where is not None:
+            resolve_condition(self.context, node.where)
+        self.inside = ""
+        if argument.type.unknown:
+            return unknown(node.span)
+        if PERCENTILE.fullmatch(name) and str(node.arguments[0]) not in self.words.distributions:
+            given = quoted(node.arguments[0])
+            hint = "a percentile is over single operations; for trials use `median`, `min` or `max`"
+            expected_ = self.a_distribution()
+            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
+            return unknown(node.span)
+        if not argument.type.scalars or not argument.type.scalars <= types.NUMERIC:
+            wanted = "a number of each trial"
+            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=wanted, found=quoted(node.arguments[0])))
+            return unknown(node.span)
+        return Expr(node.span, types.COUNT if name == "count" else argument.type, lambda _: ABSENT)
+
+    def is_column(self, node: tree.Name) -> bool:
+        """Whether a name stands for a metric, a distribution or a factor."""
+        return str(node) in self.words.measured or bool(self.words.find(node.path))
+
+    def may_be_word(self, node: tree.Expr) -> bool:
+        """Whether it may be a word of the language: the name of a factor is none."""
+        return may_be_word(node) and not (isinstance(node, tree.Name) and self.is_column(node))
+
+    def a_distribution(self) -> str:
+        """What to write for a distribution, for a hint."""
+        example = next(iter(self.words.distributions), "")
+        return f"a distribution such as `{example}`" if example else "a distribution, and none is measured"
+
+
+class _Names:
+    """A scope in which clauses' words are known too."""
+
+    def __init__(self, words: Vocabulary, scope: Scope) -> None:
+        self.words, self.scope = words, scope
+        self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
+        self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
+        self.owners = scope.owners
+
+    def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
+        return [*self.words.names(), *self.scope.names()]
+
+
+def quoted(node: tree.Expr) -> str:
+    """An expression as it is written, for a message."""
+    return f"`{node.span.text}`"
+
+
+def one_line(node: tree.Expr | tree.Clause | tree.Find) -> str:
+    """The text of a clause or a part of it on one line, as it is where nobody breaks lines."""
+    text = " ".join(node.span.text.split())
+    return text.replace("( ", "(").replace(" )", ")")
+
+
+def is_aggregate(node: object) -> bool:
+    """Whether it is a call such as `median(…)` or `p99(…)`, of one value of each trial."""
+    if not isinstance(node, tree.Call) or len(node.function.path) != 1 or len(node.arguments) != 1:
+        return False
+    name = node.function.path[0]
+    if name in FUNCTIONS and isinstance(node.arguments[0], tree.ListOf):
+        return False
+    return name in types.AGGREGATES or PERCENTILE.fullmatch(name) is not None
+
+
+def which_of(names: list[str]) -> str:
+    """A question for a hint: which of several names is meant."""
+    return "which one: " + " or ".join(f"`{name}`" for name in names) + "?" if names else ""

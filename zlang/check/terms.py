@@ -1,0 +1,120 @@
+"""From an expression of a clause to its `Term`: the formula over metrics and factors that the database computes."""
+
+from __future__ import annotations
+
+from zlang.check import types, values
+from zlang.check.clause_expressions import PERCENTILE, ClauseExpressions, is_aggregate, one_line
+from zlang.check.expressions import resolve
+from zlang.check.factors import FirstLevels
+from zlang.check.measured import MOST_LEVELS
+from zlang.check.operators import resolve_is_a
+from zlang.check.program import Expr, Value
+from zlang.check.questions import Term
+from zlang.check.types import Type
+from zlang.diagnostics import Code
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+
+def term(expressions: ClauseExpressions, node: tree.Expr) -> Term:
+    """The formula of an expression with which nothing is wrong."""
+    match node:
+        case tree.Name() if expressions.is_column(node):
+            return _term_of_name(expressions, node)
+        case tree.Call() if is_aggregate(node):
+            return _term_of_aggregate(expressions, node)
+        case tree.Binary(operator="in", left=left, right=right):
+            listed = resolve(expressions.context, right, Type(element=_type_of(expressions, left)))
+            return Term("in", (term(expressions, left), *_values(expressions, right, listed)))
+        case tree.Binary(operator="==" | "!=" as operator, left=left, right=right) if _varies(expressions, node):
+            if expressions.may_be_word(left) and not expressions.may_be_word(right):
+                left, right = right, left
+            return Term(operator, (term(expressions, left), _compared(expressions, left, right)))
+        case tree.Binary(operator=operator, left=left, right=right) if _varies(expressions, node):
+            return Term("*" if operator == "of" else operator, (term(expressions, left), term(expressions, right)))
+        case tree.Not(operand=operand):
+            return Term("not", (term(expressions, operand),))
+        case tree.IsA(value=tree.Name() as name):
+            return _term_of_is(expressions, node, name)
+        case _:
+            return _constant(expressions, node)
+
+
+def _varies(expressions: ClauseExpressions, node: tree.Expr) -> bool:
+    """Whether an expression may differ between trials: it reads a metric or a factor."""
+    return any(isinstance(part, tree.Name) and expressions.is_column(part) for part in tree.parts(node))
+
+
+def _type_of(expressions: ClauseExpressions, node: tree.Expr) -> Type | None:
+    column = expressions.column(node) if isinstance(node, tree.Name) else None
+    return column.type if column else None
+
+
+def _compared(expressions: ClauseExpressions, other: tree.Expr, node: tree.Expr) -> Term:
+    """The other side of a comparison; a word is one of the words that `other` can be."""
+    type_ = _type_of(expressions, other)
+    if type_ is not None and isinstance(node, tree.Name) and type_.variant(str(node)) is not None:
+        return Term("value", value=str(node))
+    return term(expressions, node) if _varies(expressions, node) else _constant(expressions, node, type_)
+
+
+def _constant(expressions: ClauseExpressions, node: tree.Expr, expected: Type | None = None) -> Term:
+    value = _constant_value(expressions, node, resolve(expressions.context, node, expected))
+    return Term("value", value=_stored(value))
+
+
+def _values(expressions: ClauseExpressions, node: tree.Expr, resolved: Expr) -> list[Term]:
+    """The elements of a list that is the same in every trial, as numbers and words."""
+    value = _constant_value(expressions, node, resolved)
+    return [Term("value", value=_stored(item)) for item in (value if isinstance(value, tuple) else (value,))]
+
+
+def _constant_value(expressions: ClauseExpressions, node: tree.Expr, resolved: Expr) -> Value:
+    """The value of an expression that is the same in every trial."""
+    if not resolved.is_constant:
+        hint = "compare it with a factor or a number"
+        expressions.report(
+            Code.NOT_CONSTANT.at(node.span, place="a value that is neither a metric nor a factor", hint=hint)
+        )
+        return None
+    return resolved.value({})
+
+
+def _term_of_name(expressions: ClauseExpressions, node: tree.Name) -> Term:
+    name = str(node)
+    if name in expressions.words.metrics:
+        return Term("metric", name=name)
+    return Term("factor", name=name, paths=tuple(column.path for column in expressions.words.find(node.path)))
+
+
+def _term_of_aggregate(expressions: ClauseExpressions, node: tree.Call) -> Term:
+    name = str(node.function)
+    where = (term(expressions, node.where),) if node.where is not None else ()
+    if match := PERCENTILE.fullmatch(name):
+        share = float(f"0.{match[1]:0>2}{match[2]}")
+        pair = expressions.words.distributions[str(node.arguments[0])].pair
+        return Term(op="percentile", terms=where, name=one_line(node), value=share, paths=pair, type="duration")
+    type_ = types.scalar_name(expressions.call(expressions.context, node, None).type)
+    return Term(name, (term(expressions, node.arguments[0]), *where), one_line(node), type=type_)
+
+
+def _term_of_is(expressions: ClauseExpressions, node: tree.IsA, name: tree.Name) -> Term:
+    """One of the levels that are what was asked for."""
+    levels: list[Term] = []
+    expressions.inside = "where"
+    resolved = resolve_is_a(expressions.context, node)
+    expressions.inside = ""
+    for column in expressions.words.find(name.path):
+        for i in range(min(column.size, MOST_LEVELS)):
+            at = FirstLevels({column.axis: i})
+            if resolved.value(at) is True:
+                levels.append(Term("value", value=_stored(column.value.value(at))))
+    factor = _term_of_name(expressions, name)
+    return Term("in", (factor, *levels)) if levels else Term("value", value=False)
+
+
+def _stored(value: Value) -> str | int | float | bool | None:
+    """A number in its base unit, anything else as the database has it."""
+    if not isinstance(value, Quantity):
+        return values.cell(value)
+    return value.amount.numerator if value.is_whole else float(value.amount)
