@@ -26,6 +26,11 @@ class Parsing(Protocol):
         """Parse the expression between two offsets."""
 
 
+def word_of(driver: Parsing, token: Token) -> tree.Word:
+    """A word, with its place."""
+    return tree.Word(Span(driver.source, token.start, token.end), token.text)
+
+
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "0": "\0"}
 
 
