@@ -18,7 +18,8 @@ from zlang.check.declarations import resolve_declaration
 from zlang.check.experiments import Experiments
 from zlang.check.expressions import Context, limit_size, resolve, unknown
 from zlang.check.functions import FUNCTIONS
-from zlang.check.kinds import ROLES, Declared, declared_in, extended, kind_of
+from zlang.check.kind_declarations import Declared, declared_in, extended
+from zlang.check.kinds import ROLES, kind_of
 from zlang.check.lists import InnerScope
 from zlang.check.program import PLATFORMS, Absent, Experiment, Expr, FactorDef, Kind, Program
 from zlang.check.resolve import new_context

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from zlang.check import kind_checks
-from zlang.check.kinds import Declared, declared_in, kind_of
+from zlang.check.kind_declarations import Declared, declared_in
+from zlang.check.kinds import kind_of
 from zlang.check.metric_declarations import metric_of
 from zlang.check.program import Kind
 from zlang.diagnostics import Diagnostic

@@ -71,5 +71,6 @@ class NoScope:
         """Nothing."""
         return ""
 
-    def is_given(self, _name: str) -> None:
-        """Nothing is."""
+    def is_given(self, _name: str) -> Callable[[Any], Value] | None:
+        """None: there are no properties."""
+        return None

@@ -59,6 +59,21 @@ def resolve_template(context: Context, node: tree.Text) -> tuple[str | Expr, ...
     return tuple(parts)
 
 
+def resolve_parts(context: Context, node: tree.Text) -> tuple[str | Expr, ...]:
+    """The parts of a text that no shell reads."""
+    return tuple(part if isinstance(part, str) else resolve(context, part) for part in node.parts)
+
+
+def resolve_plain_text(context: Context, node: tree.Expr, name: str) -> str:
+    """The text of a field that may hold no values."""
+    resolved = resolve(context, node)
+    value = resolved.value(None) if resolved.is_constant else None
+    if not isinstance(value, str):
+        context.report(Code.WRONG_TYPE.at(node.span, name=name, expected="a plain text", found=resolved.type))
+        return ""
+    return value
+
+
 def _report_dollars(context: Context, node: tree.Text, hint: str) -> None:
     """Warn of a `$` before an inserted value, which is how other languages insert one."""
     for before, part in pairwise(node.parts):

@@ -1,0 +1,130 @@
+"""The actions of a kind: its commands, and the readers of their output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from zlang.check.expressions import Context, resolve
+from zlang.check.metric_declarations import KindMetric, found_in
+from zlang.check.program import PLATFORMS, STATES, Command, Expr, KindAction, ReaderDef, Value
+from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
+from zlang.check.types import DURATION, UNKNOWN
+from zlang.diagnostics import Code
+from zlang.metrics import Metric
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+Readers = Mapping[str, tuple[Metric, ...]]
+"""What each reader of the library can measure."""
+_FINDER = "shell"
+"""The reader of the metrics that a kind declares itself."""
+_MEASURING = ("run", "watch", "look")
+"""Actions of which the output holds the metrics of a kind."""
+
+
+def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> KindAction:
+    """An action with its commands and readers."""
+    commands: list[Command] = []
+    definitions: list[ReaderDef] = []
+    for command in node.commands:
+        if isinstance(command, tree.Reads):
+            arguments = tuple(
+                (item.name.text, resolve(context, item.value))
+                for item in command.arguments
+                if isinstance(item, tree.Field)
+            )
+            yields = _known_reader(context, readers, command.reader)
+            definitions.append(
+                ReaderDef(command.reader.text, resolve_parts(context, command.artefact), arguments, yields)
+            )
+            continue
+        attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
+        candidates = ("why",) if command.is_asked else ("timeout", "why")
+        for name, item in attributes.items():
+            if name not in candidates:
+                hint = did_you_mean(name, candidates)
+                word = "ask" if command.is_asked else "sh"
+                context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
+        timeout = attributes.get("timeout")
+        commands.append(
+            Command(
+                text=() if command.is_asked else resolve_template(context, command.text),
+                expect=resolve_parts(context, command.expect) if command.expect else None,
+                timeout=_timeout(context, timeout.value) if timeout else None,
+                why=resolve_plain_text(context, attributes["why"].value, "why") if "why" in attributes else "",
+                span=command.span,
+                request=resolve_parts(context, command.text) if command.is_asked else None,
+            )
+        )
+    return KindAction(node.name.text, *_selected(context, node), tuple(commands), tuple(definitions))
+
+
+def _known_reader(context: Context, readers: Readers, reader: tree.Word) -> tuple[Metric, ...]:
+    if reader.text in readers:
+        return readers[reader.text]
+    hint = did_you_mean(reader.text, readers) or "there are " + ", ".join(readers)
+    context.report(Code.UNKNOWN_NAME.at(reader.span, name=reader.text, hint=hint))
+    return ()
+
+
+def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, str, str], KindAction]) -> None:
+    """Have the metrics that the kind declares itself read from the output of what measures."""
+    nodes = [item for item in node.items if isinstance(item, tree.MetricDecl)]
+    result = [entry for node in nodes if (entry := found_in(node, context.report)) is not None]
+    if not nodes:
+        return
+    measuring = [key for key in actions if key[0] in _MEASURING]
+    if not measuring:
+        message = "only a workload and a collector have metrics"
+        context.report(Code.BAD_KIND.at(nodes[0].span, message=message))
+    wanted = tuple([(entry, resolve(context, entry.where)) for entry in result])
+    argument = Expr(nodes[0].span, UNKNOWN, lambda frame: tuple([_wanted(entry, at, frame) for entry, at in wanted]))
+    own = tuple([declared.metric for declared in result])
+    for key in measuring:
+        action = actions[key]
+        reader = action.readers[0] if action.readers else ReaderDef(_FINDER, (), ())
+        if reader.reader != _FINDER:
+            message = f"the output is read by `{reader.reader}`: declare a collector of your own for more metrics"
+            context.report(Code.BAD_KIND.at(nodes[0].span, message=message))
+            return
+        arguments = (*reader.arguments, ("found", argument))
+        reads = ReaderDef(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
+        actions[key] = KindAction(action.name, action.state, action.platform, action.commands, (reads,))
+
+
+def _timeout(context: Context, node: tree.Expr) -> Expr:
+    resolved = resolve(context, node)
+    if not DURATION.accepts(resolved.type):
+        hint = "add a unit: `5s`, `5min`"
+        wrong = Code.WRONG_TYPE.at(node.span, name="timeout", expected=DURATION, found=resolved.type, hint=hint)
+        context.report(wrong)
+    return resolved
+
+
+def _selected(context: Context, node: tree.ActionDef) -> tuple[str, str]:
+    """The state and the platform that an action is for."""
+    chosen: dict[tuple[str, ...], str] = {}
+    for word in node.selectors:
+        dimension = next((words for words in (STATES, PLATFORMS) if word.text in words), None)
+        if dimension is None:
+            every = (*STATES, *PLATFORMS)
+            hint = did_you_mean(word.text, every) or "it can be " + ", ".join(f"`{item}`" for item in every)
+            context.report(Code.NOT_ALLOWED.at(word.span, name=node.name.text, value=f"for `{word.text}`", hint=hint))
+        elif dimension in chosen:
+            context.report(Code.DUPLICATE.at(word.span, name=word.text))
+        else:
+            chosen[dimension] = word.text
+    return chosen.get(STATES, ""), chosen.get(PLATFORMS, "")
+
+
+def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
+    """A metric of a kind, as its reader is told of it."""
+    return (
+        kind_metric.metric.name,
+        kind_metric.metric.type,
+        kind_metric.how,
+        where.value(frame),
+        kind_metric.unit,
+        kind_metric.source,
+    )

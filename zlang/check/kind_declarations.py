@@ -1,0 +1,106 @@
+"""The declaration of a kind: its properties by name, its fields, and what it takes from the kind that it extends."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeGuard
+
+from zlang.diagnostics import Code, Diagnostic
+from zlang.record import Record
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+Report = Callable[[Diagnostic], None]
+
+
+class Declared(Record):
+    """The properties of a declaration by name, which of them must be given, and the tool whose versions they name."""
+
+    nodes: Mapping[str, tree.Property]
+    required: tuple[str, ...]
+    tool: str = ""
+
+
+def declared_in(node: tree.KindDef, report: Report) -> Declared:
+    """The properties that stand in a declaration."""
+    nodes: dict[str, tree.Property] = {}
+    for item in node.items:
+        if isinstance(item, tree.Property):
+            if item.name.text in nodes:
+                finding = Code.DUPLICATE.at(item.name.span, name=item.name.text)
+                report(finding.also(nodes[item.name.text].name.span, "first defined here"))
+            nodes[item.name.text] = item
+    return Declared(nodes, tuple(name for name, property_ in nodes.items() if _is_set(property_, "required")))
+
+
+def extended(
+    node: tree.KindDef, base: tree.KindDef, declared: Declared, report: Report
+) -> tuple[tree.KindDef, Declared]:
+    """The kind that another one is with some items changed: an item takes the place of the one of its name."""
+    own = declared_in(node, report)
+    properties = dict(own.nodes)
+    for item in node.items:
+        if isinstance(item, tree.Default):
+            value = declared.nodes.get(item.name.text)
+            if value is None:
+                hint = did_you_mean(item.name.text, declared.nodes)
+                report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=base.name.text, name=item.name.text, hint=hint))
+                continue
+            kept = tuple(
+                attribute for attribute in value.attributes if not _is_attribute(attribute, "default", "required")
+            )
+            default = tree.Field(item.span, tree.Word(item.name.span, "default"), item.value)
+            properties[item.name.text] = tree.Property(value.span, value.name, value.type, (*kept, default))
+    replaced = {_key(item) for item in node.items}
+    items: list[tree.KindItem] = [
+        item for item in base.items if not isinstance(item, tree.Property) and _key(item) not in replaced
+    ]
+    items += [item for item in node.items if not isinstance(item, tree.Default)]
+    merged = tree.KindDef(node.span, node.name, base.role, node.parents or base.parents, tuple(items))
+    required = (*(name for name in declared.required if name not in properties), *own.required)
+    return merged, Declared(ChainMap(properties, declared.nodes), required, declared.tool or base.name.text)  # type: ignore[arg-type]
+
+
+def _is_attribute(item: tree.Item, *names: str) -> bool:
+    return isinstance(item, tree.Field) and item.name.text in names
+
+
+def _key(item: tree.KindItem) -> object:
+    """A key that two items share if the later one replaces the other."""
+    if isinstance(item, tree.Needs | tree.Requires | tree.Assert | tree.Without):
+        return tree.Needs if isinstance(item, tree.Needs) else item.span
+    selectors = tuple(word.text for word in item.selectors) if isinstance(item, tree.ActionDef) else ()
+    return type(item), item.name.text, selectors
+
+
+def left_out(node: tree.KindDef) -> Iterator[tuple[str, str]]:
+    """The options of its tool that a kind leaves out, each with what to write instead."""
+    for item in node.items:
+        if isinstance(item, tree.Without):
+            yield from ((name.strip(), item.reason) for name in item.names.split(","))
+
+
+def is_field(item: object, name: str) -> TypeGuard[tree.Field]:
+    """Whether an item is the field of that name."""
+    return isinstance(item, tree.Field) and item.name.text == name
+
+
+def _is_set(node: tree.Property, attribute: str) -> bool:
+    for item in node.attributes:
+        if isinstance(item, tree.Field) and item.name.text == attribute:
+            return is_on(item)
+    return False
+
+
+def is_on(item: tree.Field) -> bool:
+    """Whether a field is set to `on`."""
+    return isinstance(item.value, tree.Name) and str(item.value) in {"on", "yes", "true"}
+
+
+def names_in(node: tree.KindDef, field: str) -> tuple[str, ...]:
+    """The names in a field of a kind: of the lists that its properties add to, of what a protocol does."""
+    for item in node.items:
+        if isinstance(item, tree.Field) and item.name.text == field and isinstance(item.value, tree.ListOf):
+            return tuple(str(name) for name in item.value.items if isinstance(name, tree.Name))
+    return ()

@@ -1,0 +1,148 @@
+"""The names in the templates of a kind.
+
+They are its own properties and offers, `on` (what it stands on), the name under which it takes its target, and what
+every frame knows: `name`, `out`, `run`, `seed`, `options`. There are no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from zlang.check import digests, values
+from zlang.check.kind_declarations import Declared, Report, names_in
+from zlang.check.lazy import LazyMapping
+from zlang.check.program import ABSENT, Expr, PropertyDef, Value, Variable
+from zlang.check.property_types import type_of
+from zlang.check.rendering import option_word
+from zlang.check.resolve import new_context
+from zlang.check.scope import NoScope
+from zlang.check.templates import given_in, of_workload, parent_in, target_in, thing_in, word_argument
+from zlang.check.types import BOOL, STRING, UNKNOWN, Type
+from zlang.diagnostics import Code
+from zlang.source import Span
+from zlang.syntax import tree
+
+_OF_ONE = ("key", "value")
+"""The names in a form that is filled in for each property."""
+
+
+MOST_PENDING = 40
+
+
+CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
+
+
+Define = Callable[["KindScope", tree.Property], PropertyDef]
+"""Makes the definition of a property of its declaration."""
+
+
+class KindScope(NoScope):
+    """The names that the templates of a kind may use."""
+
+    def __init__(self, node: tree.KindDef, declared: Declared, define: Define, report: Report) -> None:
+        self.nodes, self.role = declared.nodes, node.role.text
+        self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
+        self.lists = names_in(node, "lists")
+        self.context = new_context(self, report)
+        self.properties = LazyMapping(self.nodes, lambda property_: define(self, property_))
+        self.offers: dict[str, Expr] = {}
+        self.option: tuple[str | Expr, ...] = ()
+        self.is_of_one = False
+        self.may_name_itself = False
+        self.draws = False
+        self.read_names: set[str] = set()
+        self._pending: list[str] = []
+        self._cached_option = digests.Memory(self._option)
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        """What a name stands for."""
+        if self.is_of_one and name not in _OF_ONE:
+            return None
+        self.read_names.add(name)
+        if name in self.nodes:
+            return self._own_property(name, span)
+        if name in self.offers:
+            return self.offers[name]
+        if name in {"on", self.target}:
+            return thing_in(span, parent_in if name == "on" else target_in)
+        if name == "is_given":
+            return Expr(span, BOOL, lambda frame: frame.instance.is_given)
+        if name in {"out", "run"}:
+            return Expr(span, STRING, lambda _: Variable(name.upper()))
+        if name == "name":
+            return Expr(span, STRING, lambda frame: frame.instance.name)
+        if name == "options":
+            return Expr(span, Type(element=STRING), self._options)
+        if name == "workload" and self.role == "protocol":
+            self.draws = True
+            return Expr(span, UNKNOWN, lambda _: ABSENT, member=of_workload)
+        if name in self.lists:
+            return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
+        if name in CONTEXT:
+            self.draws = self.draws or name == "seed"
+            return Expr(span, UNKNOWN, lambda frame: frame.context.get(name, ABSENT))
+        return None
+
+    def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
+        if self.is_of_one:
+            return _OF_ONE
+        return [*self.nodes, *self.offers, "on", self.target, *self.lists, *CONTEXT]
+
+    def is_given(self, name: str) -> Callable[[Any], Value] | None:
+        """Whether a property was given, or a thing offers something: what `has(…)` asks."""
+        thing, _, offer = name.partition(".")
+        if offer and thing in {"on", self.target}:
+            find = parent_in if thing == "on" else target_in
+            return lambda frame: (result := find(frame)) is not None and offer in result.kind.offers
+        if name not in self.nodes or self.is_of_one:
+            return None
+        self.read_names.add(name)
+        return lambda frame: name in frame.instance.values
+
+    def _own_property_later(self, name: str, span: Span) -> Expr:
+        """The property whose own attribute this is: what it is declared to be is only known when the frame is."""
+        type_ = type_of(self.context, self.nodes[name].type)
+
+        def value(frame: Any) -> Value:
+            return self._own_property(name, span).value(frame)
+
+        return Expr(span, type_, value, member=word_argument(type_, value))
+
+    def _own_property(self, name: str, span: Span) -> Expr:
+        if name in self._pending and self.may_name_itself:
+            return self._own_property_later(name, span)
+        if name in self._pending or len(self._pending) > MOST_PENDING:
+            self.context.report(Code.CIRCLE.at(span, name=name).also(self.nodes[name].name.span, "defined here"))
+            return Expr(span, UNKNOWN, lambda _: ABSENT)
+        self._pending.append(name)
+        definition = self.properties[name]
+        self._pending.remove(name)
+        default, unit = definition.default, definition.unit
+        in_unit = digests.Memory(lambda _, result: values.in_unit(result, unit))
+
+        def value(frame: Any) -> Value:
+            result = frame.instance.values.get(name)
+            if result is None:
+                result = default.value(frame) if default else ABSENT
+            return result if unit is None else in_unit(name, result)
+
+        return Expr(span, definition.type, value, member=word_argument(definition.type, value))
+
+    def _options(self, frame: Any) -> Value:
+        given = frame.instance.values
+        return tuple([self._cached_option(name, given[name]) for name in given_in(frame)])
+
+    def _list(self, list_name: str, frame: Any) -> Value:
+        """What the properties at hand add to a list, in the order in which they were given."""
+        values: list[Value] = []
+        for name in given_in(frame):
+            for belongs, expr in self.properties[name].lists:
+                if belongs == list_name:
+                    value = expr.value(frame)
+                    values += value if isinstance(value, tuple) else [value]
+        return tuple(values)
+
+    def _option(self, name: str, given: Value) -> Value:
+        return option_word(self.option, self.properties[name], given)

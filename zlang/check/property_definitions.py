@@ -1,0 +1,111 @@
+"""From the declaration of a property to its definition: type, default, limits, cost, and what it adds to lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zlang.check import versions
+from zlang.check.expressions import resolve
+from zlang.check.instances import checked_value
+from zlang.check.kind_declarations import is_on
+from zlang.check.kind_scope import KindScope
+from zlang.check.program import COSTS, Expr, PropertyDef
+from zlang.check.property_types import resolve_allowed, type_of
+from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
+from zlang.check.typed import resolve_typed
+from zlang.diagnostics import Code, ProgramError
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask", "one_line")
+
+
+def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
+    """The definition of a property; `tool` is the tool whose versions its `since` names."""
+    context = scope.context
+    attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
+    candidates = (*ATTRIBUTES, *scope.lists)
+    for name, item in attributes.items():
+        if name not in candidates:
+            hint = did_you_mean(name, candidates) or "a property has " + ", ".join(candidates)
+            scope.context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
+    type_ = type_of(context, node.type)
+    unit = attributes.get("unit")
+    unit_value = resolve(scope.context, unit.value).value(None) if unit else None
+    default = attributes.get("default")
+    allow = attributes.get("allow")
+    only = attributes.get("only")
+    cost = _word(scope, attributes.get("cost"), "create", COSTS)
+    definition = PropertyDef(
+        name=node.name.text,
+        type=type_,
+        span=node.span,
+        default=resolve_typed(scope.context, default.value, (node.name.text,), node.name.text, type_)
+        if default
+        else None,
+        allow=resolve_allowed(context, allow.value) if allow else None,
+        allow_text=allow.value.span.text if allow else "",
+        unit=unit_value if isinstance(unit_value, Quantity) else None,
+        cost=cost,
+        since=_since(scope, tool, attributes["since"].value) if "since" in attributes else None,
+        doc=resolve_plain_text(scope.context, attributes["doc"].value, "doc") if "doc" in attributes else "",
+        only=only.value.span.text if only else "",
+        lists=_added(scope, attributes),
+        probe=_probe(scope, attributes["probe"].value) if "probe" in attributes else None,
+        ask=_ask(scope, node, cost, attributes.get("ask")),
+        is_line="one_line" in attributes and is_on(attributes["one_line"]),
+    )
+    if definition.default is not None and definition.default.is_constant:
+        try:
+            checked_value(definition, definition.default.value(None), definition.default.span)
+        except ProgramError as error:
+            scope.context.report(error.diagnostic)
+    return definition
+
+
+def _ask(scope: KindScope, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:
+    """What a person is asked to do; just what is `manual` says so."""
+    if (cost == "manual") != (item is not None and isinstance(item.value, tree.Text)):
+        message = 'a property has `ask = "…"` if, and only if, its cost is `manual`'
+        scope.context.report(Code.BAD_KIND.at(item.span if item else node.name.span, message=message))
+    scope.may_name_itself = True
+    requested = resolve_parts(scope.context, item.value) if item and isinstance(item.value, tree.Text) else None
+    scope.may_name_itself = False
+    return requested
+
+
+def _since(scope: KindScope, tool: str, node: tree.Expr) -> tuple[str, str] | None:
+    """Since when a property exists: `kernel 6.1`, or `3.9` of what the kind is named for."""
+    fact, _, version = resolve_plain_text(scope.context, node, "since").rpartition(" ")
+    if not versions.is_version(version):
+        message = "`since` must be a version, such as `3.9`, or a fact of a host with a version, such as `kernel 6.1`"
+        scope.context.report(Code.BAD_KIND.at(node.span, message=message))
+        return None
+    return fact or tool, version
+
+
+def _probe(scope: KindScope, node: tree.Expr) -> tuple[str | Expr, ...]:
+    if isinstance(node, tree.Text):
+        return resolve_template(scope.context, node)
+    scope.context.report(Code.BAD_KIND.at(node.span, message="`probe` must be a command in quotes"))
+    return ()
+
+
+def _added(scope: KindScope, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
+    """What the property adds to the lists of its kind."""
+    scope.may_name_itself = True
+    given = [name for name in scope.lists if name in attributes]
+    added = tuple([(name, resolve(scope.context, attributes[name].value)) for name in given])
+    scope.may_name_itself = False
+    return added
+
+
+def _word(scope: KindScope, item: tree.Field | None, default: str, names: tuple[str, ...]) -> str:
+    if item is None:
+        return default
+    if not isinstance(item.value, tree.Name) or str(item.value) not in names:
+        hint = "it is " + ", ".join(f"`{word}`" for word in names)
+        scope.context.report(Code.NOT_ALLOWED.at(item.value.span, name=item.name.text, value="this", hint=hint))
+        return default
+    return str(item.value)
