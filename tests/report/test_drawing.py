@@ -125,6 +125,26 @@ def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> 
     assert re.search(r"^ *20┤", text_of(replace(one, rows=wide)), re.MULTILINE)
 
 
+def test_a_logarithmic_axis_holds_all_values_and_no_zero() -> None:
+    one = drawn()
+    one = replace(one, plot=replace(one.plot, is_log=True))
+    axis = views(one)[0]["layer"][-1]["encoding"]["y"]
+    assert axis["scale"]["type"] == "log"
+    least, most = axis["scale"]["domain"]
+    assert 0 < least <= 0.9
+    assert most >= 33
+    marks = re.findall(r"^ *([\d.]+)┤", text_of(one), re.MULTILINE)
+    assert {"1", "2", "5", "10", "20"} <= set(marks)
+    assert "0" not in marks
+
+
+def test_a_short_logarithmic_axis_has_marks_at_its_ends() -> None:
+    one = drawn(levels=(4096,))
+    one = replace(one, plot=replace(one.plot, is_log=True), rows=one.rows[:1])
+    marks = re.findall(r"^ *([\d.]+)┤", text_of(one), re.MULTILINE)
+    assert marks[:2] == ["1.1", "0.9"]
+
+
 def test_a_picture_in_a_file(tmp_path: Path) -> None:
     for name, start in (("a.png", b"\x89PNG"), ("a.json", b'{\n  "$schema"')):
         drawing.write([drawn()], tmp_path / name)

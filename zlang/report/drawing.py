@@ -265,7 +265,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     up.lim(upwards(picture.least), upwards(picture.most))
     if is_log:
         marks = _log_marks(picture.least / size, picture.most / size)
-        up.ticks([math.log10(value) for value in marks], [f"{value:g}" for value in marks])
+        up.ticks([math.log10(value) for value in marks], [f"{value:.3g}" for value in marks])
     drawn_text: str = figure.build().string(not is_coloured)
     above = "" if title in drawn_text else f"{title}\n"  # plotext leaves out what is wider than the picture
     below = [*names, *([drawn.note] if drawn.note else [])]
@@ -273,9 +273,10 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
 
 
 def _log_marks(least: float, most: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten within an axis."""
+    """1, 2 and 5 times the powers of ten within an axis; its ends where these are less than two."""
     powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    return [step * 10.0**power for power in powers for step in (1, 2, 5) if least <= step * 10.0**power <= most]
+    marks = [step * 10.0**power for power in powers for step in (1, 2, 5) if least <= step * 10.0**power <= most]
+    return marks if len(marks) > 1 else [least, most]
 
 
 def _beside(place: int, lines: int, span: float) -> float:
