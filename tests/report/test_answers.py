@@ -208,6 +208,22 @@ def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("read_iops over bs, log", ["bs"]),
+        ("read_iops over bs by target, log", ["bs", "target"]),
+        ("read_iops over bs by target, facet content, log", ["bs", "target", "content"]),
+    ],
+)
+def test_a_plot_with_the_last_word_log_has_that_axis_and_no_factor_more(
+    text: str, columns: list[str], tmp_path: Path
+) -> None:
+    (drawn,) = answers.plots(answered(f"plot {text}", tmp_path))
+    assert drawn.plot.is_log
+    assert [factor.name for factor in drawn.columns] == columns
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("read_iosp over bs", "unknown name `read_iosp`"),

@@ -96,23 +96,32 @@ class _Clauses:
         text = one_line(node)
         if isinstance(node, tree.Expect):
             return self._expectation(node, text)
-        over = facet = None
-        axis = ""
         if isinstance(node, tree.PlotClause):
-            over = self._axis(node.over)
-            axis = over.name if over and not over.paths else ""
-            facet = self._factor(node.facet) if node.facet else None
+            return self._plot(node, text)
+        measures = [self._measure(measure) for measure in node.measures]
+        by = [self._factor(name) for name in node.by]
+        if self.expressions.is_wrong:
+            return None
+        return questions.Table(text, tuple(filter(None, measures)), tuple(filter(None, by)))
+
+    def _plot(self, node: tree.PlotClause, text: str) -> questions.Plot | None:
+        over = self._axis(node.over)
+        axis = over.name if over and not over.paths else ""
+        facet = self._factor(node.facet) if node.facet else None
         measures = [
             self._measure_on_axis(measure, axis) if axis else self._measure(measure) for measure in node.measures
         ]
         by = [self._factor(name) for name in node.by]
-        if self.expressions.is_wrong:
+        has_curves = axis in {"latency", "second"} or any(item and item.term.op == "distribution" for item in measures)
+        if node.is_log and has_curves:
+            expected = "lines, bars or points"
+            self.expressions.report(
+                Code.WRONG_ARGUMENTS.at(node.span, name="log", expected=expected, found="curves or histograms")
+            )
+        if self.expressions.is_wrong or over is None:
             return None
-        shown = tuple(measure for measure in measures if measure)
-        sorted_by = tuple(factor for factor in by if factor)
-        if isinstance(node, tree.TableClause):
-            return questions.Table(text, shown, sorted_by)
-        return questions.Plot(text, shown, over, sorted_by, facet) if over else None
+        shown, sorted_by = tuple(filter(None, measures)), tuple(filter(None, by))
+        return questions.Plot(text=text, measures=shown, over=over, by=sorted_by, facet=facet, is_log=node.is_log)
 
     def _expectation(self, node: tree.Expect, text: str) -> questions.Expectation | None:
         condition, overall = node.condition, False

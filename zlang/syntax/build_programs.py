@@ -10,6 +10,9 @@ from zlang.syntax import tree
 from zlang.syntax.lexer import Token
 from zlang.syntax.literals import Parsing, plain_text, word_of
 
+_Pictures = tuple[tree.Name | None, bool]
+"""The factor of which each level has a picture, and whether the axis is logarithmic."""
+
 
 def _let(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Let:
     return tree.Let(span, word_of(driver, name), value)
@@ -122,26 +125,29 @@ def _find(
 
 
 def _plot(
-    _driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, by: tuple[tree.Name, ...] = ()
+    driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, pictures: _Pictures
 ) -> tree.PlotClause:
-    return tree.PlotClause(span, measures, over, by, None)
+    return _plot_by(driver, span, measures, over, (), pictures)
 
 
-def _plot_facet(
-    _driver: Parsing, span: Span, measures: tuple[tree.Expr, ...], over: tree.Name, facet: tree.Name
-) -> tree.PlotClause:
-    return tree.PlotClause(span, measures, over, (), facet)
-
-
-def _plot_by_facet(
+def _plot_by(
     _driver: Parsing,
     span: Span,
     measures: tuple[tree.Expr, ...],
     over: tree.Name,
     by: tuple[tree.Name, ...],
-    facet: tree.Name,
+    pictures: _Pictures,
 ) -> tree.PlotClause:
-    return tree.PlotClause(span, measures, over, by, facet)
+    facet, is_log = pictures
+    return tree.PlotClause(span=span, measures=measures, over=over, by=by, facet=facet, is_log=is_log)
+
+
+def _pictures(_driver: Parsing, _span: Span, facet: tree.Name | None = None) -> _Pictures:
+    return facet, False
+
+
+def _pictures_log(_driver: Parsing, _span: Span, facet: tree.Name | None = None) -> _Pictures:
+    return facet, True
 
 
 BUILDERS: dict[str, Callable[..., Any]] = {
@@ -167,6 +173,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "until": _until,
     "find": _find,
     "plot": _plot,
-    "plot_facet": _plot_facet,
-    "plot_by_facet": _plot_by_facet,
+    "plot_by": _plot_by,
+    "pictures": _pictures,
+    "pictures_log": _pictures_log,
 }

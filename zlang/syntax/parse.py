@@ -23,8 +23,21 @@ LONGEST = 1 << 20
 MOST_WORDS = 200_000
 DEEPEST = 100
 _SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
-_SOFT |= {"EXPECT", "TABLE", "PLOT", "OVER", "FACET", "FIND", "UNTIL", "READER", "METRIC", "DISTRIBUTION", "ASSERT"}
-_SOFT |= {"WITH", "FOR", "DEFAULT", "WITHOUT"}
+_SOFT |= {
+    "EXPECT",
+    "TABLE",
+    "PLOT",
+    "OVER",
+    "FACET",
+    "LOG",
+    "FIND",
+    "UNTIL",
+    "READER",
+    "METRIC",
+    "DISTRIBUTION",
+    "ASSERT",
+}
+_SOFT |= {"DISTRIBUTION", "WITH", "FOR", "DEFAULT", "WITHOUT"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands", "metrics"}
 _COLLECTING = {"append", "first", "nothing", "one", "pair"}
@@ -421,6 +434,7 @@ _SINGLE = {
     "ELSE": "`else`",
     "STRING": "a text",
     "NAME": "a name",
+    "LOG": "`facet` or `log`",
     "FIELD": "`name = value`",
     "NEWLINE": "the end of the line",
 }

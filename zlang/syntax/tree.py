@@ -224,13 +224,14 @@ class TableClause(Record):
 
 
 class PlotClause(Record):
-    """`plot measure, … over factor by factor, …, facet factor`."""
+    """`plot measure, … over factor by factor, …, facet factor, log`."""
 
     span: Span
     measures: tuple[Expr, ...]
     over: Name
     by: tuple[Name, ...]
     facet: Name | None
+    is_log: bool
 
 
 class UntilClause(Record):
