@@ -6,9 +6,9 @@ nothing to plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from zlang import metrics
 from zlang.check import types
@@ -16,15 +16,16 @@ from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_searched
 from zlang.check.expressions import Context, failed, unknown
 from zlang.check.measured import measured
+from zlang.check.module_scope import ModuleScope
 from zlang.check.presence import Presence, guard
 from zlang.check.program import Absent, Assertion, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
+from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
-from zlang.check.resolve import new_context
-from zlang.check.scope import Path, Scope
+from zlang.check.scope import Path
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import COUNT, NOTHING, Type, Variant
 from zlang.check.values import show
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import Code
 from zlang.metrics import Metric
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean, nearest
@@ -64,48 +65,15 @@ _NO_LOAD = "nothing"
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 
 
-class Checker(Protocol):
-    """What checks the whole program: it collects the findings and the factors."""
-
-    factors: dict[str, FactorDef]
-    risks: set[frozenset[str]]
-
-    @property
-    def readers(self) -> Mapping[str, tuple[Metric, ...]]:
-        """What each reader of the library can measure."""
-
-    def report(self, finding: Diagnostic) -> None:
-        """Collect a finding."""
-
-    def kind_by_name(self, name: str) -> Kind | None:
-        """The kind of a name as types know it."""
-
-    def armed_things(self) -> tuple[Expr, ...]:
-        """All that is declared and is written to only if it is armed."""
-
-
-class EnclosingScope(Scope, Protocol):
-    """The names of the experiment's file."""
-
-    def kinds_of(self, role: str) -> Iterator[Kind]:
-        """The kinds of a role that are in scope without a prefix."""
-
-    def is_broken(self, name: str) -> bool:
-        """Whether something of that entry could not be read."""
-
-    def assertions(self) -> Iterator[tree.Assert]:
-        """What the file asserts."""
-
-
 class Experiments:
     """Checks the experiments of a program one by one."""
 
-    def __init__(self, checker: Checker) -> None:
-        self.checker = checker
+    def __init__(self, names: ProgramNames) -> None:
+        self._names, self._modules = names, names.modules
 
-    def check(self, node: tree.ExperimentDef, module_scope: EnclosingScope) -> Experiment | None:
+    def check(self, node: tree.ExperimentDef, module_scope: ModuleScope) -> Experiment | None:
         """The experiment, or None where it says too little; what is wrong is reported."""
-        context = new_context(module_scope, self.checker.report, self.checker.factors, self.checker.risks)
+        context = self._names.context(module_scope)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeat, until = self._items(node, context, protocols)
         if "run" not in fields:
@@ -113,21 +81,21 @@ class Experiments:
                 return None
             if "collect" not in fields:
                 hint = "add the workload: `run = …`"
-                self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
+                self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
                 return None
             unsaid = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
             fields["run"] = resolve_typed(
                 context, unsaid, (node.name.text, "run"), "run", _field_type("run", protocols)
             )
         scope = ExperimentScope(module_scope, fields)
-        where_scope = _ConditionScope(module_scope, fields, self.checker.factors)
-        where_context = new_context(where_scope, self.checker.report, self.checker.factors, self.checker.risks)
+        where_scope = _ConditionScope(module_scope, fields, self._names.factors)
+        where_context = self._names.context(where_scope)
         wheres = [
             resolve_condition(where_context, item.condition) for item in node.items if isinstance(item, tree.Where)
         ]
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
-                self.checker.report(Code.UNUSED_WHERE.at(where.span))
+                self._names.report(Code.UNUSED_WHERE.at(where.span))
         asserts = self._asserts(node, where_context, module_scope)
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
@@ -138,12 +106,12 @@ class Experiments:
             for name, usual in _UNSAID
         )
         self._design(design)
-        self.checker.risks.add(fields["with"].reads if "with" in fields else frozenset())
+        self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
         choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
         scope = ExperimentScope(module_scope, fields)
-        yields = measured(scope.fields, self.checker.kind_by_name, self.checker.readers, self.checker.report)
+        yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
         words = self._words(node, scope, factors, yields)
         clauses = self._clauses(node, scope, words) if words else []
         places = {word.text: item.span for item in node.items for word in tree.words(item)}
@@ -165,11 +133,11 @@ class Experiments:
             factors=factors,
             axes=axes,
             clauses=tuple(clause for clause, _ in clauses),
-            risks=tuple(sorted((risk for risk in self.checker.risks if risk <= factors.keys()), key=sorted)),
+            risks=tuple(sorted((risk for risk in self._names.risks if risk <= factors.keys()), key=sorted)),
             places=places | {clause.text: place for clause, place in clauses},
             until=stopping,
             search=search,
-            armed=self.checker.armed_things(),
+            armed=self._modules.armed_things(),
             metrics=tuple(dict.fromkeys(metric for _, metric in yields)),
             asserts=asserts,
         )
@@ -177,16 +145,16 @@ class Experiments:
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
         """Note that a given thing beneath the target decides together with the protocol whether caches are emptied."""
         on = fields["on"].type if "on" in fields else NOTHING
-        kinds = [kind for name in on.kinds | on.beneath if (kind := self.checker.kind_by_name(name)) is not None]
+        kinds = [kind for name in on.kinds | on.beneath if (kind := self._modules.kind_by_name(name)) is not None]
         if any(kind.has("present") for kind in kinds):
-            self.checker.risks.add(fields["on"].reads.union(fields["cache"].reads if "cache" in fields else ()))
+            self._names.risks.add(fields["on"].reads.union(fields["cache"].reads if "cache" in fields else ()))
 
-    def _asserts(self, node: tree.ExperimentDef, context: Context, scope: EnclosingScope) -> tuple[Assertion, ...]:
+    def _asserts(self, node: tree.ExperimentDef, context: Context, scope: ModuleScope) -> tuple[Assertion, ...]:
         """What must hold at each point: what the experiment asserts, and what its files do."""
         assertions: list[Assertion] = []
         for item in (*scope.assertions(), *(item for item in node.items if isinstance(item, tree.Assert))):
             condition = resolve_condition(context, item.condition)
-            self.checker.risks.add(condition.reads)
+            self._names.risks.add(condition.reads)
             assertions.append(Assertion(condition, item.title, item.condition.span))
         return tuple(assertions)
 
@@ -204,7 +172,7 @@ class Experiments:
         from zlang.check import clauses
 
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.TableClause | tree.PlotClause)]
-        made = [(clauses.resolve_clause(clause, words, scope, self.checker.report), clause.span) for clause in written]
+        made = [(clauses.resolve_clause(clause, words, scope, self._names.report), clause.span) for clause in written]
         return [(clause, place) for clause, place in made if clause is not None]
 
     def _items(
@@ -226,14 +194,14 @@ class Experiments:
                     if name != "repeat":
                         hint = "only `repeat` has an `until`: `repeat = 3..20 until …`"
                         finding = Code.UNEXPECTED.at(item.name.span, expected="`repeat`", found=f"`{name}`", hint=hint)
-                        self.checker.report(finding)
+                        self._names.report(finding)
                         continue
                     until = item
                 if name in places:
                     is_choice = name in _ROLES or name == "cache"
                     hint = f"measure both as a choice: `{name} = … | …`" if is_choice else ""
                     finding = Code.DUPLICATE.at(item.name.span, name=name, hint=hint)
-                    self.checker.report(finding.also(places[name], "first defined here"))
+                    self._names.report(finding.also(places[name], "first defined here"))
                 places[name] = item.name.span
                 if name == "repeat":
                     repeat = self._repeat(context, item, (node.name.text, name))
@@ -263,7 +231,7 @@ class Experiments:
         """What is searched, with the path of its factor, which the workload has from now on."""
         finds = [item for item in node.items if isinstance(item, tree.Find)]
         for item in finds[1:]:
-            self.checker.report(Code.DUPLICATE.at(item.span, name="find").also(finds[0].span, "first defined here"))
+            self._names.report(Code.DUPLICATE.at(item.span, name="find").also(finds[0].span, "first defined here"))
         if not finds:
             return None
         (find, *_), run = finds, fields["run"]
@@ -271,7 +239,7 @@ class Experiments:
         if len(find.name.path) > 1:
             hint = f"write `{name.text}`: `find` sets it for every workload that is run"
             expected, result = "a property of the workload, without a path", f"`{find.name}`"
-            self.checker.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=result, hint=hint))
+            self._names.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=result, hint=hint))
             return None
         text = run.span.text
         for where in (item.condition for item in node.items if isinstance(item, tree.Where)):
@@ -279,9 +247,9 @@ class Experiments:
                 if isinstance(part, tree.Name) and part.path in {(name.text,), ("run", name.text), (text, name.text)}:
                     hint = "the range in `find` gives its levels"
                     expected, result = "another factor", f"`{part}`, which is searched"
-                    self.checker.report(Code.UNEXPECTED.at(part.span, expected=expected, found=result, hint=hint))
+                    self._names.report(Code.UNEXPECTED.at(part.span, expected=expected, found=result, hint=hint))
                     return None
-        kinds = [kind for kind_name in sorted(run.type.kinds) if (kind := self.checker.kind_by_name(kind_name))]
+        kinds = [kind for kind_name in sorted(run.type.kinds) if (kind := self._modules.kind_by_name(kind_name))]
         path = (node.name.text, "find", name.text)
         fields["run"] = resolve_searched(context, run, kinds, name, find.values, path)
         return None if fields["run"].type.unknown else (find, ".".join(path))
@@ -298,7 +266,7 @@ class Experiments:
         """What decides while it is measured whether more has to be."""
         from zlang.check import clauses
 
-        given = (words, scope, self.checker.report)
+        given = (words, scope, self._names.report)
         return (
             clauses.resolve_until(until, least, *given) if until else None,
             clauses.resolve_search(find[0], factors[find[1]], *given) if find else None,
@@ -314,7 +282,7 @@ class Experiments:
             else did_you_mean(word.text, FIELDS)
         )
         hint = near or "an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
-        self.checker.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
+        self._names.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
 
     def _field(self, context: Context, node: tree.ExperimentDef, item: tree.Field, wanted: Type) -> Expr:
@@ -323,19 +291,19 @@ class Experiments:
         if name in _ROLES and not resolved.type.unknown:
             kinds = resolved.type.kinds | (resolved.type.element or NOTHING).kinds
             for kind_name in sorted(kinds):
-                kind = self.checker.kind_by_name(kind_name)
+                kind = self._modules.kind_by_name(kind_name)
                 if kind is not None and kind.role not in _ROLES[name]:
                     result = f"a `{kind_name}`, which is a {kind.role}"
                     place = f"`{name}`"
                     expected = "a " + " or a ".join(_ROLES[name])
-                    self.checker.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result))
+                    self._names.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result))
                     return unknown(resolved.span)
         if name == "collect" and not resolved.type.unknown and resolved.type.kinds:
             resolved = _as_list(resolved)
         return resolved if resolved.is_constant else _having(resolved)
 
     def _join(
-        self, node: tree.ExperimentDef, fields: Mapping[str, Expr], wheres: list[Expr], scope: EnclosingScope
+        self, node: tree.ExperimentDef, fields: Mapping[str, Expr], wheres: list[Expr], scope: ModuleScope
     ) -> None:
         """What the workload and the collectors need must be offered by what they are used on."""
         on = fields.get("on")
@@ -346,10 +314,10 @@ class Experiments:
                 self._join_one(node, fields[name], on, wheres, scope)
 
     def _join_one(
-        self, node: tree.ExperimentDef, run: Expr, on: Expr | None, wheres: list[Expr], scope: EnclosingScope
+        self, node: tree.ExperimentDef, run: Expr, on: Expr | None, wheres: list[Expr], scope: ModuleScope
     ) -> None:
         for workload_name in sorted((run.type.element or run.type).kinds):
-            workload = self.checker.kind_by_name(workload_name)
+            workload = self._modules.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue
             needs = " or ".join(f"a {need}" for need in workload.needs[0])
@@ -357,19 +325,19 @@ class Experiments:
                 return
             if on is None:
                 hint = f"`{workload_name}` needs {needs}: add `on = …`"
-                self.checker.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
+                self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
                 return
             for target_name in sorted(on.type.kinds):
-                target = self.checker.kind_by_name(target_name)
+                target = self._modules.kind_by_name(target_name)
                 if target is not None and not set(workload.needs[0]) & set(target.offers):
                     if wheres:
-                        self.checker.risks.add(run.reads | on.reads)
+                        self._names.risks.add(run.reads | on.reads)
                         continue
                     offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
                     words = {"needs": needs, "target": f"`{target_name}`", "offers": offers}
                     hint = _between(workload, target, on, scope)
                     finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)
-                    self.checker.report(finding.also(on.span, "this is what it runs on"))
+                    self._names.report(finding.also(on.span, "this is what it runs on"))
 
     def _repeat(self, context: Context, item: tree.Field | tree.UntilClause, path: Path) -> tuple[int, int]:
         """How often each point is measured, at least and at most."""
@@ -378,11 +346,11 @@ class Experiments:
         if isinstance(node, tree.Range) and is_until and node.high is not None and node.step is None:
             ends = [self._times(context, end, path, _LEAST) for end in (node.low, node.high)]
             if 0 < ends[1] < ends[0]:
-                self.checker.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {ends[0]} to {ends[1]}"))
+                self._names.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {ends[0]} to {ends[1]}"))
         elif is_until or isinstance(node, tree.Range):
             hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
             expected, result = "a range with `until`", f"`{node.span.text}`"
-            self.checker.report(Code.UNEXPECTED.at(node.span, expected=expected, found=result, hint=hint))
+            self._names.report(Code.UNEXPECTED.at(node.span, expected=expected, found=result, hint=hint))
         else:
             ends = [self._times(context, node, path, 1)]
         return (ends[0], ends[-1]) if all(ends) and ends else (1, 1)
@@ -394,7 +362,7 @@ class Experiments:
             return 0
         if not expr.is_constant:
             hint = "write one number: `repeat = 3`"
-            self.checker.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
+            self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
             return 0
         value = expr.value({})
         assert isinstance(value, Quantity)
@@ -402,7 +370,7 @@ class Experiments:
             hint = f"it must be at least {least}" + (
                 ", because one replicate says nothing about the next" if least > 1 else ""
             )
-            self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint=hint))
+            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint=hint))
             return 0
         return int(value.amount)
 
@@ -411,13 +379,13 @@ class Experiments:
             return
         if not expr.is_constant:
             hint = "choose one; two experiments can share declarations and have different designs"
-            self.checker.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
+            self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
             return
         design = expr.value({})
         assert isinstance(design, Symbol)
         if isinstance(design.argument, Quantity) and design.argument.amount < 1:
             hint = "draw at least 1 point, such as `sample(20)`"
-            self.checker.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
+            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
 
     def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
         """The factors that the axes reach, their columns named by the shortest path that is unique."""
@@ -429,7 +397,7 @@ class Experiments:
             for axis in some:
                 if id(axis) not in seen:
                     seen.add(id(axis))
-                    reached.setdefault(axis.path, self.checker.factors[axis.path])
+                    reached.setdefault(axis.path, self._names.factors[axis.path])
                     for branch in axis.branches or ():
                         walk(branch)
 
@@ -441,12 +409,12 @@ class Experiments:
             for name in short:
                 if name.lower() in RESERVED and "unknown" not in factor.types:
                     hint = f'quote it in queries (`"{name}"`), or give the choice a name: `let target = …`'
-                    self.checker.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
+                    self._names.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
                 if name.lower() in OF_TRIALS:
                     full = metrics.column(path)
                     other = f"factor_{full}" if full in OF_TRIALS else full
                     hint = f"in queries write `{other}`, or give the choice a name of its own with `let`"
-                    self.checker.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
+                    self._names.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
 
@@ -457,7 +425,7 @@ def _is_meant(node: tree.ExperimentDef, field: str) -> bool:
     return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
 
 
-def _between(workload: Kind, target: Kind, on: Expr, scope: EnclosingScope) -> str:
+def _between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
     """What could stand on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
     text = on.span.text
@@ -497,7 +465,7 @@ def shortest(path: str, paths: Iterable[str]) -> str:
 class ExperimentScope:
     """The names of a file, and the experiment's own fields."""
 
-    def __init__(self, outer: EnclosingScope, fields: Mapping[str, Expr]) -> None:
+    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr]) -> None:
         self.outer, self.fields = outer, fields
 
     def lookup(self, name: str, span: Span) -> Expr | None:
@@ -540,7 +508,7 @@ class ExperimentScope:
 class _ConditionScope(ExperimentScope):
     """The names of a condition on the points: what a trial does not use has no properties in it."""
 
-    def __init__(self, outer: EnclosingScope, fields: Mapping[str, Expr], factors: Mapping[str, FactorDef]) -> None:
+    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr], factors: Mapping[str, FactorDef]) -> None:
         super().__init__(outer, fields)
         self.presence = cache(lambda: Presence(fields.values(), factors))
 

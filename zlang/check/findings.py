@@ -1,0 +1,71 @@
+"""The findings about a program, without those that only follow from another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from zlang.check.module import Module
+from zlang.diagnostics import MOST, Code, Diagnostic, Fix
+from zlang.source import Source
+
+_SHOWN_PLACES = 3
+_OF_NAMES = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.NO_FACTOR, Code.NEVER_MEASURED}
+
+
+class TooManyFindings(Exception):
+    """There are more findings than anyone reads at once."""
+
+
+class Findings:
+    """Collects findings. `modules` are the files that were read, by their names."""
+
+    def __init__(self, modules: Mapping[str, Module]) -> None:
+        self.items: list[Diagnostic] = []
+        self._modules = modules
+
+    def report(self, finding: Diagnostic) -> None:
+        """Collect a finding, unless it only follows from what could not be read or imported."""
+        if not self._is_consequence(finding):
+            self.items.append(finding)
+        if len(self.items) > 2 * MOST:
+            raise TooManyFindings
+
+    def _is_consequence(self, finding: Diagnostic) -> bool:
+        module = self._modules.get(finding.span.source.name)
+        unknown = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.UNKNOWN_PARAM}
+        lacking = {Code.MISSING_PROPERTY, Code.KIND_LACKS, Code.UNUSED_IN_KIND}
+        if module is None or finding.code not in {*unknown, *lacking}:
+            return False
+        if finding.code in lacking:
+            return module.is_broken
+        word = finding.span.text.split(".")[0]
+        lacks_kinds = module.lacks_kinds and finding.code is Code.UNKNOWN_KIND
+        return module.lacks_import or lacks_kinds or word in module.broken
+
+    def in_order(self, sources: Iterable[Source]) -> tuple[Diagnostic, ...]:
+        """The findings by their places, each once, and not more than anyone reads."""
+        unique = {(f.code, f.span.source.name, f.span.start, f.message): f for f in self.items}
+        order = {source.name: i for i, source in enumerate(sources)}
+        findings = _folded(sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start)))
+        if len(findings) > MOST:
+            findings[MOST:] = [Code.TOO_MANY.at(findings[MOST].span, limit=MOST)]
+        return tuple(findings)
+
+
+def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings, a name that is not there only once: at its first place, with the others beside it."""
+    folded: dict[object, Diagnostic] = {}
+    for number, finding in enumerate(findings):
+        is_name = finding.code in _OF_NAMES
+        key = (finding.code, finding.span.source.name, finding.message) if is_name else number
+        first = folded.get(key)
+        if first is None:
+            folded[key] = finding
+            continue
+        fixes = []
+        for fix, other in zip(first.fixes, finding.fixes, strict=False):
+            edits = {edit.span.place: edit for edit in (*fix.edits, *other.edits)}
+            fixes.append(Fix(fix.title, tuple(edits.values()), fix.is_safe))
+        shown = first.also(finding.span, "and here") if len(first.notes) < _SHOWN_PLACES else first
+        folded[key] = shown.mended_by(*fixes)
+    return list(folded.values())

@@ -1,0 +1,191 @@
+"""The names of a file and of what it imports, each resolved when it is first looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from zlang.check import library, types
+from zlang.check.declarations import resolve_declaration
+from zlang.check.expressions import resolve, unknown
+from zlang.check.module import Module
+from zlang.check.own_functions import resolve_function
+from zlang.check.program import Absent, Expr, Kind
+from zlang.check.program_names import ProgramNames
+from zlang.check.typed import resolve_typed
+from zlang.check.types import NOTHING, Type, Variant
+from zlang.diagnostics import Code
+from zlang.source import Span
+from zlang.suggest import Hint, did_you_mean
+from zlang.syntax import tree
+
+_TYPES = {
+    word: Hint(f"write `{meant}`", word, meant)
+    for words, meant in (
+        ("int integer long uint", "count"),
+        ("float double real", "number"),
+        ("str text", "string"),
+        ("boolean", "bool"),
+        ("bytes", "size"),
+        ("time seconds", "duration"),
+        ("percent", "share"),
+    )
+    for word in words.split()
+}
+"""What types are called elsewhere."""
+
+
+class ModuleScope:
+    """The names of a file and of what it imports."""
+
+    def __init__(self, names: ProgramNames, module: Module) -> None:
+        self._names, self.module = names, module
+
+    def lookup(self, name: str, span: Span) -> Expr | None:
+        """What the name stands for."""
+        module = self.module
+        if name in module.resolved:
+            return module.resolved[name]
+        if name in module.pending:
+            if name not in self._circles():
+                first = module.entries[name]
+                circle = [*module.pending[module.pending.index(name) :], name]
+                hint = " → ".join(f"`{item}`" for item in circle) if len(circle) > 2 else ""  # noqa: PLR2004
+                finding = Code.CIRCLE.at(span, name=name, hint=hint)
+                self._names.report(finding.also(first.name.span, "defined here"))
+            return unknown(span)
+        entry = module.entries.get(name)
+        if entry is not None:
+            if not self._names.follow(span):
+                return unknown(span)
+            module.pending.append(name)
+            resolved = self._resolve(entry)
+            module.resolved[name] = _partial(resolved) if self.is_broken(name) else resolved
+            module.pending.remove(name)
+            return module.resolved[name]
+        if name in module.named:
+            inner = ModuleScope(self._names, module.named[name])
+            return Expr(span, types.UNKNOWN, lambda _: Absent(), member=inner.in_module)
+        for merged in module.merged:
+            if name in merged.entries:
+                return ModuleScope(self._names, merged).lookup(name, span)
+        return None
+
+    def is_broken(self, name: str) -> bool:
+        """Whether something of that entry could not be read."""
+        return name in self.module.broken
+
+    def assertions(self) -> Iterator[tree.Assert]:
+        """What the file asserts."""
+        return (entry for entry in self.module.written.entries if isinstance(entry, tree.Assert))
+
+    def in_module(self, name: str, span: Span) -> Expr:
+        """What a name stands for where another file speaks of this one."""
+        resolved = self.lookup(name, span)
+        if resolved is not None:
+            return resolved
+        hint = did_you_mean(name, self.names())
+        subject = f"`{'.'.join(self.module.prefix)}`"
+        self._names.report(Code.UNKNOWN_FIELD.at(span, subject=subject, name=name, hint=hint))
+        return unknown(span)
+
+    def _circles(self) -> set[str]:
+        return {
+            word for f in self._names.modules.findings.items if f.code is Code.CIRCLE for word in self.module.pending
+        }
+
+    def _resolve(self, entry: tree.Let | tree.FunctionDef | tree.Param | tree.Declaration) -> Expr:
+        context = self._names.context(self)
+        path = (*self.module.prefix, entry.name.text)
+        if isinstance(entry, tree.Let):
+            return resolve(context, entry.value, path=path)
+        if isinstance(entry, tree.FunctionDef):
+            return resolve_function(self._names, self, entry)
+        if isinstance(entry, tree.Declaration):
+            return resolve_declaration(context, entry, path, is_given=entry.given, label=".".join(path))
+        value, scope = self._setting(entry)
+        inner = context.replace(scope=scope) if scope is not None else context
+        if entry.type is None:
+            expected = resolve(context, entry.value, path=path).type
+            kinds_of_number = expected.scalars and not expected.words
+            if kinds_of_number:
+                return resolve_typed(inner, value, path, entry.name.text, expected)
+            return resolve(inner, value, path=path)
+        declared = self._param_type(entry.type)
+        return resolve_typed(inner, value, path, entry.name.text, declared)
+
+    def _setting(self, entry: tree.Param) -> tuple[tree.Expr, ModuleScope | None]:
+        """The value of a param, and where its names are looked up if not here."""
+        if entry.name.text in self.module.settings:
+            value, module = self.module.settings[entry.name.text]
+            return value, ModuleScope(self._names, module) if module else None
+        named = None if self.module.prefix else self._names.settings.get(entry.name.text)
+        return named or entry.value, None
+
+    def _param_type(self, node: tree.TypeExpr) -> Type:
+        whole = NOTHING
+        for atom in node.atoms:
+            if atom.name in types.SCALARS:
+                whole = whole | Type(frozenset({atom.name}))
+            elif len(node.atoms) == 1:
+                hint = (
+                    _TYPES.get(atom.name)
+                    or did_you_mean(atom.name, types.SCALARS)
+                    or "the types are " + ", ".join(types.SCALARS)
+                )
+                self._names.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.name, hint=hint))
+                return types.UNKNOWN
+            else:
+                whole = whole | Type(words=(Variant(atom.name),))
+        return whole
+
+    def names(self) -> Iterable[str]:
+        """All names, for suggestions."""
+        merged = [name for module in self.module.merged for name in module.entries]
+        return [*self.module.entries, *self.module.named, *merged]
+
+    def kind(self, name: tree.Name) -> Kind | None:
+        """The kind of that name."""
+        return self._names.modules.find_kind(self.module, name.path)
+
+    def kind_called(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
+        return self._names.modules.kind_by_name(name)
+
+    def kind_names(self) -> Iterable[str]:
+        """All kinds, for suggestions."""
+        imported = [library.PRELUDE, *(t for t, alias in self.module.libraries.items() if not alias)]
+        shipped = [kind for module in imported for kind in self._names.modules.library.modules.get(module, ())]
+        return [*self.module.kinds, *shipped, *(kind for m in self.module.merged for kind in m.kinds)]
+
+    def kinds_of(self, role: str) -> Iterator[Kind]:
+        """The kinds of a role that are in scope without a prefix."""
+        shipped = self._names.modules.library
+        for name in self.kind_names():
+            if not shipped.module_of(name) or shipped.role_of(name) == role:
+                kind = self._names.modules.find_kind(self.module, (name,))
+                if kind is not None and kind.role == role:
+                    yield kind
+
+    def owners(self, name: str) -> list[str]:
+        """The one declaration that gives a property of that name a value."""
+        declared = [entry for entry in self.module.entries.values() if isinstance(entry, tree.Declaration)]
+        owners = [e.name.text for e in declared if any(w.text == name for item in e.items for w in tree.words(item))]
+        return owners if len(owners) == 1 and owners[0] not in self.module.pending else []
+
+    def kind_hint(self, name: str) -> str:
+        """What to do about a kind that is not there."""
+        home = self._names.modules.library.module_of(name)
+        alias = self.module.libraries.get(home, "")
+        if home == library.PRELUDE:
+            return f"`{name}` is a kind: write the name of one that is declared"
+        if alias:
+            return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
+        return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
+
+    def is_given(self, _name: str) -> None:
+        """Outside of templates nothing asks this."""
+
+
+def _partial(expr: Expr) -> Expr:
+    """The same, of which some choices are not known."""
+    return expr.replace(type=expr.type | Type(is_partial=True))

@@ -1,0 +1,234 @@
+"""The files of a program: reads them with their imports, and finds kinds by their names."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from zlang.check import library
+from zlang.check.findings import Findings
+from zlang.check.kind_declarations import Declared, declared_in, extended
+from zlang.check.kinds import ROLES, kind_of
+from zlang.check.module import Module, merged_kind
+from zlang.check.program import Expr, Kind
+from zlang.check.types import NOTHING
+from zlang.diagnostics import Code
+from zlang.metrics import Metric
+from zlang.source import TABLE, Source, Span
+from zlang.suggest import Hint, did_you_mean
+from zlang.syntax import parse, tree
+
+Read = Callable[[str], str]
+
+
+class Modules:
+    """The files that were read. `values` are those of `--set`; `read` gives the text of a file and raises OSError."""
+
+    def __init__(self, read: Read, values: Mapping[str, str]) -> None:
+        self._read, self._values = read, values
+        self.sources: list[Source] = []
+        self.files: dict[str, Module] = {}
+        self.findings = Findings(self.files)
+        self.library = library.load()
+
+    def load(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...], key: str = "") -> Module:
+        """Read a file and all that it imports."""
+        parsed = parse.program(source)
+        self.findings.items += parsed.findings
+        if all(source.name != value.name for value in self.sources):
+            self.sources.append(source)
+        imported = {entry.target for entry in parsed.tree.entries if isinstance(entry, tree.Import)}
+        lacks_import = "import" in parsed.broken or bool(parsed.broken & self.library.modules.keys() - imported)
+        module = Module(
+            parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings), lacks_import=lacks_import
+        )
+        self.files[key or source.name] = module
+        places: dict[str, Span] = {}
+        for entry in parsed.tree.entries:
+            if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
+                module.lacks_import = True
+            elif isinstance(entry, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration | tree.KindDef):
+                name = entry.name
+                if name.text in places:
+                    finding = Code.DUPLICATE.at(name.span, name=name.text)
+                    self.findings.report(finding.also(places[name.text], "first defined here"))
+                    continue
+                places[name.text] = name.span
+                if not isinstance(entry, tree.KindDef):
+                    module.entries[name.text] = entry
+            elif isinstance(entry, tree.ReaderDecl):
+                message = 'readers belong to the library: a kind of your own declares `metric NAME: TYPE = regex "…"`'
+                self.findings.report(Code.BAD_KIND.at(entry.name.span, message=message))
+            elif isinstance(entry, tree.Import):
+                self._import(entry, module, (*chain, source.name))
+        for entry in parsed.tree.entries:
+            if isinstance(entry, tree.KindDef) and entry.name.text not in module.kinds:
+                self._kind(entry, module)
+        for declared, place in places.items():
+            kind = self._library_kind(module, declared)
+            if kind is not None and declared not in module.kinds:
+                hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or choose another name"
+                self.findings.report(
+                    Code.DUPLICATE.at(place, name=declared, label="this is also the name of a kind", hint=hint)
+                )
+        return module
+
+    def _kind(self, entry: tree.KindDef, module: Module) -> None:
+        """Take a kind that a file declares, or one that is another with some items changed."""
+        name, role = entry.name.text, entry.role.text
+        node, declared = entry, None
+        if role not in ROLES and (base := self._kind_node(module, role)) is not None:
+            node, declared = extended(entry, *base, self.findings.report)
+        made = kind_of(node, module.written.source.name, self.readers, self.findings.report, declared)
+        base_kind = self.find_kind(module, (role,)) if declared else None
+        is_own = (
+            base_kind is None or base_kind.is_own or not all(isinstance(item, tree.Default) for item in entry.items)
+        )
+        made = module.kinds[name] = replace(made, is_own=is_own)
+        module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
+        own = made.properties if declared is None else [item.name.text for item in _own(entry)]
+        _ = [made.properties[item] for item in own if item in made.properties]  # each is checked when it is asked for
+        dict(made.traits)
+
+    def _kind_node(self, module: Module, name: str) -> tuple[tree.KindDef, Declared] | None:
+        """The declaration of a kind that another extends; it stands before it, or in another file."""
+        for item in (module, *module.merged):
+            if name in item.kind_nodes:
+                return item.kind_nodes[name]
+        if self._library_kind(module, name) is None:
+            return None
+        return self.library.node(name), self.library.declared(name)
+
+    def _is_import(self, entry: tree.Declaration, module: Module) -> bool:
+        """Report a declaration that is meant to take a module of the library, `use fio`; whether it is one."""
+        is_bare = entry.parent is None and not entry.items and entry.name.text in self.library.modules
+        if not is_bare or self.find_kind(module, entry.kind.path) is not None:
+            return False
+        word, meant = str(entry.kind), f"import {entry.name.text}"
+        instead = Hint(f"did you mean `{meant}`?", word, "import")
+        self.findings.report(Code.UNKNOWN_KIND.at(entry.kind.span, name=word, hint=instead))
+        return True
+
+    def _import(self, node: tree.Import, module: Module, chain: tuple[str, ...]) -> None:
+        if not node.is_file:
+            if node.target not in self.library.modules:
+                hint = did_you_mean(node.target, self.library.modules) or "it has " + ", ".join(self.library.modules)
+                self.findings.report(Code.UNKNOWN_LIBRARY.at(node.span, name=node.target, hint=hint))
+                module.lacks_kinds = True
+                return
+            module.libraries[node.target] = node.alias.text if node.alias else ""
+            return
+        settings = self._given_params(node, module)
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(chain[-1]), node.target))
+        target = f'"{node.target}"'
+        if path in chain:
+            circle = " → ".join([*chain[chain.index(path) :], path])
+            module.lacks_import = True
+            self.findings.report(Code.IMPORT_CIRCLE.at(node.span, target=target, circle=circle))
+            return
+        result = self.files.get(path)
+        if result is None or settings:
+            try:
+                text = self._read(path)
+            except (OSError, ValueError) as error:
+                why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
+                why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
+                is_module = node.target in self.library.modules
+                hint = Hint(
+                    f"write a module of the library without quotes: `import {node.target}`", target, node.target
+                )
+                hint = hint if is_module else did_you_mean(target.strip('"'), self.library.modules)
+                self.findings.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
+                module.lacks_import = True
+                return
+            if path.endswith(TABLE):
+                self._table(node, Source(path, text))
+                return
+            alias = node.alias.text if node.alias else ""
+            key = f"{path} as {alias}" if settings else path
+            result = self.load(Source(path, text), (alias,) if alias else (), chain, key)
+            result.settings = settings
+        if node.alias:
+            module.named[node.alias.text] = result
+        else:
+            module.merged.append(result)
+
+    def _given_params(self, node: tree.Import, module: Module) -> dict[str, tuple[tree.Expr, Module | None]]:
+        """The params that an import gives; their values use the names of the importing file."""
+        settings: dict[str, tuple[tree.Expr, Module | None]] = {}
+        for item in node.items:
+            if isinstance(item, tree.Field):
+                settings[item.name.text] = item.value, module
+            else:
+                self.findings.report(Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else"))
+        alias = node.alias.text if node.alias else ""
+        is_root = module is next(iter(self.files.values()), module)
+        for name, text in self._values.items():
+            if is_root and alias and name.startswith(f"{alias}."):
+                value, findings = parse.expression(Source(f"--set {name}", text))
+                self.findings.items += findings
+                settings |= {name.removeprefix(f"{alias}."): (value, None)} if value is not None else {}
+        return settings
+
+    def _table(self, node: tree.Import, source: Source) -> None:
+        """Take a table of figures: its text goes with the plan, and from there into the database."""
+        if node.alias:
+            why, hint = "a table is named after its file", f'import "{node.target}"'
+            self.findings.report(Code.MISSING_IMPORT.at(node.span, target=f'"{node.target}"', why=why, hint=hint))
+        elif all(source.name != value.name for value in self.sources):
+            self.sources.append(source)
+
+    def _library_kind(self, module: Module, name: str) -> Kind | None:
+        home = self.library.module_of(name)
+        if home and (home == library.PRELUDE or module.libraries.get(home) == ""):
+            return self.library.kind(name)
+        return None
+
+    def find_kind(self, module: Module, path: tuple[str, ...]) -> Kind | None:
+        """A kind by its name, qualified or not."""
+        if len(path) == 1:
+            return module.kinds.get(path[0]) or self._library_kind(module, path[0]) or merged_kind(module, path[0])
+        if path[0] in module.named:
+            named = module.named[path[0]]
+            if len(path) > 2:  # noqa: PLR2004 - a name of a file that it imports under a name
+                return self.find_kind(named, path[1:])
+            return named.kinds.get(path[1]) or merged_kind(named, path[1])
+        home = next((target for target, alias in module.libraries.items() if alias == path[0]), None)
+        if home is not None and path[1] in self.library.modules[home]:
+            return self.library.kind(path[1])
+        return None
+
+    def armed_things(self) -> tuple[Expr, ...]:
+        """All that is declared in any file and is written to only if it is armed."""
+        declared = [expr for module in self.files.values() for expr in module.resolved.values()]
+        return tuple(expr for expr in declared if any(self._is_armed(name) for name in _kinds_of(expr)))
+
+    def _is_armed(self, name: str) -> bool:
+        kind = self.kind_by_name(name)
+        return kind is not None and kind.armed is not None
+
+    @property
+    def readers(self) -> Mapping[str, tuple[Metric, ...]]:
+        """What each reader of the library can measure."""
+        return self.library.readers
+
+    def kind_by_name(self, name: str) -> Kind | None:
+        """The kind of a name as types know it."""
+        for module in self.files.values():
+            if name in module.kinds:
+                return module.kinds[name]
+        return self.library.kind(name) if self.library.module_of(name) else None
+
+
+def _kinds_of(expr: Expr) -> frozenset[str]:
+    """The kinds of what an expression may be, and of all beneath."""
+    each = (expr.type, expr.type.element or NOTHING)
+    return frozenset().union(*(type_.kinds | type_.beneath for type_ in each))
+
+
+def _own(entry: tree.KindDef) -> Iterator[tree.Property | tree.Default]:
+    """The properties that a kind declares, or gives another default."""
+    for item in entry.items:
+        if isinstance(item, tree.Property | tree.Default):
+            yield item

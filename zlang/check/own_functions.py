@@ -1,0 +1,78 @@
+"""The functions that a program defines: the value of one is worked out anew for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from zlang.check import types
+from zlang.check.expressions import Context, limit_size, resolve, unknown
+from zlang.check.functions import FUNCTIONS
+from zlang.check.lists import InnerScope
+from zlang.check.program import Absent, Expr
+from zlang.check.program_names import ProgramNames
+from zlang.check.scope import Scope
+from zlang.diagnostics import Code
+from zlang.source import Span
+from zlang.syntax import tree
+
+MOST_CALLS = 5_000
+"""Calls of the program's own functions, also of each other: each is worked out by itself."""
+
+
+def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef) -> Expr:
+    """A function: its value is worked out anew, with the arguments in place of the parameters, for each call."""
+    parameters = [word.text for word in entry.parameters]
+    if entry.name.text in FUNCTIONS or entry.name.text in types.AGGREGATES:
+        label = "the language has a function of this name"
+        names.report(Code.DUPLICATE.at(entry.name.span, name=entry.name.text, label=label))
+    for i, word in enumerate(entry.parameters):
+        if word.text in parameters[:i]:
+            names.report(Code.DUPLICATE.at(word.span, name=word.text))
+
+    def call(context: Context, node: tree.Call, arguments: list[Expr]) -> Expr:
+        if len(arguments) != len(parameters):
+            result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+            expected = f"`({', '.join(parameters)})`"
+            finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=result)
+            names.report(finding.also(entry.name.span, "defined here"))
+            return unknown(node.span)
+        return _inlined(names, context, scope, entry, node.span, dict(zip(parameters, arguments, strict=True)))
+
+    _inlined(
+        names,
+        names.context(scope),
+        scope,
+        entry,
+        entry.span,
+        {name: Expr(entry.span, types.UNKNOWN, lambda _: Absent()) for name in parameters},
+    )
+    return Expr(entry.span, types.UNKNOWN, lambda _: Absent(), call=call)
+
+
+def _inlined(
+    names: ProgramNames,
+    context: Context,
+    scope: Scope,
+    entry: tree.FunctionDef,
+    span: Span,
+    values: Mapping[str, Expr],
+) -> Expr:
+    if entry in names.calling:
+        finding = Code.CIRCLE.at(span, name=entry.name.text, hint="a function cannot call itself")
+        names.report(finding.also(entry.name.span, "defined here"))
+        return unknown(span)
+    names.calls += 1
+    if names.calls > MOST_CALLS:
+        names.report(Code.TOO_MUCH.at(span, limit=f"{MOST_CALLS:,}"))
+        return unknown(span)
+    given = {name: partial(_placed, value) for name, value in values.items()}
+    names.calling.append(entry)
+    made = resolve(context.replace(scope=InnerScope(scope, given)), entry.value)
+    names.calling.pop()
+    return limit_size(context, made.replace(span=span, alternatives=()), [made, *values.values()])
+
+
+def _placed(value: Expr, span: Span) -> Expr:
+    """The same expression where a name stands for it."""
+    return value.replace(span=span)

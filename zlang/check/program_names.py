@@ -1,0 +1,48 @@
+"""What the names in all files of a program share while they are resolved: factors, settings, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from zlang.check.expressions import Context
+from zlang.check.modules import Modules
+from zlang.check.program import FactorDef
+from zlang.check.resolve import new_context
+from zlang.check.scope import Scope
+from zlang.diagnostics import Code, Diagnostic
+from zlang.source import Span
+from zlang.syntax import tree
+from zlang.syntax.parse import DEEPEST
+
+MOST_PENDING = 40
+"""How many names may be followed to what they use before the first of them is known."""
+
+
+class ProgramNames:
+    """The names of a program: its files, the factors and risks met so far, and the functions that are being called."""
+
+    def __init__(self, modules: Modules, settings: Mapping[str, tree.Expr]) -> None:
+        self.modules, self.settings = modules, settings
+        self.report = modules.findings.report
+        self.factors: dict[str, FactorDef] = {}
+        self.risks: set[frozenset[str]] = set()
+        self.calling: list[tree.FunctionDef] = []
+        self.calls = 0
+
+    def context(self, scope: Scope) -> Context:
+        """A context in which the names of a scope are resolved."""
+        return new_context(scope, self.report, self.factors, self.risks)
+
+    def follow(self, span: Span) -> bool:
+        """Whether another name may be followed; there is one finding where names use each other without end."""
+        if sum(len(module.pending) for module in self.modules.files.values()) < MOST_PENDING:
+            return True
+        if not any(finding.code is Code.TOO_DEEP for finding in self.modules.findings.items):
+            self.modules.findings.report(too_deep(span))
+        return False
+
+
+def too_deep(span: Span) -> Diagnostic:
+    """The finding about names that use each other without end."""
+    hint = "declare names before you use them, and name parts of long expressions"
+    return Code.TOO_DEEP.at(span, limit=DEEPEST, hint=hint)

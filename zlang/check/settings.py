@@ -1,0 +1,73 @@
+"""The values of params: from the command line, from a profile, from an import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from zlang.check.module import Module
+from zlang.check.modules import Modules
+from zlang.diagnostics import Code
+from zlang.source import Source, Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import parse, tree
+
+
+def settings_of(modules: Modules, root: Module, values: Mapping[str, str], chosen: str | None) -> dict[str, tree.Expr]:
+    """The values of params that `--set` and the chosen profile give, by name; what names no param is reported."""
+    settings: dict[str, tree.Expr] = {}
+    params = {name: entry for name, entry in root.entries.items() if isinstance(entry, tree.Param)}
+    for merged in root.merged:
+        params |= {name: entry for name, entry in merged.entries.items() if isinstance(entry, tree.Param)}
+    profiles = {e.name.text: e for e in root.written.entries if isinstance(e, tree.Profile)}
+    for profile in profiles.values():
+        for item in profile.items:
+            if not isinstance(item, tree.Field):
+                modules.findings.report(
+                    Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else")
+                )
+            elif item.name.text not in params:
+                hint = did_you_mean(item.name.text, params) or listed("params", params)
+                modules.findings.report(Code.UNKNOWN_PARAM.at(item.name.span, name=item.name.text, hint=hint))
+            elif profile.name.text == chosen:
+                settings[item.name.text] = item.value
+    if chosen is not None and chosen not in profiles:
+        words = Source("--profile", chosen)
+        hint = did_you_mean(chosen, profiles) or listed("profiles", profiles)
+        modules.findings.report(Code.UNKNOWN_PROFILE.at(Span(words, 0, len(chosen)), name=chosen, hint=hint))
+    _report_unknown_params(modules)
+    return settings | _overrides(modules, root, values, params)
+
+
+def _overrides(
+    modules: Modules, root: Module, values: Mapping[str, str], params: Mapping[str, tree.Param]
+) -> dict[str, tree.Expr]:
+    """Take the values of params that the command line gives."""
+    settings: dict[str, tree.Expr] = {}
+    own = {name: text for name, text in values.items() if name.partition(".")[0] not in root.named}
+    for name, text in own.items():
+        words = Source("--set", f"{name}={text}")
+        if name not in params:
+            hint = did_you_mean(name, params) or listed("params", params)
+            modules.findings.report(Code.UNKNOWN_PARAM.at(Span(words, 0, len(name)), name=name, hint=hint))
+            continue
+        value, findings = parse.expression(Source(f"--set {name}", text))
+        modules.findings.items += findings
+        if value is not None:
+            settings[name] = value
+    return settings
+
+
+def _report_unknown_params(modules: Modules) -> None:
+    """Report what an import gives to a file that has no such param."""
+    for module in modules.files.values():
+        candidates = [name for name, entry in module.entries.items() if isinstance(entry, tree.Param)]
+        for name, (given, _) in module.settings.items():
+            if name not in candidates:
+                hint = did_you_mean(name, candidates) or listed("params", candidates)
+                modules.findings.report(Code.UNKNOWN_PARAM.at(given.span, name=name, hint=hint))
+
+
+def listed(noun: str, names: Iterable[str]) -> str:
+    """Which names a program has of some sort, for a hint."""
+    text = ", ".join(f"`{name}`" for name in names)
+    return f"its {noun} are {text}" if text else f"it declares no {noun}"
