@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from command_line import Zlang
+from command_line import COMMAND, Zlang
 from private_daemon import ZfsFuse, loops
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and mounting need root")
@@ -104,3 +105,37 @@ def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
     finally:
         zfs_fuse.say("zfs", "set", f"org.zlang:run={zfs_fuse.last_run()}", pool)
     assert len(json.loads(zfs_fuse.zlang("clean", "--json"))["removed"]) >= 2
+
+
+NAMESPACES = {
+    "network": ["unshare", "--net"],
+    "network and processes": ["unshare", "--net", "--pid", "--fork", "--mount-proc"],
+}
+
+
+@pytest.mark.parametrize("namespaces", NAMESPACES)
+def test_a_copy_of_the_folder_harms_no_live_run(tmp_path: Path, namespaces: str) -> None:
+    """Whoever sees the processes of the run sees that it is carried out; for others its directory is locked."""
+    zlang = Zlang(tmp_path)
+    program = """
+    dir here { path = "." }
+    shell waits { command = "touch running; until test -e go; do sleep 0.05; done"  writes = off }
+    experiment slow { on = here  run = waits }
+    """
+    process = zlang.start("run", zlang.program(program))
+    while not (ready := list(tmp_path.glob("zlang-*/running"))):
+        assert process.poll() is None
+        time.sleep(0.02)
+    copy = tmp_path / "copies" / zlang.folder().name
+    shutil.copytree(zlang.folder(), copy)
+    for command in ("clean", "resume"):
+        words = [*NAMESPACES[namespaces], *COMMAND, command, str(copy)]
+        ended = subprocess.run(words, cwd=tmp_path, env=zlang.variables(), capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 1, ended
+        assert "carr" in ended.stderr
+        assert "from a copy of" in ended.stderr
+    (ready[0].parent / "go").touch()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert len(zlang.committed()) == 1
+    assert list(tmp_path.glob("zlang-*")) == []

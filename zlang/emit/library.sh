@@ -393,8 +393,8 @@ z_lock() {
   if ! z_hold "$z_each"; then
     z_die "process ${z_each:-of another user} is already running ${z_dir##*/}"
   fi
-  # zlang binds an abstract address (unix(7)): it may be carrying out a copy of this folder.
-  if grep -q -F -e "@zlang-run-${z_dir##*/}" /proc/net/unix 2>/dev/null; then
+  # zlang has a file of this name in memory while it carries out a copy of this folder.
+  if ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q -F -e "/memfd:zlang-run-${z_dir##*/} "; then
     z_die "the run ${z_dir##*/} is being carried out by zlang, from a copy of this folder"
   fi
   printf '%s\n' "$$" >"$z_dir/lock"

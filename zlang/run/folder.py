@@ -6,13 +6,10 @@ the run was started, because the commands of a plan are relative to it.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import re
 import secrets
-import socket
-import struct
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,7 +27,7 @@ from zlang.files import (
 )
 from zlang.plan import wire
 from zlang.plan.plan import Plan
-from zlang.run import journal, seal
+from zlang.run import journal, processes, seal
 from zlang.run.events import Session
 from zlang.suggest import did_you_mean
 
@@ -153,28 +150,21 @@ class Folder:
 def _sole(run: str) -> Iterator[None]:
     """Be the only one on this machine who carries out a run, of whose folder there may be copies, each with its lock.
 
-    The kernel forgets an abstract address (unix(7)) when the process that bound it ends.
+    The mark is a file in memory that bears the run's name and goes with the process. It is seen wherever the run's
+    processes are seen: also from another network or mount namespace.
     """
-    address = f"\0zlang-run-{run}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as ours:
-        try:
-            ours.bind(address)
-            ours.listen()
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise RunError(f"cannot lock the run {run}: {error.strerror}") from error
-            message = f"the run {run} is being carried out by process {_listener(address)}, from a copy of this folder"
-            raise RunError(message, "wait for it or stop it with Ctrl-C first") from error
+    try:
+        mark = os.memfd_create(f"zlang-run-{run}")
+    except OSError as error:
+        raise RunError(f"cannot lock the run {run}: {error.strerror}") from error
+    try:
+        holders = processes.that_hold(f"/memfd:zlang-run-{run} (deleted)", mark)
+        if holders:
+            message = f"the run {run} is being carried out by process {holders[0]}, from a copy of this folder"
+            raise RunError(message, "wait for it or stop it with Ctrl-C first")
         yield
-
-
-def _listener(address: str) -> int | str:
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
-        other.settimeout(1.0)
-        other.connect(address)
-        pid, _, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        return int(pid)
-    return "of another user"
+    finally:
+        os.close(mark)
 
 
 def _take(handle: int, name: str) -> None:

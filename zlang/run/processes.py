@@ -27,9 +27,18 @@ def marked(marks: Mapping[str, str]) -> list[int]:
     """List the processes that were started with all of `marks` in their environment."""
     wanted = [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marks.items()]
     ours = _lineage()
-    with os.scandir(_PROC) as entries:
-        numbers = [int(entry.name) for entry in entries if entry.name.isdigit()]
-    return [number for number in numbers if number not in ours and _has(number, wanted)]
+    return [number for number in _numbers() if number not in ours and _has(number, wanted)]
+
+
+def that_hold(target: str, own: int) -> list[int]:
+    """List the processes that have this file open; our descriptor `own` does not count."""
+    result = []
+    for number in _numbers():
+        with suppress(OSError), os.scandir(_PROC / str(number) / "fd") as entries:  # it ended, or is another user's
+            descriptors = [int(entry.name) for entry in entries if _leads_to(entry.path, target)]
+            if descriptors and (number, descriptors) != (os.getpid(), [own]):
+                result.append(number)
+    return result
 
 
 def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
@@ -74,6 +83,17 @@ def _wait(handles: list[int], seconds: float) -> None:
     for handle in handles:
         wait(handle, deadline - time.monotonic())
         os.close(handle)
+
+
+def _numbers() -> list[int]:
+    with os.scandir(_PROC) as entries:
+        return [int(entry.name) for entry in entries if entry.name.isdigit()]
+
+
+def _leads_to(link: str, target: str) -> bool:
+    with suppress(OSError):  # it was closed
+        return os.readlink(link) == target  # noqa: PTH115 - a Path for each would cost more than the question
+    return False
 
 
 def _has(number: int, wanted: list[bytes]) -> bool:

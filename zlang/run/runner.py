@@ -8,6 +8,7 @@ but nothing on which something still stands.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import tempfile
 import time
@@ -127,6 +128,20 @@ class _Background:
     handle: Handle
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A directory that this run made, with the descriptor that locks it, or -1."""
+
+    path: Path
+    inode: int
+    descriptor: int
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+
 @dataclass(slots=True)
 class _Run:
     """One session of carrying out a plan."""
@@ -143,8 +158,8 @@ class _Run:
     _setups: dict[str, Setup] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)
     _background: list[_Background] = field(default_factory=list)
-    _held: dict[str, tuple[Path, int]] = field(default_factory=dict)
-    """Signature -> path and inode of the directory that a setup made."""
+    _held: dict[str, _Held] = field(default_factory=dict)
+    """Signature -> the directory that a setup made."""
     _sequential: Sequential | None = None
     _is_lost: bool = False
 
@@ -179,6 +194,8 @@ class _Run:
         finally:
             for task in self._background:
                 task.handle.kill()
+            for held in self._held.values():
+                held.release()
 
     # Parts of a session
 
@@ -243,9 +260,9 @@ class _Run:
         # What the journal has lost is unmade in the order of the plan.
         order = wanted if wanted.keys() == self._so_far.leftovers.keys() else setups
         remaining = tuple(setups[signature] for signature in order)
-        self._state = State(remaining, frozenset(setup.key for setup in remaining))
         for setup in remaining:
             self._hold(setup, wanted[setup.signature])
+        self._state = State(remaining, frozenset(setup.key for setup in remaining))
         yield from self._tear_down()
 
     def _trials(self) -> Generator[Event, None, None]:
@@ -402,7 +419,8 @@ class _Run:
             if failure:
                 return failure
         yield self._record(Unmade(self._now(), setup.key, setup.signature))
-        self._held.pop(setup.signature, None)
+        if held := self._held.pop(setup.signature, None):
+            held.release()
         self._state = self._state.after(Unmake(setup))
         return None
 
@@ -478,15 +496,19 @@ class _Run:
         if setup.parent is not None:
             return
         with suppress(OSError, ValueError, IndexError):
-            identity, path = read_regular(self._directory(out) / "made", _LONGEST_PATH).splitlines()[:2]
-            self._held[setup.signature] = (Path(os.fsdecode(path)), int(identity.split()[0]))
+            identity, _, line = read_regular(self._directory(out) / "made", _LONGEST_PATH).partition(b"\n")
+            path, inode = Path(os.fsdecode(line.removesuffix(b"\n"))), int(identity.split()[0])
+            if "\n" in str(path):
+                raise RunError(f"{str(path)!r} has a line end in its path", "measure in a directory without one")
+            if line and all(held.path != path for held in self._held.values()):
+                self._held[setup.signature] = _Held(path, inode, _lock(path))
 
     def _replaced(self) -> Path | None:
         """The directory that something else has taken the place of, if there is one."""
-        for path, inode in self._held.values():
+        for held in self._held.values():
             with suppress(OSError, ValueError):
-                if path.lstat().st_ino != inode:
-                    return path
+                if held.path.lstat().st_ino != held.inode:
+                    return held.path
         return None
 
     def _refuse(self, step: Step, out: str, why: str) -> int:
@@ -559,6 +581,20 @@ class _Run:
                 continue
             sync_directory(directory.parent)  # what is left there says what is the run's
             return out
+
+
+def _lock(path: Path) -> int:
+    """Lock a directory; gives the descriptor, or -1. Raises RunError if another process has the lock."""
+    descriptor = -1
+    with suppress(OSError):  # it is gone, or its file system knows no locks
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            message = f"{path} is in use: another process is carrying out this run, from a copy of its folder"
+            raise RunError(message, "wait for it, or stop it with Ctrl-C") from None
+    return descriptor
 
 
 def _is_full(directory: Path) -> bool:
