@@ -46,6 +46,14 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         folder.create(tmp_path / "file", "x", tmp_path)
 
 
+@pytest.mark.parametrize("place", ["runs", "directory"])
+def test_a_path_with_a_line_end_is_refused(tmp_path: Path, place: str) -> None:
+    places = {"runs": tmp_path / "runs", "directory": tmp_path, place: tmp_path / "a\nb"}
+    with pytest.raises(RunError, match=r"'/.*/a\\nb' has a line end in its path"):
+        folder.create(places["runs"], "e", places["directory"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_copy_or_a_renamed_folder_is_the_same_run(tmp_path: Path) -> None:
     made = new_folder(tmp_path, plan(trial(1)))
     seal.write(made.path, made.name)

@@ -315,7 +315,7 @@ class Room:
         self.at.mkdir(parents=True)
         raw = self.text.encode("utf-8", "surrogateescape")
         self.program = f"{file_name(self.texts)}.zexp"
-        # A run refuses a directory whose path has a line end: docs/reliability.md, limits.
+        # A path with a line end is an error.
         place = file_name([_writable(text).replace("\n", " ") for text in self.texts])
         (self.at / place).mkdir()
         program = PROGRAM.format(text=literal(self.text), place=literal(place))

@@ -123,3 +123,29 @@ def test_what_the_run_did_not_make_is_kept_and_named(place: Zlang, act: str, by:
     place("clean")
     assert list(place.at.glob("zlang-*")) == []
     assert (place.at / "precious" / "letter").read_text() == "dear"
+
+
+def test_nothing_is_measured_where_a_link_leads_to_a_path_with_a_line_end(tmp_path: Path) -> None:
+    (tmp_path / "a\nb").mkdir()
+    (tmp_path / "link").symlink_to("a\nb")
+    zlang = Zlang(tmp_path)
+    program = """
+    dir here { path = "link" }
+    shell work { command = "touch ../measured"  writes = off }
+    experiment one { on = here  run = work }
+    """
+    assert r"/a\nb/zlang-one-" in zlang.run(program, code=1).err
+    assert list((tmp_path / "link").iterdir()) == []
+
+
+def test_a_script_is_not_carried_out_in_a_path_with_a_line_end(tmp_path: Path) -> None:
+    zlang = Zlang(tmp_path)
+    program = 'dir here { path = "." }\nshell work { command = "true" }\nexperiment one { on = here  run = work }'
+    (tmp_path / "plan.sh").write_text(zlang("plan", zlang.program(program), "--emit", "sh").out)
+    place = tmp_path / "a\nb"
+    place.mkdir()
+    for at, runs in ((place, "runs"), (tmp_path, f"{place}/runs")):
+        ended = subprocess.run(["sh", tmp_path / "plan.sh", runs], cwd=at, capture_output=True, text=True, check=False)
+        assert ended.returncode == 1
+        assert "has a line end" in ended.stderr
+    assert list(place.iterdir()) == []

@@ -324,13 +324,16 @@ def _is_line(value: Value) -> bool:
 
 
 def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
-    """Raise ProgramError where a path is empty: with something after it, that would be a path from the root."""
+    """Raise ProgramError where a path has a line end or is empty: with something after it, it begins at the root."""
     if isinstance(value, tuple) and type_.element is not None:
         for item in value:
             _paths_named(name, type_.element, item, span)
     if isinstance(value, str) and "path" in type_.scalars and not value.strip():
         hint = 'write `"."` for the directory from which the run is started'
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="an empty path", hint=hint))
+    if isinstance(value, str) and "path" in type_.scalars and "\n" in value:
+        hint = "tools list paths a line each: choose a path without one"
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="a path with a line end", hint=hint))
 
 
 def _words_within(type_: Type, value: Value, span: Span) -> None:

@@ -182,7 +182,10 @@ def _take(handle: int, name: str) -> None:
 
 
 def create(runs: Path, experiment: str, directory: Path, now: float | None = None) -> Folder:
-    """Make the folder of a new run, to be carried out from `directory`."""
+    """Make the folder of a new run, to be carried out from `directory`. Raises RunError."""
+    for place in (directory.absolute(), runs.absolute()):
+        if "\n" in str(place):
+            raise RunError(f"{str(place)!r} has a line end in its path", "work in a directory without one")
     word = re.sub(r"[^a-z0-9]+", "-", experiment.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "run"
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() if now is None else now))
     try:

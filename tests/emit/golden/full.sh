@@ -349,9 +349,13 @@ z_enter_folder() {
     *) z_runs=./$z_runs ;;
   esac
   z_shown_runs=$z_runs
-  mkdir -p "$z_runs" || exit 1
   z_here=$(pwd -P && printf x)
   z_here=${z_here%??}
+  case $z_here$z_runs in
+    *"
+"*) z_die 'the path of the working directory, or of the runs, has a line end: choose another one' ;;
+  esac
+  mkdir -p "$z_runs" || exit 1
   z_runs=$(cd "$z_runs" && pwd -P && printf x) || exit 1
   z_runs=${z_runs%??}
   z_find_folder
@@ -412,8 +416,8 @@ z_lock() {
   if ! z_hold "$z_each"; then
     z_die "process ${z_each:-of another user} is already running ${z_dir##*/}"
   fi
-  # zlang binds an abstract address (unix(7)): it may be carrying out a copy of this folder.
-  if grep -q -F -e "@zlang-run-${z_dir##*/}" /proc/net/unix 2>/dev/null; then
+  # zlang has a file of this name in memory while it carries out a copy of this folder.
+  if find /proc/[0-9]*/fd -type l -exec ls -l {} + 2>/dev/null | grep -q -F -e "/memfd:zlang-run-${z_dir##*/} "; then
     z_die "the run ${z_dir##*/} is being carried out by zlang, from a copy of this folder"
   fi
   printf '%s\n' "$$" >"$z_dir/lock"
