@@ -171,24 +171,24 @@ def show(quantity: Quantity) -> str:
     """As people write it, exactly: the largest unit that leaves an integer."""
     amount, dimension = quantity.amount, quantity.dimension
     if dimension == SHARE:
-        return f"{_plain(amount * 100)}%"
+        return f"{_decimal_text(amount * 100)}%"
     if dimension == FREQUENCY:
-        return f"{_plain(amount)}/s"
+        return f"{_decimal_text(amount)}/s"
     if dimension in (SIZE, RATE):
         tail = "/s" if dimension == RATE else ""
         for prefix in "EPTGMK":
             if amount and amount % _BINARY[prefix] == 0:
-                return f"{_plain(amount / _BINARY[prefix])}{prefix}iB{tail}"
-        return f"{_plain(amount)}B{tail}"
+                return f"{_decimal_text(amount / _BINARY[prefix])}{prefix}iB{tail}"
+        return f"{_decimal_text(amount)}B{tail}"
     if dimension == DURATION and amount == 0:
         return "0s"
     if dimension == DURATION:
         for unit in ("d", "h", "min", "s", "ms", "us", "ns"):
             if (amount / _TIMES[unit]).denominator == 1 and (amount >= _TIMES[unit] or unit == "ns"):
-                return f"{_plain(amount / _TIMES[unit])}{unit}"
-        return f"{_plain(amount)}s"
-    return _plain(amount)
+                return f"{_decimal_text(amount / _TIMES[unit])}{unit}"
+        return f"{_decimal_text(amount)}s"
+    return _decimal_text(amount)
 
 
-def _plain(number: Fraction) -> str:
+def _decimal_text(number: Fraction) -> str:
     return str(number.numerator) if number.denominator == 1 else repr(float(number))

@@ -42,11 +42,11 @@ def resolve_choice(context: Context, node: tree.Choice, expected: Type | None, p
             places[given[0]] = given[1]
         label = _unique_label(given[0] if given else _label_of(option), labels)
         options.append(resolve(context, option, expected, (*path, label)))
-    _refuse_twice(context, options)
+    _report_repeated_levels(context, options)
     return pick(context, node.span, path, options, expected)
 
 
-def _refuse_twice(context: Context, options: list[Expr]) -> None:
+def _report_repeated_levels(context: Context, options: list[Expr]) -> None:
     """A finding for a level that is the same as one before it: both would be the same trials."""
     seen: dict[Value, Span] = {}
     for option in options:

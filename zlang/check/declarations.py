@@ -68,7 +68,7 @@ def resolve_declaration(
         hint = f"add `{'  '.join(f'{name} = {_example(kind.properties[name].type)}' for name in missing)}`"
         names = "`, `".join(missing)
         context.report(Code.MISSING_PROPERTY.at(kind_name.span, kind=kind.name, name=names, hint=hint))
-    own = given_label(context.replace(report=_say_nothing), items) if kind.role != "machine" else None
+    own = given_label(context.replace(report=_drop_finding), items) if kind.role != "machine" else None
     called, at = own[0] if own else label or path[-1], kind_name.span
     builder = InstanceBuilder(
         kind=kind, path=path, label=called, fields=fields, parent=stands_on, span=at, is_given=is_given
@@ -92,7 +92,7 @@ def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
     fields = _resolve_fields(context, base.kind, node.items, path)
     _refuse_choice_of_facts(context, base.kind, path[-1], fields)
     given = {**base.fields, **fields}
-    own = given_label(context.replace(report=_say_nothing), node.items)
+    own = given_label(context.replace(report=_drop_finding), node.items)
     builder = InstanceBuilder(
         kind=base.kind,
         path=path,
@@ -113,9 +113,9 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
 
     def member(attribute: str, where: Span) -> Expr | None:
         if attribute in fields:
-            return _noting(fields[attribute], where, builder)
+            return _noting_named_place(fields[attribute], where, builder)
         if attribute in kind.properties:
-            return _noting(_default(kind.properties[attribute], where, builder, reads), where, builder)
+            return _noting_named_place(_default(kind.properties[attribute], where, builder, reads), where, builder)
         if attribute in kind.offers:
             offer = kind.offers[attribute]
 
@@ -123,7 +123,7 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
                 return offer.value(Frame(builder(point)))
 
             depth = 1 + max((e.depth for e in exprs), default=0)
-            return _noting(Expr(where, STRING, offered, reads=reads, depth=depth), where, builder)
+            return _noting_named_place(Expr(where, STRING, offered, reads=reads, depth=depth), where, builder)
         return None
 
     beneath = stands_on.type.kinds | stands_on.type.beneath if stands_on else frozenset[str]()
@@ -141,7 +141,7 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
     return limit_size(context, made, [*exprs, *([stands_on] if stands_on else [])])
 
 
-def _say_nothing(_finding: Diagnostic) -> None:
+def _drop_finding(_finding: Diagnostic) -> None:
     """Drop a finding that is reported elsewhere."""
 
 
@@ -160,7 +160,7 @@ def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Map
         context.report(finding)
 
 
-def _noting(member: Expr, where: Span, builder: InstanceBuilder) -> Expr:
+def _noting_named_place(member: Expr, where: Span, builder: InstanceBuilder) -> Expr:
     """Have a text of a resource, which may be a place, note at each point who is named."""
     if builder.kind.role != "resource" or not is_text(member.type):
         return member
@@ -193,13 +193,13 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     resolved = resolve(context, parent, path=None if isinstance(parent, tree.Name) else (*path, "on"))
     if resolved.type.unknown:
         return resolved
-    if not resolved.type.kinds or not all(_carries(context, name, kind) for name in resolved.type.kinds):
+    if not resolved.type.kinds or not all(_can_stand_on(context, name, kind) for name in resolved.type.kinds):
         expected = " or ".join(f"a `{p}`" for p in kind.parents) or "nothing"
         place = f"what `{kind.name}` stands on"
         hint = (
             "a workload stands on nothing; an experiment says what it runs on: `on = …`"
             if kind.role == "workload"
-            else _offering(context, kind)
+            else _possible_parents(context, kind)
         )
         context.report(
             Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
@@ -207,14 +207,14 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     return resolved
 
 
-def _offering(context: Context, kind: Kind) -> str:
+def _possible_parents(context: Context, kind: Kind) -> str:
     """What a kind can stand on."""
     known_names = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
     names = [item.name for item in known_names if set(item.offers) & set(kind.parents)]
     return "it stands on " + " or ".join(f"a `{name}`" for name in sorted(set(names))) if names else ""
 
 
-def _carries(context: Context, parent: str, kind: Kind) -> bool:
+def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
     """Whether a kind may stand on another: it is named, or it offers what is named."""
     offered = context.scope.kind_called(parent)
     return parent in kind.parents or (offered is not None and bool(set(offered.offers) & set(kind.parents)))
@@ -335,7 +335,7 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
     """The value, held to what its property allows: now where it is constant, at its point where it is not."""
     if resolved.type.unknown:
         return resolved
-    names = [item for name in _names_within(node) if (item := _looked_up(context, name)) is not None]
+    names = [item for name in _names_within(node) if (item := _look_up_name(context, name)) is not None]
     faults: set[tuple[int, int]] = set()
     for option in resolved.alternatives or (resolved,):
         if not option.is_constant:
@@ -374,7 +374,7 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
     return resolved.replace(type=type_, value=value)
 
 
-def _looked_up(context: Context, name: tree.Name) -> Expr | None:
+def _look_up_name(context: Context, name: tree.Name) -> Expr | None:
     """What a name stands for, at the place where it is used; None for a word of an enumeration."""
     resolved = context.scope.lookup(name.path[0], name.span)
     for part in name.path[1:]:

@@ -77,7 +77,7 @@ class Experiments:
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeat, until = self._items(node, context, protocols)
         if "run" not in fields:
-            if _is_meant(node, "run"):
+            if _has_foreign_field(node, "run"):
                 return None
             if "collect" not in fields:
                 hint = "add the workload: `run = …`"
@@ -300,7 +300,7 @@ class Experiments:
                     return unknown(resolved.span)
         if name == "collect" and not resolved.type.unknown and resolved.type.kinds:
             resolved = _as_list(resolved)
-        return resolved if resolved.is_constant else _having(resolved)
+        return resolved if resolved.is_constant else _required_field(resolved)
 
     def _join(
         self, node: tree.ExperimentDef, fields: Mapping[str, Expr], wheres: list[Expr], scope: ModuleScope
@@ -321,7 +321,7 @@ class Experiments:
             if workload is None or workload.needs is None:
                 continue
             needs = " or ".join(f"a {need}" for need in workload.needs[0])
-            if on is None and _is_meant(node, "on"):
+            if on is None and _has_foreign_field(node, "on"):
                 return
             if on is None:
                 hint = f"`{workload_name}` needs {needs}: add `on = …`"
@@ -335,7 +335,7 @@ class Experiments:
                         continue
                     offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
                     words = {"needs": needs, "target": f"`{target_name}`", "offers": offers}
-                    hint = _between(workload, target, on, scope)
+                    hint = _kinds_between(workload, target, on, scope)
                     finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)
                     self._names.report(finding.also(on.span, "this is what it runs on"))
 
@@ -419,13 +419,13 @@ class Experiments:
         return named
 
 
-def _is_meant(node: tree.ExperimentDef, field: str) -> bool:
+def _has_foreign_field(node: tree.ExperimentDef, field: str) -> bool:
     """Whether a field may be there under a name that is not its own."""
     given = [word.text for item in node.items for word in tree.words(item)]
     return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
 
 
-def _between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
+def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
     """What could stand on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
     text = on.span.text
@@ -545,7 +545,7 @@ def _as_list(field: Expr) -> Expr:
     return field.replace(type=Type(element=element, is_partial=field.type.is_partial), value=value, alternatives=())
 
 
-def _having(field: Expr) -> Expr:
+def _required_field(field: Expr) -> Expr:
     """A field of an experiment, which must have a value wherever it is asked for."""
 
     def value(at: Any) -> Value:

@@ -70,13 +70,13 @@ def _quantities(values: tuple[Value, ...]) -> list[Quantity]:
     return [value for value in values if isinstance(value, Quantity)]
 
 
-def _spread(values: tuple[Value, ...]) -> tuple[Value, ...]:
+def _spread_of(values: tuple[Value, ...]) -> tuple[Value, ...]:
     return values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
 
 
 def _pick(best: Callable[..., Quantity]) -> Callable[[tuple[Value, ...]], Value]:
     def call(values: tuple[Value, ...]) -> Value:
-        numbers = _quantities(_spread(values))
+        numbers = _quantities(_spread_of(values))
         if not numbers:
             raise ValueProblem("an empty list has no such value")
         return best(numbers, key=lambda q: q.amount)
@@ -85,7 +85,7 @@ def _pick(best: Callable[..., Quantity]) -> Callable[[tuple[Value, ...]], Value]
 
 
 def _sum(values: tuple[Value, ...]) -> Value:
-    numbers = _quantities(_spread(values))
+    numbers = _quantities(_spread_of(values))
     dimension = numbers[0].dimension if numbers else units.NUMBER
     return Quantity(sum((q.amount for q in numbers), Fraction(0)), dimension)
 
@@ -149,7 +149,7 @@ def _same(types: list[Type]) -> Type:
     return types[0].element or types[0]
 
 
-def _whole(types: list[Type]) -> Type:
+def _type_of_rounding(types: list[Type]) -> Type:
     return COUNT if types[0].scalars <= {"count", "number"} else _same(types)
 
 
@@ -167,13 +167,13 @@ def _bool(_: list[Type]) -> Type:
 
 def _quoted(words: tuple[Value, ...]) -> Value:
     """One text that a shell reads as these words: what a command hands to a second shell, such as that behind ssh."""
-    separated = [part for word in _flat(words) for part in (" ", *_quoted_word(word))]
+    separated = [part for word in _flattened(words) for part in (" ", *_quoted_word(word))]
     return joined(separated[1:])
 
 
-def _flat(words: tuple[Value, ...]) -> Iterator[Value]:
+def _flattened(words: tuple[Value, ...]) -> Iterator[Value]:
     for word in words:
-        yield from _flat(word) if isinstance(word, tuple) else (word,)
+        yield from _flattened(word) if isinstance(word, tuple) else (word,)
 
 
 def _quoted_word(word: Value) -> Iterator[Value]:
@@ -194,9 +194,9 @@ FUNCTIONS: dict[str, Function] = {
     "min": Function((NUMBERS,), _same, _pick(min), many=True),
     "max": Function((NUMBERS,), _same, _pick(max), many=True),
     "sum": Function((NUMBERS,), _same, _sum, many=True),
-    "round": Function((NUMBER,), _whole, _rounding(round)),
-    "floor": Function((NUMBER,), _whole, _rounding(math.floor)),
-    "ceil": Function((NUMBER,), _whole, _rounding(math.ceil)),
+    "round": Function((NUMBER,), _type_of_rounding, _rounding(round)),
+    "floor": Function((NUMBER,), _type_of_rounding, _rounding(math.floor)),
+    "ceil": Function((NUMBER,), _type_of_rounding, _rounding(math.ceil)),
     "log2": Function((NUMBER,), lambda _: Type(frozenset({"number"})), _log2),
     "len": Function((TEXT_OR_LIST,), lambda _: COUNT, _len),
     "first": Function((LIST,), _same, _end(0, "first")),

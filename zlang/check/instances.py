@@ -305,7 +305,7 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
     if definition.allow is not None and isinstance(value, Quantity):
         limits = definition.allow.value(None)
         assert isinstance(limits, tuple)
-        _within(definition.name, value, limits, definition.allow_text, span)
+        _require_within(definition.name, value, limits, definition.allow_text, span)
     _words_within(definition.type, value, span)
     if definition.is_line and not all(map(_is_line, value if isinstance(value, tuple) else (value,))):
         hint = "it is one line, and not empty"
@@ -344,10 +344,10 @@ def _words_within(type_: Type, value: Value, span: Span) -> None:
     if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
         variant = type_.variant(value.name)
         if variant is not None and variant.allow is not None:
-            _within(variant.name, value.argument, variant.allow, variant.allow_text, span)
+            _require_within(variant.name, value.argument, variant.allow, variant.allow_text, span)
 
 
-def _goes_up(low: Value, value: Quantity, factor: Quantity) -> bool:
+def _is_multiple(low: Value, value: Quantity, factor: Quantity) -> bool:
     """Whether a number is the least one times the factor, once or more often."""
     assert isinstance(low, Quantity)
     amount = low.amount
@@ -356,10 +356,10 @@ def _goes_up(low: Value, value: Quantity, factor: Quantity) -> bool:
     return amount == value.amount
 
 
-def _within(name: str, value: Quantity, limits: tuple[Value, ...], text: str, span: Span) -> None:
+def _require_within(name: str, value: Quantity, limits: tuple[Value, ...], text: str, span: Span) -> None:
     low, high, *factors = limits
     below = isinstance(low, Quantity) and value.amount < low.amount
     above = isinstance(high, Quantity) and value.amount > high.amount
-    between = any(isinstance(f, Quantity) and not _goes_up(low, value, f) for f in factors) and not (below or above)
+    between = any(isinstance(f, Quantity) and not _is_multiple(low, value, f) for f in factors) and not (below or above)
     if below or above or between:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value=units.show(value), hint=f"it can be {text}"))

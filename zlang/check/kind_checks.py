@@ -68,14 +68,14 @@ def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Di
             yield Code.UNKNOWN_NAME.at(action.name.span, name=name, hint=hint)
 
 
-def _without_its_work(node: tree.KindDef) -> Iterator[Diagnostic]:
+def _missing_action(node: tree.KindDef) -> Iterator[Diagnostic]:
     needed = _MUST_HAVE.get(node.role.text)
     if needed and not any(action.name.text in needed and action.commands for action in _actions(node)):
         subject = f"the {node.role.text} `{node.name.text}`"
-        yield Code.KIND_LACKS.at(node.name.span, what=subject, lacks=needed[0], hint=_to_add(needed[0]))
+        yield Code.KIND_LACKS.at(node.name.span, what=subject, lacks=needed[0], hint=_example_of_action(needed[0]))
 
 
-def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
+def _missing_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
     if node.role.text != "resource":
         return
     actions = _actions(node)
@@ -87,20 +87,20 @@ def _without_its_counterpart(node: tree.KindDef) -> Iterator[Diagnostic]:
         if counterpart and not any(_serves(other, counterpart, platforms) for other in actions):
             text = " ".join((action.name.text, *words))
             lacks = " ".join((counterpart, *platforms))
-            yield Code.KIND_LACKS.at(action.name.span, what=f"`{text}`", lacks=lacks, hint=_to_add(lacks))
+            yield Code.KIND_LACKS.at(action.name.span, what=f"`{text}`", lacks=lacks, hint=_example_of_action(lacks))
 
 
-def _without_its_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
+def _missing_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
     armed = next((item for item in node.items if isinstance(item, tree.Field) and item.name.text == "armed"), None)
     guard = next((action for action in _actions(node) if action.name.text == "guard"), None)
     if armed is not None and guard is None and node.role.text == "resource":
-        yield Code.KIND_LACKS.at(armed.name.span, what="`armed`", lacks="guard", hint=_to_add("guard"))
+        yield Code.KIND_LACKS.at(armed.name.span, what="`armed`", lacks="guard", hint=_example_of_action("guard"))
     if guard is not None and armed is None:
         hint = "add the names by which it is armed: `armed = …`"
         yield Code.KIND_LACKS.at(guard.name.span, what="`guard`", lacks="armed", hint=hint)
 
 
-def _there_twice(node: tree.KindDef) -> Iterator[Diagnostic]:
+def _repeated_items(node: tree.KindDef) -> Iterator[Diagnostic]:
     """What a kind can say only once; of two, one would be dropped without a word."""
     seen: dict[tuple[str, frozenset[str]], tree.Word] = {}
     for item in node.items:
@@ -161,7 +161,7 @@ def _word(item: tree.Field | None) -> str:
     return str(item.value) if item is not None and isinstance(item.value, tree.Name) else ""
 
 
-def _to_add(action: str) -> str:
+def _example_of_action(action: str) -> str:
     return f'add `{action} {{ sh "…" }}`'
 
 
@@ -171,7 +171,7 @@ def _serves(action: tree.ActionDef, name: str, platforms: Collection[str]) -> bo
     return action.name.text == name and (not its or not platforms or any(word in platforms for word in its))
 
 
-def _without_its_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
+def _missing_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
     forms = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
     for name in ("job_head", "job_line"):
         if name in forms and "job" not in forms:
@@ -192,7 +192,7 @@ def _unused(node: tree.KindDef, names: Collection[str]) -> Iterator[Diagnostic]:
                         yield Code.UNUSED_IN_KIND.at(name.span, name=str(name), hint=hint)
 
 
-def _named_as_the_language_does(node: tree.KindDef) -> Iterator[Diagnostic]:
+def _reserved_names(node: tree.KindDef) -> Iterator[Diagnostic]:
     for item in node.items:
         if isinstance(item, tree.Property) and item.name.text == "label":
             message = "`label` names the branch of a choice, so it cannot be the name of a property"
@@ -200,11 +200,11 @@ def _named_as_the_language_does(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 _RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
-    _without_its_work,
-    _without_its_counterpart,
-    _without_its_tool,
-    _without_its_guard,
-    _there_twice,
+    _missing_action,
+    _missing_counterpart,
+    _missing_tool,
+    _missing_guard,
+    _repeated_items,
     _out_of_place,
-    _named_as_the_language_does,
+    _reserved_names,
 )

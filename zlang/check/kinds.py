@@ -184,9 +184,9 @@ class _KindBuilder:
         if self.node.role.text != "workload":
             return False
         if "from" not in self.scope.nodes:
-            self.scope.properties.add("from", _from(self.node.name.span))
+            self.scope.properties.add("from", _host_property(self.node.name.span))
         if self.scope.draws:
-            self.scope.properties.add("seed", _seed(self.node.name.span))
+            self.scope.properties.add("seed", _seed_property(self.node.name.span))
         return self.scope.draws
 
     def _known_phases(self, item: tree.Field) -> None:
@@ -216,14 +216,14 @@ class _KindBuilder:
         return "\n".join(item.span.text for item in items)
 
 
-def _seed(span: Span) -> PropertyDef:
+def _seed_property(span: Span) -> PropertyDef:
     """What every workload has that draws by a seed."""
     words = Type(words=(Variant("fresh"), Variant("replay")))
     doc = "whether each replicate draws new offsets, or repeats those of the first"
     return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
 
 
-def _from(span: Span) -> PropertyDef:
+def _host_property(span: Span) -> PropertyDef:
     """What every workload has."""
     doc = "the host that runs the workload, if it is not the host of the target"
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)

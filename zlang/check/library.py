@@ -93,7 +93,7 @@ class Library:
         """The kind of that name."""
         if name not in self.loaded:
             module = self.module_of(name)
-            self.loaded[name] = kind_of(self.node(name), module, self.readers, _sound, self.declared(name))
+            self.loaded[name] = kind_of(self.node(name), module, self.readers, _fail_on_finding, self.declared(name))
         return self.loaded[name]
 
 
@@ -141,7 +141,7 @@ class _Readers(Mapping[str, tuple[Metric, ...]]):
         return len(self._packed)
 
 
-def _sound(finding: Diagnostic) -> None:
+def _fail_on_finding(finding: Diagnostic) -> None:
     line, _ = finding.span.source.position(finding.span.start)
     raise AssertionError(f"BUG: {finding.span.source.name}:{line}: {finding.message}")
 
@@ -179,24 +179,24 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     for module, text in texts.items():
         parsed = parse.program(Source(f"stdlib/{module}.zexp", text))
         for finding in parsed.findings:
-            _sound(finding)
+            _fail_on_finding(finding)
         kinds = [entry for entry in parsed.tree.entries if isinstance(entry, tree.KindDef)]
         modules[module] = tuple(kind.name.text for kind in kinds)
         for kind in kinds:
             for finding in kind_checks.of_properties(kind):
-                _sound(finding)
+                _fail_on_finding(finding)
             entries[kind.name.text] = (
                 module,
                 _place(kind.span),
                 _place(kind.name.span),
                 kind.role.text,
                 tuple(parent.text for parent in kind.parents),
-                declared_in(kind, _sound).required,
+                declared_in(kind, _fail_on_finding).required,
                 {i.name.text: _packed(i) for i in kind.items if isinstance(i, tree.Property)},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
         for reader in (entry for entry in parsed.tree.entries if isinstance(entry, tree.ReaderDecl)):
-            declared = [item for node in reader.metrics if (item := metric_of(node, _sound)) is not None]
+            declared = [item for node in reader.metrics if (item := metric_of(node, _fail_on_finding)) is not None]
             readers[reader.name.text] = marshal.dumps([astuple(item) for item in declared], tables.FORMAT)
     made = (texts, modules, entries, readers)
     try:
@@ -215,14 +215,14 @@ _CLASSES = {item.__name__: item for item in (*vars(tree).values(), Dimension, Qu
 
 
 def _packed(value: object) -> bytes:
-    return marshal.dumps(_plain(value), tables.FORMAT)
+    return marshal.dumps(_packable(value), tables.FORMAT)
 
 
 def _unpacked(packed: bytes, source: Source) -> Any:
     return _build_record(marshal.loads(packed), source)  # noqa: S302 - a part of a file of the package
 
 
-def _plain(value: object) -> _Plain:
+def _packable(value: object) -> _Plain:
     match value:
         case Span():
             return ("", value.start, value.end)
@@ -230,9 +230,9 @@ def _plain(value: object) -> _Plain:
             return ("/", value.numerator, value.denominator)
         case Record():
             fields: tuple[str, ...] = value.record_fields  # type: ignore[attr-defined]
-            return (type(value).__name__, *(_plain(getattr(value, name)) for name in fields))
+            return (type(value).__name__, *(_packable(getattr(value, name)) for name in fields))
         case tuple():
-            return [_plain(item) for item in value]
+            return [_packable(item) for item in value]
         case _:
             return value
 

@@ -38,12 +38,12 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
             return ABSENT
         assert isinstance(sequence, tuple)
         assert isinstance(number, Quantity)
-        return guarded(node.span, at, lambda: _at(sequence, int(number.amount)), [place])
+        return guarded(node.span, at, lambda: _element_at(sequence, int(number.amount)), [place])
 
     return note_risk(context, combine(context, node.span, many.type.element, value, [many, place]))
 
 
-def _at(many: tuple[Value, ...], place: int) -> Value:
+def _element_at(many: tuple[Value, ...], place: int) -> Value:
     if not -len(many) <= place < len(many):
         raise ValueProblem(f"the list has {len(many)} values, so it has no place {place}")
     return many[place]
@@ -72,9 +72,9 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
         if isinstance(result, Absent):
             return ABSENT
         assert isinstance(result, tuple)
-        return guarded(node.span, at, lambda: arithmetic.bounded_list(tuple(_made(result, at))))
+        return guarded(node.span, at, lambda: arithmetic.bounded_list(tuple(_list_values(result, at))))
 
-    def _made(values: tuple[Value, ...], at: Any) -> Iterable[Value]:
+    def _list_values(values: tuple[Value, ...], at: Any) -> Iterable[Value]:
         for item in values:
             with element.being(item):
                 if condition is None or condition.value(at) is True:

@@ -46,7 +46,7 @@ class ModuleScope:
         if name in module.resolved:
             return module.resolved[name]
         if name in module.pending:
-            if name not in self._circles():
+            if name not in self._reported_circles():
                 first = module.entries[name]
                 circle = [*module.pending[module.pending.index(name) :], name]
                 hint = " → ".join(f"`{item}`" for item in circle) if len(circle) > 2 else ""  # noqa: PLR2004
@@ -88,7 +88,7 @@ class ModuleScope:
         self._names.report(Code.UNKNOWN_FIELD.at(span, subject=subject, name=name, hint=hint))
         return unknown(span)
 
-    def _circles(self) -> set[str]:
+    def _reported_circles(self) -> set[str]:
         return {
             word for f in self._names.modules.findings.items if f.code is Code.CIRCLE for word in self.module.pending
         }

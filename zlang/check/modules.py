@@ -87,7 +87,7 @@ class Modules:
         )
         made = module.kinds[name] = replace(made, is_own=is_own)
         module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
-        own = made.properties if declared is None else [item.name.text for item in _own(entry)]
+        own = made.properties if declared is None else [item.name.text for item in _own_properties(entry)]
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked when it is asked for
         dict(made.traits)
 
@@ -227,7 +227,7 @@ def _kinds_of(expr: Expr) -> frozenset[str]:
     return frozenset().union(*(type_.kinds | type_.beneath for type_ in each))
 
 
-def _own(entry: tree.KindDef) -> Iterator[tree.Property | tree.Default]:
+def _own_properties(entry: tree.KindDef) -> Iterator[tree.Property | tree.Default]:
     """The properties that a kind declares, or gives another default."""
     for item in entry.items:
         if isinstance(item, tree.Property | tree.Default):

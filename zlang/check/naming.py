@@ -64,7 +64,7 @@ def chain(thing: Instance) -> list[Instance]:
 def beside(on: Instance | None, with_: Iterable[Instance]) -> tuple[Instance, ...]:
     """What is set meanwhile and is not beneath the target anyway."""
     beneath = chain(on) if on else []
-    return tuple(item for item in with_ if not _is_among(item, beneath))
+    return tuple(item for item in with_ if not _is_one_of_them(item, beneath))
 
 
 def exposed(thing: Instance | None) -> Iterator[Instance]:
@@ -72,19 +72,19 @@ def exposed(thing: Instance | None) -> Iterator[Instance]:
     while thing is not None:
         if thing.kind.armed:
             yield thing
-        if thing.kind.has("create") and not _hands_on(thing):
+        if thing.kind.has("create") and not _passes_place_on(thing):
             return  # what makes it is guarded, and holds what is beneath
         thing = thing.parent
 
 
-def _hands_on(thing: Instance) -> bool:
+def _passes_place_on(thing: Instance) -> bool:
     """Whether what a thing offers is the place of a device beneath it, or beneath that place."""
     armed = [device(instance) for instance in chain(thing)[:-1] if instance.kind.armed]
     if not armed:
         return False
     # What is made on a device has its name after that of the device: `…/device-part1`.
     own = f"-{thing.name}"
-    offers = "\n".join(f"{offer[: -len(own)]}-" if offer.endswith(own) else offer for offer in _offers(thing))
+    offers = "\n".join(f"{offer[: -len(own)]}-" if offer.endswith(own) else offer for offer in _offered_texts(thing))
     return any(mentions(offers, guarded) for guarded in armed)
 
 
@@ -99,7 +99,7 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
         for name, value in by.values.items() if by.kind.role != "machine" else ():
             text = written(value)
             some = [item.thing for item in devices.values() if item.thing.key != by.key and mentions(text, item)]
-            some = [item for item in some if _is_among(item, made)] or some[:1]
+            some = [item for item in some if _is_one_of_them(item, made)] or some[:1]
             result += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in some]
         for named_thing in result:
             key = (by.key, named_thing.thing.key, named_thing.thing.digest)
@@ -119,11 +119,11 @@ def findings(experiment: Experiment, trial: TrialThings, declared: Sequence[Guar
     for each in named(trial, declared):
         is_resource = each.by.kind.role == "resource"
         span = each.span or each.by.span or experiment.run.span
-        if is_resource and not _is_among(each.thing, chain(each.by)):
+        if is_resource and not _is_one_of_them(each.thing, chain(each.by)):
             parents = " or ".join(f"a `{parent}`" for parent in each.by.kind.parents) or "nothing"
             hint = f"a resource is made only from what it stands on, here {parents}: `on {each.thing.label}`"
             yield Code.NOT_BENEATH.at(span, name=each.by.label, other=each.thing.label, hint=hint)
-        elif not _is_among(each.thing, made):
+        elif not _is_one_of_them(each.thing, made):
             others = [other.label for other in trial.with_]
             hint = f"add `with = {_list([*others, each.thing.label])}` to the experiment"
             yield Code.NOT_TAKEN.at(span, name=each.thing.label, hint=hint)
@@ -182,10 +182,10 @@ def device(thing: Instance) -> GuardedThing:
     frame = Frame(thing)
     value = thing.kind.armed.value(frame)
     names = tuple(plain_path(written(item)) for item in (value if isinstance(value, tuple) else (value,)))
-    return GuardedThing(thing, names, tuple(map(plain_path, _offers(thing))))
+    return GuardedThing(thing, names, tuple(map(plain_path, _offered_texts(thing))))
 
 
-def _offers(thing: Instance) -> list[str]:
+def _offered_texts(thing: Instance) -> list[str]:
     """The texts that a thing offers, but no commands."""
     frame = Frame(thing)
     offers = [offer for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
@@ -238,7 +238,7 @@ def written(value: Value) -> str:
     return values.plain(value)
 
 
-def _is_among(thing: Instance, others: Iterable[Instance]) -> bool:
+def _is_one_of_them(thing: Instance, others: Iterable[Instance]) -> bool:
     return any((other.key, other.digest) == (thing.key, thing.digest) for other in others)
 
 

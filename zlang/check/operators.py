@@ -55,7 +55,7 @@ def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[t
     """Resolve two expressions with an operator between them."""
     if node.operator in {"and", "or"}:
         sides = [resolve_condition(context, node.left), resolve_condition(context, node.right)]
-        joined = _both if node.operator == "and" else _either
+        joined = _both_hold if node.operator == "and" else _either
         left, right = sides
         return combine(context, node.span, types.BOOL, lambda at: joined(left, right, at), sides)
     if node.operator == "in":
@@ -75,7 +75,7 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
         nonlocal last
         item, many = left.value(at), right.value(at)
         if item is not last[0] or many is not last[1]:  # most trials share both
-            last = (item, many, _is_in(item, many))
+            last = (item, many, _contains_value(item, many))
         return last[2]
 
     both_texts = all(side.type.scalars and TEXT.accepts(side.type) for side in (left, right))
@@ -260,7 +260,7 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
 _VERSION = Type(frozenset({"version"}))
 
 
-def _is_in(value: Value, many: Value) -> Value:
+def _contains_value(value: Value, many: Value) -> Value:
     """Whether a list has a value, or a text another; unknown where one of them is absent."""
     if isinstance(value, Absent) or isinstance(many, Absent):
         return None
@@ -269,7 +269,7 @@ def _is_in(value: Value, many: Value) -> Value:
     return isinstance(many, tuple) and any(arithmetic.equal(value, other) for other in many)
 
 
-def _both(left: Expr, right: Expr, at: Any) -> Value:
+def _both_hold(left: Expr, right: Expr, at: Any) -> Value:
     """Whether both hold; where the left one is false, the right one need not have a value."""
     first = left.value(at)
     if first is False:

@@ -37,9 +37,9 @@ def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef)
             finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=result)
             names.report(finding.also(entry.name.span, "defined here"))
             return unknown(node.span)
-        return _inlined(names, context, scope, entry, node.span, dict(zip(parameters, arguments, strict=True)))
+        return _call_function(names, context, scope, entry, node.span, dict(zip(parameters, arguments, strict=True)))
 
-    _inlined(
+    _call_function(
         names,
         names.context(scope),
         scope,
@@ -50,7 +50,7 @@ def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef)
     return Expr(entry.span, types.UNKNOWN, lambda _: Absent(), call=call)
 
 
-def _inlined(
+def _call_function(
     names: ProgramNames,
     context: Context,
     scope: Scope,
@@ -66,13 +66,13 @@ def _inlined(
     if names.calls > MOST_CALLS:
         names.report(Code.TOO_MUCH.at(span, limit=f"{MOST_CALLS:,}"))
         return unknown(span)
-    given = {name: partial(_placed, value) for name, value in values.items()}
+    given = {name: partial(_moved_to, value) for name, value in values.items()}
     names.calling.append(entry)
     made = resolve(context.replace(scope=InnerScope(scope, given)), entry.value)
     names.calling.pop()
     return limit_size(context, made.replace(span=span, alternatives=()), [made, *values.values()])
 
 
-def _placed(value: Expr, span: Span) -> Expr:
+def _moved_to(value: Expr, span: Span) -> Expr:
     """The same expression where a name stands for it."""
     return value.replace(span=span)

@@ -38,7 +38,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
         if not expected.accepts(option.type):
             hint: str = (
                 _with_unit(option, expected)
-                or _as_whole(option, expected)
+                or _whole_number_hint(option, expected)
                 or _without_quotes(option, expected, context.scope)
                 or _as_choice(node, option, expected)
             )
@@ -100,7 +100,7 @@ def _with_unit(option: Expr, expected: Type) -> Hint:
     return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
 
 
-def _as_whole(option: Expr, expected: Type) -> Hint:
+def _whole_number_hint(option: Expr, expected: Type) -> Hint:
     """What to write for a number where a whole one is expected."""
     if "count" not in expected.scalars or option.type.scalars != {"number"}:
         return Hint("")

@@ -136,7 +136,7 @@ class Type(Record):
         return other.element is None or (self.element is not None and self.element.accepts(other.element))
 
     def __str__(self) -> str:
-        spoken = [_spoken(s) for s in SCALARS if s in self.scalars]
+        spoken = [_with_article(s) for s in SCALARS if s in self.scalars]
         if self.words:
             shown = [f"`{w.name}({w.field[1]})`" if w.field else f"`{w.name}`" for w in self.words]
             if len(shown) > _SHOWN:
@@ -148,7 +148,7 @@ class Type(Record):
         return " or ".join(spoken) or "nothing"
 
 
-def _spoken(scalar: str) -> str:
+def _with_article(scalar: str) -> str:
     declared = SCALARS[scalar]
     return declared.spoken if scalar in _SPOKEN_ALONE else f"{declared.spoken} such as `{declared.example}`"
 

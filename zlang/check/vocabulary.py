@@ -117,7 +117,7 @@ def words_of(
         needs |= dict.fromkeys([*own, metric.name], (reader, metric.needs))
     result.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
     requested = set() if is_partial else set(needs.values())
-    done = {need: _may(fields["run"], factors, *need) for need in requested if need[1]}
+    done = {need: _may_measure(fields["run"], factors, *need) for need in requested if need[1]}
     never = {unmet: need[1] for unmet, need in needs.items() if not done.get(need, True)}
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
@@ -132,7 +132,7 @@ def words_of(
     )
 
 
-def _may(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
+def _may_measure(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
     """Whether some workload that this reader reads of may do that; one that does not say may."""
 
     def text(point: PartialPoint) -> bool:

@@ -38,7 +38,7 @@ def main() -> None:
     command = next(iter(sys.argv[1:]), "")
     streams.prepare(keep_on=command in TIDY_UP)
     _widen_path()
-    code = _apart() if command in ASK_THE_DATABASE else guarded()
+    code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
     gc.freeze()  # the interpreter would search all that is left for garbage before it ends
     sys.exit(code)
 
@@ -50,7 +50,7 @@ def _widen_path() -> None:
     os.environ["PATH"] = os.pathsep.join([path, *(place for place in SYSTEM_TOOLS if place not in listed)])
 
 
-def _apart() -> int:
+def _run_in_child() -> int:
     """The exit code of a command that opens the database, carried out in a process that DuckDB may abort."""
     from zlang.run import apart
 

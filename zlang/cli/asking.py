@@ -45,7 +45,7 @@ def draw(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
         widths[last] = min(widths[last], _NARROWEST)
     console = Console(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000)
     if sum(widths) + _BETWEEN * last > console.width:
-        _one_below_the_other(heads, shown)
+        _print_vertically(heads, shown)
         return
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for n, (head, is_number) in enumerate(zip(heads, numeric, strict=True)):
@@ -56,7 +56,7 @@ def draw(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
     console.print(table)
 
 
-def _one_below_the_other(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_vertically(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     width = max(map(len, heads), default=0)
     for n, row in enumerate(rows, 1):
         print(f"─ {n} ".ljust(width + _BETWEEN, "─"))

@@ -68,7 +68,7 @@ def check(
         try:
             source = _read(file)
             if fix or diff:
-                source = _mend(source, chosen, diff=diff)
+                source = _apply_fixes(source, chosen, diff=diff)
             checked = programs.check(source, chosen)
         except RunError as error:
             unread.append(error)
@@ -100,7 +100,7 @@ def _is_wrong(findings: Iterable[Diagnostic]) -> bool:
     return any(finding.code.severity is Severity.ERROR for finding in findings)
 
 
-def _mend(source: Source, overrides: Overrides, *, diff: bool) -> Source:
+def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
     """Make the safe fixes, or only show them. The program as it then is."""
     from zlang.pipeline import fixing
 
@@ -130,13 +130,13 @@ def _programs(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
         if not Path(file).is_dir():
             yield file
             continue
-        result = sorted(_beneath(file))
+        result = sorted(_programs_in(file))
         if not result:
             unread.append(RunError(f"no program in {file}", "file names of programs end in .zexp"))
         yield from result
 
 
-def _beneath(directory: str) -> Iterator[str]:
+def _programs_in(directory: str) -> Iterator[str]:
     """Programs in a directory; what is hidden is left out, and so are the copies that runs keep."""
     for here, inner, names in os.walk(directory):
         if "plan.jsonl" in names:

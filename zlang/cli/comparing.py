@@ -31,7 +31,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         _formatted(result, result_findings, form)
         return 0
     print(f"{render.visible(result[0].metric)}, with 95 % intervals")
-    _say_others(others)
+    _print_other_factors(others)
     rows = [
         [judged.factor, judged.second, judged.first, *_numbers(judged), render.visible(judged.verdict)]
         for judged in result
@@ -107,14 +107,14 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
         sys.stdout.write(FORMATS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
         return 0
     print(f"the variance of {render.visible(result[0].metric)}")
-    _say_others(others)
+    _print_other_factors(others)
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in shown]
     asking.draw(columns[1:], rows, [False, True, True, True, False])
     show(result_findings)
     return 0
 
 
-def _say_others(others: Sequence[str]) -> None:
+def _print_other_factors(others: Sequence[str]) -> None:
     if others:
         print(f"to use another metric: --metric {others[0]}")
 

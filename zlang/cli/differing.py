@@ -101,10 +101,10 @@ def _answer(diff_operand: DiffOperand, other: DiffOperand, *, as_json: bool) -> 
         print(json.dumps(_as_json(diff_operand, other, difference, edits), default=str))
     else:
         _print(diff_operand, other, difference, edits)
-    return 0 if difference.is_none and _decide_alike(diff_operand, other) else DIFFERS
+    return 0 if difference.is_none and _have_same_rule(diff_operand, other) else DIFFERS
 
 
-def _decide_alike(diff_operand: DiffOperand, other: DiffOperand) -> bool:
+def _have_same_rule(diff_operand: DiffOperand, other: DiffOperand) -> bool:
     """Whether it is decided in the same way which of the trials are needed."""
     before, now = diff_operand.plan.header, other.plan.header
     return (before.until, before.search) == (now.until, now.search)
@@ -121,7 +121,7 @@ def _print(
     if plan_difference.is_none:
         decided = (
             ""
-            if _decide_alike(diff_operand, other)
+            if _have_same_rule(diff_operand, other)
             else "; the rule that decides which of them are needed is different"
         )
         print(f"the same {plan_difference.same:,} trials in the same order{decided}")
@@ -200,7 +200,7 @@ def _as_json(
         "new": other.name,
         "same": plan_difference.same,
         "reordered": plan_difference.is_reordered,
-        "decided_alike": _decide_alike(diff_operand, other),
+        "decided_alike": _have_same_rule(diff_operand, other),
         "come": listed(plan_difference.come),
         "go": listed(plan_difference.go),
         "change": changed,

@@ -24,7 +24,7 @@ def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
     facts = hosts.facts({name: machine.answer(command) for name, command in hosts.probes().items()})
     tools = machine.tools(_wanted(checked, facts))
     missing = [tool for tool in tools if tool.path is None]
-    lacking = _lacking(checked, facts) if checked else []
+    lacking = _missing_on_machine(checked, facts) if checked else []
     if save is not None:
         _save(save, facts)
     if as_json:
@@ -68,7 +68,7 @@ def _wanted(checked: Checked | None, facts: Mapping[str, Value]) -> dict[str, st
     return result
 
 
-def _lacking(checked: Checked, facts: Mapping[str, Value]) -> list[Diagnostic]:
+def _missing_on_machine(checked: Checked, facts: Mapping[str, Value]) -> list[Diagnostic]:
     """What a program uses and this machine does not have, each at its place."""
     here = hosts.machine_instance("this machine", facts)
     things = [thing for experiment in checked.program.experiments.values() for thing, _ in hosts.used_by(experiment)]

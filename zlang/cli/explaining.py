@@ -107,14 +107,14 @@ def explain(word: str | None) -> int:
     named = {item.name: item.id for item in (*every(), *after_a_run()) if not isinstance(item, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
-        hint = describing.where(word) or _near(wanted, titles) or did_you_mean(word, [*named, *_metrics()])
+        hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean(word, [*named, *_metrics()])
         raise RunError(f"there is no code and no metric `{word}`", hint or "`zlang explain` lists the codes")
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:
         print("\n".join(_shown_data(page_of_data(of_results), colour=colour)))
         return 0
-    print("\n".join(_shown(page(next(code for code in every() if code.id == wanted)), colour=colour)))
+    print("\n".join(_rendered_page(page(next(code for code in every() if code.id == wanted)), colour=colour)))
     return 0
 
 
@@ -148,7 +148,7 @@ def _readers_of(kind: str) -> set[str]:
     return {reader.reader for action in library.load().kind(kind).actions.values() for reader in action.readers}
 
 
-def _near(wanted: str, names: Collection[str]) -> str:
+def _hint_for(wanted: str, names: Collection[str]) -> str:
     digits = wanted[:1] + wanted[1:].translate(_LOOK_LIKE_DIGITS)
     meant = [digits] if digits in names else names
     return did_you_mean(digits, meant)
@@ -257,7 +257,7 @@ def message(page: Page, *, colour: bool) -> str:
     return "\n".join(render.diagnostic(finding, colour=colour) for finding in result if finding.code.id == page.by)
 
 
-def _shown(page: Page, *, colour: bool) -> Iterator[str]:
+def _rendered_page(page: Page, *, colour: bool) -> Iterator[str]:
     yield f"{page.code.id}: {page.title}\n"
     yield textwrap.fill(" ".join(page.prose.split()), 100) + "\n"
     if page.planned:

@@ -121,7 +121,7 @@ def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | Non
         is_mended = bool(once) and verdicts.is_mended_by_blocks(planned)
         others = ("blocked", *costs.OTHERS) if is_mended else costs.OTHERS
         estimates = costs.estimates(planned, db, measured or {}, others)
-        _order(planned, estimates)
+        _print_order(planned, estimates)
         if once:
             print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
         print()
@@ -189,17 +189,16 @@ def _print_factors(planned: Planned) -> None:
         print(f"  {name:{names}}  {takes:{cost_words}}  {factor.count:>5,} levels  {_levels(factor)}")
 
 
-def _order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
+def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
     """The order of trials, its design, and what it saves."""
     header, schedule = planned.plan.header, planned.schedule
     print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', seed {header.seed}'}")
     if schedule.order.has_plots:
         plots = schedule.plots.count
         blocks = header.repeat * len(schedule.rounds) * (plots if schedule.order is Order.PLANNED else 1)
-        hard_to_change = (
-            f" of {', '.join(map(visible, header.whole_plot_factors))}" if header.whole_plot_factors else ""
-        )
-        print(f"  {_some(plots, 'whole plot')}{hard_to_change}; {_some(blocks, 'block')}, each shuffled anew")
+        factors = ", ".join(map(visible, header.whole_plot_factors))
+        whole_plots = _counted_noun(plots, "whole plot") + (f" of {factors}" if factors else "")
+        print(f"  {whole_plots}; {_counted_noun(blocks, 'block')}, each shuffled anew")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((item.made, item.altered) == (own.made, own.altered) for item in estimates.values()):
@@ -213,7 +212,7 @@ def _order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
 
 def _changes(estimate: PlanEstimate, about: str) -> str:
     changed = f", changes {about}{round(estimate.altered):,} in place" if estimate.altered else ""
-    return f"creates {about}{_some(round(estimate.made), 'resource')}{changed}"
+    return f"creates {about}{_counted_noun(round(estimate.made), 'resource')}{changed}"
 
 
 def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
@@ -242,11 +241,11 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     if ROOT in header.tools:
         print(f"  must be run by root: {header.tools[ROOT]}")
     if estimate.manual_steps:
-        times = _some(round(estimate.manual_steps), "time")
+        times = _counted_noun(round(estimate.manual_steps), "time")
         print(f"  asks for a manual step {times}; waiting for a person is not included")
 
 
-def _some(count: int, noun: str) -> str:
+def _counted_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 

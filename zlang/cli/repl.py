@@ -74,22 +74,22 @@ class Names(Completer):
         before = document.text_before_cursor
         behind = _AFTER_FACTOR.search(before)
         if behind is not None and behind["factor"] in self._factors:
-            yield from _beginning(behind["begun"], self._of(behind["factor"]))
+            yield from _completions(behind["begun"], self._levels_of(behind["factor"]))
             return
         match = _WORD.search(before)
         begun = match[0].lstrip() if match else ""
         if begun[:1] in {".", "@"}:
-            yield from _beginning(begun, _COMMANDS if begun[0] == "." else self._saved)
+            yield from _completions(begun, _COMMANDS if begun[0] == "." else self._saved)
         elif begun:
-            yield from _beginning(begun, self._names)
+            yield from _completions(begun, self._names)
 
-    def _of(self, factor: str) -> list[str]:
+    def _levels_of(self, factor: str) -> list[str]:
         if factor not in self._levels:
             self._levels[factor] = self._session.levels(factor)
         return self._levels[factor]
 
 
-def _beginning(begun: str, words: Iterable[str]) -> Iterator[Completion]:
+def _completions(begun: str, words: Iterable[str]) -> Iterator[Completion]:
     bare = begun.lstrip("'").lower()
     for word in words:
         if word.lstrip("'").lower().startswith(bare):

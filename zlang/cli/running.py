@@ -75,7 +75,7 @@ def run(
         folder = runs.latest_of(runs_dir, planned)
         runs.require_own(folder, trust=False)
         _arm_again(folder, armed, f"zlang run {program} --failed")
-        return _again(folder, db, Selection(only, failed=True))
+        return _resume(folder, db, Selection(only, failed=True))
     most = runs.RUN_LIMIT if limit is None else limit
     result = {} if again or only is not None else runs.measured(planned, runs_dir, words.refuse, most) or {}
     remaining = 1 if only is not None else runs.remaining_trials(planned, result)
@@ -104,7 +104,7 @@ def run(
         _confirm(remaining, header, yes=yes)
     folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None)
     _seal(folder)
-    return _again(folder, db, Selection(only, failed=False))
+    return _resume(folder, db, Selection(only, failed=False))
 
 
 def _confirm(trials: int, header: Header, *, yes: bool) -> None:
@@ -136,7 +136,7 @@ def resume(
         print(f"{folder.name}: all trials are done", file=sys.stderr)
     else:
         _arm_again(folder, armed, _resume_line(folder, db))
-    return _again(folder, db, Selection(only, failed=failed), is_confirmed=yes)
+    return _resume(folder, db, Selection(only, failed=failed), is_confirmed=yes)
 
 
 def _arm_again(folder: Folder, armed: Armed, line: str) -> None:
@@ -152,7 +152,7 @@ def _seal(folder: Folder) -> None:
         print("`zlang resume` and `zlang clean` will need --trust for it", file=sys.stderr)
 
 
-def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False) -> int:
+def _resume(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False) -> int:
     """Carry out what is not done, then answer."""
     header = folder.read_plan().header
     state = runs.run_state(folder)
@@ -168,7 +168,7 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
     try:
         failures = _watch(runs.carry_out(folder, selection), folder.run, header, total, done, waits_for)
     except Interrupted as stop:
-        print(f"\n{_what_stands(folder)} To continue: {_resume_line(folder, db)}", file=sys.stderr)
+        print(f"\n{_standing_resources(folder)} To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
     except RunError as error:
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
@@ -177,7 +177,7 @@ def _again(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool
     return _answer(folder, db, failures, is_whole=selection.only is None)
 
 
-def _what_stands(folder: Folder) -> str:
+def _standing_resources(folder: Folder) -> str:
     """What a run that was stopped has left."""
     remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
     if not remaining:
@@ -259,7 +259,7 @@ def _watch(
                     waits_for = None if waits_for in {requested, ("", "")} else waits_for
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
-                    event.is_done = _has_entered(event)
+                    event.is_done = _wait_for_enter(event)
                 case LeftBehind(setup=setup, why=why):
                     failures += 1
                     shown.warn(f"could not be removed: {setup.creates.replace('$RUN', run)}: {why}")
@@ -302,7 +302,7 @@ class _Medians:
         return f"median {metric} {middle} (n = {len(values)})"
 
 
-def _has_entered(ask: Ask) -> bool:
+def _wait_for_enter(ask: Ask) -> bool:
     """Wait until somebody presses Enter; not where there is nobody, nor once the run is to stop."""
     while sys.stdin.isatty() and not ask.is_stopped():
         if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:

@@ -41,7 +41,7 @@ def of(program: Program) -> Iterator[Allowance]:
             if form:
                 begin = comment.span.start
                 named = Span(file.source, begin + form.start("name"), begin + form.end("name"))
-                yield Allowance(form["name"], form["reason"] or "", named, _where(file, comment.span))
+                yield Allowance(form["name"], form["reason"] or "", named, _span_of_allowance(file, comment.span))
 
 
 def apply(
@@ -66,7 +66,9 @@ def apply(
             if allowance.reason:
                 allowed.append((in_results(lint, allowance.code_span), allowance.reason))
             continue
-        remaining = [finding for finding in kept if finding.code != lint or not _within(finding.span, allowance.holds)]
+        remaining = [
+            finding for finding in kept if finding.code != lint or not _is_inside(finding.span, allowance.holds)
+        ]
         if len(remaining) == len(kept) and allowance.reason and lint not in _OF_MACHINES:
             wrong.append(Code.UNUSED_ALLOWANCE.at(allowance.code_span, name=allowance.name))
         allowed += [(item, allowance.reason) for item in kept if all(item is not other for other in remaining)]
@@ -79,11 +81,11 @@ def in_results(lint: Lint, span: Span) -> Diagnostic:
     return lint.at(span, "it is looked for in the results")
 
 
-def _within(span: Span, whole: Span) -> bool:
+def _is_inside(span: Span, whole: Span) -> bool:
     return span.source is whole.source and whole.start <= span.start and span.end <= whole.end
 
 
-def _where(file: tree.Tree, comment: Span) -> Span:
+def _span_of_allowance(file: tree.Tree, comment: Span) -> Span:
     """Where an allowance holds."""
     text = file.source.text
     line = text.rfind("\n", 0, comment.start) + 1

@@ -79,7 +79,7 @@ _CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[P
 def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:
     points: dict[frozenset[tuple[str, int]], PartialPoint] = {}
     for rule in RULES:
-        reads = _looked_at(experiment, rule, here, points)
+        reads = _factors_read(experiment, rule, here, points)
         if reads is not None:
             yield Question(reads, partial(_answer, experiment, rule, reads, here))
 
@@ -96,7 +96,7 @@ def _answer(
         return ()
 
 
-def _looked_at(
+def _factors_read(
     experiment: Experiment,
     rule: Rule,
     here: Instance | None,

@@ -38,7 +38,7 @@ def estimates(
     from zlang.plan.build import Builder
     from zlang.plan.order import Order
 
-    schedule, result, past = planned.schedule, dict[str, "PlanEstimate"](), _past(db)
+    schedule, result, past = planned.schedule, dict[str, "PlanEstimate"](), _past_step_times(db)
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
         sampled = survey.sample(Builder(other), other, but)
@@ -46,7 +46,7 @@ def estimates(
     return result
 
 
-def _past(db: Path) -> Past:
+def _past_step_times(db: Path) -> Past:
     """What is known of this machine; what cannot be read, or is of another release, says nothing."""
     from zlang.plan.estimate import Past
     from zlang.run import apart, machine

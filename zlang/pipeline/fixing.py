@@ -51,12 +51,12 @@ def safe(findings: Iterable[Diagnostic]) -> Iterator[Fix]:
     for finding in findings:
         for fix in finding.fixes:
             places = [edit.span.place for edit in fix.edits]
-            if fix.is_safe and not any(_touch(place, other) for place in places for other in taken):
+            if fix.is_safe and not any(_overlap(place, other) for place in places for other in taken):
                 taken += places
                 yield fix
 
 
-def _touch(pair: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+def _overlap(pair: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
     return pair[0] == other[0] and pair[1] <= other[2] and other[1] <= pair[2]
 
 

@@ -36,10 +36,10 @@ def text_of(path: str, newline: str | None) -> str:
         raise RunError(f"{path} is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise RunError(f"cannot read {path}: {why.lower()}", _near(path)) from None
+        raise RunError(f"cannot read {path}: {why.lower()}", _nearest_program(path)) from None
 
 
-def _near(path: str) -> str:
+def _nearest_program(path: str) -> str:
     """The program in the same directory whose name is nearest to one that is not there."""
     try:
         beside = [str(item) for item in Path(path).parent.glob("*.zexp")] if not Path(path).exists() else []

@@ -69,12 +69,12 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
     def work() -> Closing:
         with building(db):  # no other run's database takes its place before this one has been asked
             _build(folder.path.parent, db)
-            return _closing(db, folder.name, is_whole=is_whole)
+            return _closing_of(db, folder.name, is_whole=is_whole)
 
     return apart.call(work, f"building {db}")
 
 
-def _closing(db: Path, run: str, *, is_whole: bool) -> Closing:
+def _closing_of(db: Path, run: str, *, is_whole: bool) -> Closing:
     from zlang.report import answers
 
     trials = answers.trials_of(db, run)

@@ -95,7 +95,9 @@ class Builder:
         invalidates = tuple(dict.fromkeys(instance.key for instance in changed)) if writes else ()
         if slot.ends_block:
             invalidates = tuple(
-                dict.fromkeys((*invalidates, *(item.key for item in setups if item.signature not in self._lasting)))
+                dict.fromkeys(
+                    (*invalidates, *(item.key for item in setups if item.signature not in self._lasting_setups))
+                )
             )
         trial = Trial(
             number=slot.number,
@@ -118,7 +120,7 @@ class Builder:
         return trial, setups
 
     @cached_property
-    def _lasting(self) -> frozenset[str]:
+    def _lasting_setups(self) -> frozenset[str]:
         """The signatures of the setups that every whole plot needs; of many plots, every one of the first."""
         result: list[frozenset[str]] = []
         for plot in range(min(self._schedule.plots.count, _PLOTS_LOOKED_AT)):

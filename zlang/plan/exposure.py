@@ -113,6 +113,6 @@ def _set_by(setup: Setup) -> tuple[Step, ...]:
 
 
 def _is_step_of(step: Step, key: str, verbs: Sequence[str]) -> bool:
-    """Whether a step is what a thing of this key does under one of some verbs, as `_numbered` names it."""
+    """Whether a step is what a thing of this key does under one of some verbs, as `setups` names it."""
     names = [f"{verb}-{key}" for verb in verbs]
     return any(step.name == name or step.name.removeprefix(f"{name}-").isdecimal() for name in names)

@@ -23,21 +23,21 @@ def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
         return None
     under = device_of(thing)
     space = _number(thing, "takes", frame) if thing.parent is under else None
-    laid = _whole(holds or None) if written is None else _whole(written)  # that it holds nothing: nobody knows
-    return Footprint(_called(under), laid, _rate(thing), None, _whole(space))
+    laid = _as_int(holds or None) if written is None else _as_int(written)  # that it holds nothing: nobody knows
+    return Footprint(_called(under), laid, _rate(thing), None, _as_int(space))
 
 
 def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Footprint:
     """What a treatment, or a workload that is carried out before the measurement, takes."""
     written = _number(thing, "written", frame)
-    return Footprint(_called(device_of(on)), _whole(written), _rate(on), _seconds(thing, frame))
+    return Footprint(_called(device_of(on)), _as_int(written), _rate(on), _seconds(thing, frame))
 
 
 def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: bool) -> Footprint:
     """What a measurement takes."""
     seconds = _seconds(thing, frame)
     amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
-    written = _whole(amount) if writes else 0
+    written = _as_int(amount) if writes else 0
     return Footprint(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
 
 
@@ -50,9 +50,9 @@ def of_reads(thing: Instance, on: Instance) -> Fetch | None:
     traits = {name: _nearest(on, name) for name in ("constant", "saves", "compresses", "repeats", "dedups")}
     kept = 1.0
     if traits["compresses"] is not False:
-        kept *= 0 if traits["constant"] is True else 1 - _plain(traits["saves"])
+        kept *= 0 if traits["constant"] is True else 1 - _as_float(traits["saves"])
     if traits["dedups"] is not False:
-        kept *= 1 - _plain(traits["repeats"])
+        kept *= 1 - _as_float(traits["repeats"])
     return Fetch(kept / workers, kept * distinct) if workers and distinct and distinct > 0 and kept > 0 else None
 
 
@@ -66,7 +66,7 @@ def _nearest(on: Instance, trait: str) -> object:
     return None
 
 
-def _plain(value: object) -> float:
+def _as_float(value: object) -> float:
     return float(value.amount) if isinstance(value, Quantity) else 0.0
 
 
@@ -93,7 +93,7 @@ def device_of(thing: Instance) -> Instance:
 def device(thing: Instance, place: str) -> Device:
     """What is known of that which is written to."""
     endurance = _number(thing, "endurance", Frame(thing))
-    return Device(_called(thing), place, _whole(endurance))
+    return Device(_called(thing), place, _as_int(endurance))
 
 
 def _called(thing: Instance) -> str:
@@ -116,7 +116,7 @@ def _seconds(thing: Instance, frame: Frame) -> float | None:
     return runtime + (_number(thing, "ramp", frame) or 0) if runtime else None  # none at all is no limit
 
 
-def _whole(number: float | None) -> int | None:
+def _as_int(number: float | None) -> int | None:
     return None if number is None else round(number)
 
 

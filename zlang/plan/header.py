@@ -38,7 +38,7 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
         for factor in experiment.factors.values()
         for i, name in enumerate(factor.columns)
     )
-    away = _away(experiment, here)
+    away = _kinds_elsewhere(experiment, here)
     platform = _platform(experiment, here)
     at_hand = [kind for kind in kinds if kind.name not in away]
     tools = {tool: hint for kind in at_hand for tool, hint in hosts.tools_of(kind, platform)}
@@ -109,7 +109,7 @@ def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
     return list(kinds.values())
 
 
-def _away(experiment: Experiment, here: str | None) -> set[str]:
+def _kinds_elsewhere(experiment: Experiment, here: str | None) -> set[str]:
     """The kinds of resources that are on other machines only than that which carries the plan out."""
     used = [(thing.kind, host) for thing, host in hosts.used_by(experiment) if thing.kind.role == "resource"]
     present = {kind.name for kind, host in used if here is None or host is None or host.label == here}

@@ -33,7 +33,7 @@ class Identities:
             if len(self._cache) >= KEPT:
                 self._cache.clear()
             self._trial_steps.require_possible(config)
-            renamed, given = self._renamed(config)
+            renamed, given = self._with_neutral_names(config)
             prepared = self._of_prepared(self._trial_steps.prepared(renamed))
             frame = self._trial_steps.frame(renamed, 1, "")
             steps = identity.of_steps(self._trial_steps.steps(renamed, (), frame))
@@ -41,7 +41,7 @@ class Identities:
             self._cache[config.key] = cached
         return cached
 
-    def _renamed(self, config: TrialConfig) -> tuple[TrialConfig, str]:
+    def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
         """What a point reaches, with names by position, and the hash of the values of all but the workload."""
         things = (config.on, config.before, config.protocol, *config.with_, *config.collectors)
         place = tuple(map(id, things))

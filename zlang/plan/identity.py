@@ -37,14 +37,14 @@ class Neutral(Record):
 def neutral(things: Iterable[Instance | None]) -> Neutral:
     """The same things with other names."""
     names: dict[str, str] = {}
-    renamed = tuple([_renamed(thing, names) for thing in things])
+    renamed = tuple([_with_neutral_name(thing, names) for thing in things])
     return Neutral(renamed, digests.digest(*(word for thing in renamed for word in values_of(thing))))
 
 
-def _renamed(thing: Instance | None, names: dict[str, str]) -> Instance | None:
+def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instance | None:
     if thing is None:
         return None
-    parent, origin = _renamed(thing.parent, names), _renamed(thing.origin, names)
+    parent, origin = _with_neutral_name(thing.parent, names), _with_neutral_name(thing.origin, names)
     return replace(thing, alias=names.setdefault(thing.key, f"thing{len(names)}"), parent=parent, origin=origin)
 
 

@@ -104,7 +104,7 @@ def order(layout: Layout, how: Order = Order.PLANNED, start: int = 0) -> Iterato
     else:
         levels = layout.levels
         for number in range(start, layout.points(0) * len(levels) * repeat):
-            yield _as_written(repeat, levels, number)
+            yield _place_as_written(repeat, levels, number)
 
 
 def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
@@ -187,16 +187,16 @@ def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[
     total = layout.points(0) * each
     steps = list(dict.fromkeys([1, layout.repeat, each, *(each * turn for turn in turns)]))
     most = max(_LEAST_DRAWN, count // len(steps))
-    yield 1, None, _as_written(layout.repeat, levels, 0)
+    yield 1, None, _place_as_written(layout.repeat, levels, 0)
     for step, longer in zip(steps, (*steps[1:], total), strict=True):
         size = (total - 1) // step - (total - 1) // longer
         numbers = _multiples(step, longer, total, most, source)
         for number in numbers:
-            item, place = (_as_written(layout.repeat, levels, at) for at in (number - 1, number))
+            item, place = (_place_as_written(layout.repeat, levels, at) for at in (number - 1, number))
             yield size / len(numbers), item, place
 
 
-def _as_written(repeat: int, levels: Sequence[int], number: int) -> Place:
+def _place_as_written(repeat: int, levels: Sequence[int], number: int) -> Place:
     point, replicate = divmod(number, repeat)
     return Place(1, 0, replicate + 1, point // len(levels), levels[point % len(levels)])
 
@@ -217,7 +217,7 @@ def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> It
     """Whole plots in the order in which they are measured, or in that of a block where each is measured in each."""
     name = f"{layout.seed}:plots" if replicate is None else f"{layout.seed}:plots:{replicate}"
     if layout.keys is not None and layout.plots <= LONGEST_SORT:
-        return islice(_together(layout.plots, layout.keys, random.Random(name)), start, None)
+        return islice(_grouped(layout.plots, layout.keys, random.Random(name)), start, None)
     return permutation(layout.plots, name, start)
 
 
@@ -232,7 +232,7 @@ def _shuffled(count: int, levels: Sequence[int], drawn: str, start: int) -> Iter
         yield place // len(levels), levels[place % len(levels)]
 
 
-def _together(plots: int, keys: Keys, source: random.Random) -> list[int]:
+def _grouped(plots: int, keys: Keys, source: random.Random) -> list[int]:
     """Sort plots into groups within groups; within each group every order of its members is equally likely.
 
     A member is a group whatever its size, so one with many plots does not tend to come first.

@@ -52,7 +52,7 @@ class Setups:
             keys = f"{keys}/{instance.name}"
             manual = _manual_setup(instance, core, keys)
             carries = (
-                [_made_of(carried), carried.key] if instance.kind.rebuilt_per_child and carried is not None else []
+                [_made_with(carried), carried.key] if instance.kind.rebuilt_per_child and carried is not None else []
             )
             if carries and carried is treated and treatment is not None:
                 carries.append(treatment.digest)
@@ -73,7 +73,7 @@ class Setups:
             return cached
         names: set[str] = set()
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
-        frame = Frame(replace(instance, parent=instance.parent and _watched(instance.parent, names)))
+        frame = Frame(replace(instance, parent=instance.parent and _recording_reads(instance.parent, names)))
         make = hosts.action_of(instance, "present" if instance.is_given else "create")
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
@@ -83,14 +83,14 @@ class Setups:
             made = (*guards(exposed(parent), self._here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
-        core = digests.digest(_made_of(instance), keys, below, *carries, *sorted(names))
+        core = digests.digest(_made_with(instance), keys, below, *carries, *sorted(names))
         # A state that would be found elsewhere, or be unmade in another way, is no state of the same thing.
         base = digests.digest(core, *offered, *(step.command for step in unmade))
         setup = Setup(
             signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
             parent=parent.key if parent else None,
-            creates="" if instance.is_given or not made else f"{instance.title} ({_where(offered)})",
+            creates="" if instance.is_given or not made else f"{instance.title} ({_shown_place(offered)})",
             make=made,
             unmake=unmade,
             base=base[:12] if settings else None,
@@ -115,7 +115,7 @@ class Setups:
         given = [f"{name}={digests.canonical(on.values[name])}" for name in sorted(rewriting)]
         core = digests.digest(setup.base or setup.signature, treatment.digest, *given)
         names: set[str] = set()
-        frame = drawn_frame(treatment, _watched(on, names), self._draw(core))
+        frame = drawn_frame(treatment, _recording_reads(on, names), self._draw(core))
         steps = [
             step
             for name, action in actions
@@ -134,7 +134,7 @@ class Setups:
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *described_steps)), base
 
 
-def _where(offered: Sequence[str]) -> str:
+def _shown_place(offered: Sequence[str]) -> str:
     """The place that a thing is found by: what it offers first, and a name in that if it offers one."""
     return "/".join([*offered[:1], *(name for name in offered[1:] if "/" not in name and "/" in offered[0])][:2])
 
@@ -230,7 +230,7 @@ def _settings(instance: Instance, frame: Frame, here: str | None) -> Iterator[Se
         yield Setting(name, tuple(steps), definition.cost == "rewrite")
 
 
-def _made_of(instance: Instance) -> str:
+def _made_with(instance: Instance) -> str:
     """The hash of what a resource is made with: of what can be set later, only which of it is given."""
     changeable, properties = _changeable(instance), instance.kind.properties
     parts = [
@@ -246,7 +246,7 @@ def _signature(base: str, instance: Instance) -> str:
     return digests.digest(base, *(f"{name}={digests.canonical(changeable[name])}" for name in sorted(changeable)))[:12]
 
 
-class _Watched(Mapping[str, Value]):
+class _RecordedValues(Mapping[str, Value]):
     """The values of a thing; what can be set while it stands is noted where it is asked for."""
 
     def __init__(self, instance: Instance, names: set[str]) -> None:
@@ -266,9 +266,9 @@ class _Watched(Mapping[str, Value]):
         return len(self._values)
 
 
-def _watched(instance: Instance, names: set[str]) -> Instance:
-    parent = instance.parent and _watched(instance.parent, names)
-    return replace(instance, values=_Watched(instance, names), parent=parent)
+def _recording_reads(instance: Instance, names: set[str]) -> Instance:
+    parent = instance.parent and _recording_reads(instance.parent, names)
+    return replace(instance, values=_RecordedValues(instance, names), parent=parent)
 
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
@@ -301,19 +301,19 @@ def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: st
     steps = _commands(action, verb, name, frame, place if here is None and place else LOCAL)
     if here is None or place in {"", here}:
         return steps
-    return [_elsewhere(steps, name, place)] if steps else []
+    return [_request_on_host(steps, name, place)] if steps else []
 
 
-def _elsewhere(steps: Sequence[Step], name: str, place: str) -> Step:
+def _request_on_host(steps: Sequence[Step], name: str, place: str) -> Step:
     """What a person does on another machine in the place of commands."""
-    shown = "\n".join(_typed(step) for step in steps)
+    shown = "\n".join(_shown_command(step) for step in steps)
     why = "; ".join(dict.fromkeys(step.why for step in steps if step.why))
     expect = "\n".join(step.expect for step in steps if step.expect is not None)
     is_claim = any(step.expect is not None for step in steps)
     return Step(name, Action.ASK, shown, f"on {place}: {why or name}", 0, expect=expect if is_claim else None)
 
 
-def _typed(step: Step) -> str:
+def _shown_command(step: Step) -> str:
     if step.expect is None:
         return step.command
     printed = "\n".join(f"# {line}" for line in step.expect.splitlines()) or "# nothing"
@@ -322,7 +322,7 @@ def _typed(step: Step) -> str:
 
 def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: str) -> list[Step]:
     steps = []
-    last_step = _numbered(name, action, len(action.commands))
+    last_step = _step_name(name, action, len(action.commands))
     reader = _reader(action.readers[0], frame, f"{last_step}.out") if action.readers else None
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
@@ -333,7 +333,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
             last = reader if i == len(action.commands) else None
             steps.append(
                 Step(
-                    name=_numbered(name, action, i),
+                    name=_step_name(name, action, i),
                     action=Action.ASK,
                     command="",
                     why=why,
@@ -346,7 +346,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
             continue
         steps.append(
             Step(
-                name=_numbered(name, action, i),
+                name=_step_name(name, action, i),
                 action=verb,
                 command=shell_text(command.text, frame),
                 why=command.why,
@@ -359,7 +359,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
     return steps
 
 
-def _numbered(name: str, action: KindAction, number: int) -> str:
+def _step_name(name: str, action: KindAction, number: int) -> str:
     return name if len(action.commands) == 1 else f"{name}-{number}"
 
 
@@ -368,16 +368,16 @@ def filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
     pieces = []
     for part in parts:
         try:
-            pieces.append(part if isinstance(part, str) else _lines(part.value(frame)))
+            pieces.append(part if isinstance(part, str) else _text_lines(part.value(frame)))
         except values.ValueProblem as problem:
             assert isinstance(part, Expr), "BUG: a text without a value has one"
             raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
     return "".join(pieces)
 
 
-def _lines(value: Value) -> str:
+def _text_lines(value: Value) -> str:
     """The text of a value; a list is a line for each."""
-    return "\n".join(map(_lines, value)) if isinstance(value, tuple) else values.plain(value)
+    return "\n".join(map(_text_lines, value)) if isinstance(value, tuple) else values.plain(value)
 
 
 def _seconds(value: Value) -> int:

@@ -71,7 +71,7 @@ class State:
         for unmake in self.teardown():
             if unmake.setup.is_ambient and unmake.setup.key not in keys:
                 state = self
-                cleared = self._clearing(unmake.setup.key)
+                cleared = self._unmake_all_on(unmake.setup.key)
                 for each in cleared:
                     state = state.after(each)
                 return *cleared, *state.changes(needed)
@@ -81,7 +81,7 @@ class State:
             if state.has(setup):
                 continue
             was = next((there for there in state.standing if there.key == setup.key), None)
-            steps: tuple[Change, ...] = (*state._clearing(setup.key), Make(setup))
+            steps: tuple[Change, ...] = (*state._unmake_all_on(setup.key), Make(setup))
             if was and setup.base is not None and was.base == setup.base and was.key not in state.stale:
                 steps = (Alter(was, setup),)
             for change in steps:
@@ -105,7 +105,7 @@ class State:
             case Alter(_, setup):
                 altered = State(tuple(setup if there.key == key else there for there in self.standing), self.stale)
                 is_rewritten = any(setting.rewrites for setting in change.settings)
-                return altered.invalidate(altered._upon(key) - {key}) if is_rewritten else altered
+                return altered.invalidate(altered._keys_on(key) - {key}) if is_rewritten else altered
             case Unmake():
                 return State(others, self.stale - {key})
 
@@ -118,11 +118,11 @@ class State:
         """Give what has to be done so that nothing stands."""
         return tuple(Unmake(setup) for setup in reversed(self.standing))
 
-    def _clearing(self, key: str) -> tuple[Unmake, ...]:
-        doomed = self._upon(key)
+    def _unmake_all_on(self, key: str) -> tuple[Unmake, ...]:
+        doomed = self._keys_on(key)
         return tuple(unmake for unmake in self.teardown() if unmake.setup.key in doomed)
 
-    def _upon(self, key: str) -> frozenset[str]:
+    def _keys_on(self, key: str) -> frozenset[str]:
         """The key, and those of all that stands on it."""
         result = {key}
         for there in self.standing:  # a setup is always made after what it stands on

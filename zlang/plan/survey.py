@@ -31,10 +31,10 @@ class SampledTrial:
 def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[SampledTrial]:
     """Give each trial that may be carried out, or a sample of them, and at last what is removed."""
     schedule = schedule.carried_out()
-    return (_exact if schedule.trials <= EXACT else _drawn)(builder, schedule, but)
+    return (_every_trial if schedule.trials <= EXACT else _drawn_trials)(builder, schedule, but)
 
 
-def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
+def _every_trial(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     state = State()
     for slot in schedule.slots():
         trial, setups = builder.trial(slot)
@@ -48,7 +48,7 @@ def _exact(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterato
     yield SampledTrial(1, state.teardown(), None)
 
 
-def _drawn(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
+def _drawn_trials(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     state = State()
     for weight, before, slot in schedule.sampled(DRAWN):
         if schedule.part is not None and hosts.name_at(schedule.experiment, slot.point) != schedule.part:

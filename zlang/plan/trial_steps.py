@@ -42,7 +42,7 @@ class TrialSteps:
         self._join(config.workload, config.on)
         carrier = hosts.carrier(config.workload, config.on)
         for thing in (config.workload, *config.collectors):
-            _must_have(thing, carrier)
+            _require_on_host(thing, carrier)
         for collector in config.collectors:
             self._join(collector, config.on)
 
@@ -52,15 +52,15 @@ class TrialSteps:
         held = hold(exposed, (config.workload, config.protocol, *config.collectors), self._here)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
-        count_before = self._counts(config, "before", Action.PREPARE)
-        count_after = self._counts(config, "after", Action.TIDY)
+        count_before = self._count_steps(config, "before", Action.PREPARE)
+        count_after = self._count_steps(config, "after", Action.TIDY)
         # What looks at the target may read of it, so that the caches are treated after that.
-        before = (replace(step, reader=None) for step in self._looks(config, "before", Action.PREPARE))
-        after = self._looks(config, "after", Action.TIDY)
+        before = (replace(step, reader=None) for step in self._look_steps(config, "before", Action.PREPARE))
+        after = self._look_steps(config, "after", Action.TIDY)
         action = hosts.action_of(config.workload, "prepare", at=frame.target)
         prepare = self._steps(action, Action.PREPARE, "prepare", frame) if action else []
         guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *before, *protocol, *again)
-        measured = (*count_before, *self._watch(config), *self._measure(frame), *count_after)
+        measured = (*count_before, *self._watch_steps(config), *self._measure(frame), *count_after)
         return (*guarded, *measured, *(held.after if held else ()), *after)
 
     def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:
@@ -88,15 +88,15 @@ class TrialSteps:
         resources = [resources_of(chain[-1]) for chain in chains]
         every = [instance for chain in resources for instance in chain]
         for instance in every:
-            _must_have(instance, hosts.host_of(instance))
+            _require_on_host(instance, hosts.host_of(instance))
         meanwhile = resources[: len(config.with_)]
         setups = [replace(setup, is_ambient=True) for chain in meanwhile for setup in self._setups.of(chain, None)]
         steps: list[Step] = []
         if on is not None:
             if config.before is not None:
                 self._join(config.before, on)
-                _must_have(config.before, config.before.origin or hosts.host_of(on))
-                self._may_change(config.before, on)
+                _require_on_host(config.before, config.before.origin or hosts.host_of(on))
+                self._require_changeable(config.before, on)
             by_treatment = self.exposure.named_devices(config, (config.before,)) if config.before else []
             setups += self._setups.of(resources[-1], config.before, by_treatment)
             self._join(protocol, on)
@@ -119,7 +119,7 @@ class TrialSteps:
         if lacking is not None:
             raise ProgramError(lacking)
 
-    def _may_change(self, treatment: Instance, on: Instance) -> None:
+    def _require_changeable(self, treatment: Instance, on: Instance) -> None:
         """Raise ProgramError where a treatment would change what is not the run's own."""
         at = treatment_site(treatment, on)
         if treatment.kind.role == "treatment" and at is not None and at.is_given:
@@ -156,21 +156,21 @@ class TrialSteps:
             )
         yield from result
 
-    def _watch(self, config: TrialConfig) -> Iterator[Step]:
+    def _watch_steps(self, config: TrialConfig) -> Iterator[Step]:
         at = config.workload.origin or config.on
         for instance in config.collectors:
             action = hosts.action_of(instance, "watch", at=at)
             if action is not None:
                 yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
 
-    def _looks(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
+    def _look_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """What collectors look at before the protocol and after the measurement."""
         for instance in config.collectors:
             action = hosts.action_of(instance, "look", at=config.on)
             if action is not None:
                 yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
 
-    def _counts(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
+    def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """What counts, around a cold measurement, the bytes that a resource with a cache of its own has read."""
         for instance in naming.chain(config.on) if config.on and config.is_cold else ():
             action = hosts.action_of(instance, "look", COLD)
@@ -187,7 +187,7 @@ class TrialSteps:
         return steps_of(action, verb, name, frame, self._here)
 
 
-def _must_have(thing: Instance, host: Instance | None) -> None:
+def _require_on_host(thing: Instance, host: Instance | None) -> None:
     """Raise ProgramError where a thing's host lacks something of it."""
     for finding in hosts.lacking(thing, host):
         raise ProgramError(finding)

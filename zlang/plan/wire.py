@@ -66,11 +66,11 @@ _DELETE = b"\x7f"
 
 
 def _line(tag: str, item: Header | Outlook | Setup | Trial) -> bytes:
-    line = orjson.dumps({tag: item}, default=_plain, option=orjson.OPT_APPEND_NEWLINE)
+    line = orjson.dumps({tag: item}, default=_jsonable, option=orjson.OPT_APPEND_NEWLINE)
     return line if line.isascii() and _DELETE not in line else visible_json(line.decode()).encode()
 
 
-def _plain(value: object) -> object:
+def _jsonable(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     message = f"BUG: a plan holds a {type(value).__name__}"
@@ -89,13 +89,13 @@ def _parse(line: bytes, number: int, name: str, written_in: int = FORMAT) -> _Li
         message = f"{name} ends in the middle of line {number}"
         raise RunError(message, _HINT)
     try:
-        return _adapter().validate_json(line if written_in == FORMAT else _renamed(line), strict=True)
+        return _adapter().validate_json(line if written_in == FORMAT else _with_present_names(line), strict=True)
     except ValueError as error:
         message = f"{name}, line {number}, is not a line of a plan: {_first_fault(error)}"
         raise RunError(message, _HINT) from error
 
 
-def _renamed(line: bytes) -> bytes:
+def _with_present_names(line: bytes) -> bytes:
     """Give the fields of a line of format 1 their present names."""
     whole = orjson.loads(line)
     for part in whole.values() if isinstance(whole, dict) else ():

@@ -90,7 +90,7 @@ def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "
     try:
         report = orjson.loads(data[start:] if start else data)
     except orjson.JSONDecodeError as error:
-        return _failed([_torn(data[start:].decode("utf-8", "replace"), name, error)], text)
+        return _failed([_describe_broken_json(data[start:].decode("utf-8", "replace"), name, error)], text)
     try:
         jobs = report["jobs"]
         problems = list(_problems(jobs, args, text))
@@ -110,7 +110,7 @@ def _start(data: bytes) -> int | None:
     return match.start() if match else None
 
 
-def _torn(text: str, name: str, error: orjson.JSONDecodeError) -> str:
+def _describe_broken_json(text: str, name: str, error: orjson.JSONDecodeError) -> str:
     try:
         end = json.JSONDecoder().raw_decode(text)[1]
     except (ValueError, RecursionError):

@@ -53,7 +53,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         why_not += reading.against
         if reading.window is not None:
             measured.append(reading.window)
-            of_load = _within(window, measured)
+            of_load = _clip_to_measurement(window, measured)
         against = [] if watches or trial.fetch is None else list(_cached(trial, trial.fetch, reading, out))
         if against:
             state, why_not = f"not {trial.cache_state}", why_not + against
@@ -70,7 +70,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     )
 
 
-def _within(window: Window | None, measured: Sequence[Window]) -> Window | None:
+def _clip_to_measurement(window: Window | None, measured: Sequence[Window]) -> Window | None:
     """From the first to the last moment that was measured; what a tool says of another time is not believed."""
     begin, end = min(a for a, _ in measured), max(b for _, b in measured)
     if window is None:

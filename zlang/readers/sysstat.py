@@ -69,7 +69,7 @@ def _read(directory: Path, reader: Reader, window: Window | None, part: str, nam
                 samples += (
                     Sample(t, source, name, value) for source, of in parts.items() for name, value in of.items()
                 )
-            rows.append(series.SeriesRow(t, seconds, parts["all"] if "all" in parts else _together(parts)))
+            rows.append(series.SeriesRow(t, seconds, parts["all"] if "all" in parts else _sum_of_devices(parts)))
     # A document of another program; one place says that it is not of sysstat's shape.
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return Reading(problems=(f"{reader.artefact} is not of sysstat's shape ({type(error).__name__}: {error})",))
@@ -103,7 +103,7 @@ def _processor(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
     return str(entry["cpu"]), {name: float(entry[word]) for name, word in _MPSTAT.items() if word in entry}
 
 
-def _together(devices: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def _sum_of_devices(devices: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     disks = whole_disks(set(devices)) or set(devices)
     of = [values for name, values in devices.items() if name in disks]
     result: dict[str, float] = {}
@@ -113,9 +113,9 @@ def _together(devices: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
             weights = [values[_AWAITED[name]] for values in having]
             result[name] = sum(v[name] * w for v, w in zip(having, weights, strict=True)) / sum(weights)
         elif having:
-            result[name] = _all(name, (values[name] for values in having))
+            result[name] = _over_devices(name, (values[name] for values in having))
     return result
 
 
-def _all(name: str, values: Iterable[float]) -> float:
+def _over_devices(name: str, values: Iterable[float]) -> float:
     return max(values) if name == "iostat_busy_ratio" else sum(values)

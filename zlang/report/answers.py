@@ -135,11 +135,11 @@ def trials_of(db: Path, run: str | None) -> Trials:
         factors=factors,
         metrics={**trial, **metrics},
         measured=frozenset(metrics),
-        others=_other_parts(parts, name),
+        others=_runs_of_other_hosts(parts, name),
     )
 
 
-def _other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
+def _runs_of_other_hosts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
     """The latest run of each other host of the same plan, where a run is that of one host; the latest come first."""
     plan, own = parts.get(run, (None, None))
     latest: dict[object, str] = {}
@@ -182,12 +182,14 @@ class Judge:
     def finding(self, combination: Combination, samples: Sequence[TrialTerms]) -> JudgedCombination:
         """The verdict in one combination."""
         levels = tuple(cells(combination.levels))
-        why = next((why for side in combination.sides if (why := _lacking(side, self.least))), "")
+        why = next((why for side in combination.sides if (why := _reason_for_no_verdict(side, self.least))), "")
         (holds,) = combination.results
         if why or not isinstance(holds, bool):
             return JudgedCombination(levels, Verdict.INCONCLUSIVE, combination.sides, why or "it has no value")
         own = [
-            sample for sample in samples if all(_fits(*pair) for pair in zip(sample.clause_levels, levels, strict=True))
+            sample
+            for sample in samples
+            if all(_matches_level(*pair) for pair in zip(sample.clause_levels, levels, strict=True))
         ]
         values_by_term = {side.term: side.value for side in combination.sides}
         margins: list[Margin] = []
@@ -244,12 +246,12 @@ def _holds(op: str, interval: tuple[float, float]) -> bool | None:
             return is_equal if op == "==" or is_equal is None else not is_equal
 
 
-def _fits(cell: Cell, level: Cell) -> bool:
+def _matches_level(cell: Cell, level: Cell) -> bool:
     """Whether a trial belongs to a combination: a factor that does not exist matches any of its levels."""
     return cell is None or level is None or cell == level
 
 
-def _lacking(side: Side, least: int) -> str:
+def _reason_for_no_verdict(side: Side, least: int) -> str:
     """Why nothing can be said of a side."""
     text = side.term.name
     if not side.tried:
@@ -307,11 +309,11 @@ def _table(trials: Trials, table: Table) -> Summary:
         trials=total,
         valid=valid,
         reasons=why,
-        note=_mixed(trials, table),
+        note=_mixed_rows_caveat(trials, table),
     )
 
 
-def _mixed(trials: Trials, table: Table) -> str:
+def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
     """What to mind where a row has trials in which a factor exists and others in which it does not, else nothing."""
     named = {path for factor_ref in table.by for path in factor_ref.paths}
     if all(formulas.is_of_some(part) for measure in table.measures for part in aggregates(measure.term)):
@@ -338,7 +340,7 @@ def plots(trials: Trials) -> list[Drawn]:
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
     """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError, RunError."""
-    result = [item for item in drawn(trials, _now(trials, "plot", text, Plot)) if item.rows]
+    result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.rows]
     if not result:
         raise RunError("there is nothing to draw", "no trial that counts has a value of it")
     return result
@@ -346,10 +348,10 @@ def asked_now(trials: Trials, text: str) -> list[Drawn]:
 
 def table_now(trials: Trials, text: str) -> Summary:
     """A table that is asked for now: `read_iops, p99(read_clat) by rw`. Raises ProgramError."""
-    return _table(trials, _now(trials, "table", text, Table))
+    return _table(trials, _resolve_asked(trials, "table", text, Table))
 
 
-def _now(trials: Trials, word: str, text: str, kind: type[T]) -> T:
+def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     clause, findings = parse.clause(Source(word, f"{word} {text}"))
     result = list(findings)
     words, scope = _words(trials), NoScope()
@@ -437,14 +439,14 @@ def _estimates(
         times = 100 if measure.type == "share" else 1
         if measure.term.op == "median":
             own = [samples.get(tuple(cells(combination.levels)), []) for combination in combinations]
-            middles = _middles(own, terms.index(measure.term), is_named=measure.name.startswith("median("))
+            middles = _row_estimates(own, terms.index(measure.term), is_named=measure.name.startswith("median("))
         else:
             middles = [_value(item, item.results[place], measure) for item in combinations]
         columns.append([_times(item, times) for item in middles])
     return [tuple(column[n] for column in columns) for n in range(len(combinations))]
 
 
-def _middles(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool) -> list[Estimate]:
+def _row_estimates(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool) -> list[Estimate]:
     """The middle of each row's values: of one combination as in a summary, of several the mean over all of them.
 
     Who names the median gets it, with an interval where it has one.

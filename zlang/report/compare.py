@@ -188,9 +188,9 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
         return "inconclusive: nothing was repeated"
     low, high = interval
     if low > 1:
-        return _much(low, high, _MORE.get(unit, "more"))
+        return _ratio_phrase(low, high, _MORE.get(unit, "more"))
     if high < 1:
-        return _much(1 / high, 1 / low, _LESS.get(unit, "less"), 1 - high, 1 - low)
+        return _ratio_phrase(1 / high, 1 / low, _LESS.get(unit, "less"), 1 - high, 1 - low)
     if detectable < _NARROW:
         return f"no significant difference ({_percent(detectable - 1)} % or more would have been detected)"
     if detectable < _TIMES:
@@ -202,7 +202,7 @@ _MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
 _LESS = {"1/s": "slower", "bytes/s": "slower", "ns": "faster", "s": "faster"}
 
 
-def _much(low: float, high: float, word: str, least: float | None = None, most: float | None = None) -> str:
+def _ratio_phrase(low: float, high: float, word: str, least: float | None = None, most: float | None = None) -> str:
     if high >= _TIMES:
         return f"{_span(_times(low), _times(high))} times {word}"
     parts = (low - 1 if least is None else least, high - 1 if most is None else most)

@@ -102,15 +102,15 @@ def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
         Section("program", "Program", tuple(_program(recorded))),
         Section("method", "Method", tuple(_method(trials, recorded))),
         Section("trials", "Trials", tuple(_every_trial(trials, points, answered.read.metric, recorded))),
-        Section("reproduce", "How to reproduce this", tuple(_reproduction(recorded))),
+        Section("reproduce", "How to reproduce this", tuple(_reproduction_section(recorded))),
     )
     kept = tuple(
         replace(section, blocks=tuple(map(_bounded, section.blocks))) for section in sections if section.blocks
     )
-    return Document(visible(trials.title or trials.experiment), _about(trials), kept)
+    return Document(visible(trials.title or trials.experiment), _subtitle(trials), kept)
 
 
-def _about(trials: Trials) -> str:
+def _subtitle(trials: Trials) -> str:
     ((done, valid, first, last),) = run_query(
         trials.db,
         "SELECT count(*), count(*) FILTER (valid), min(started), max(started + to_seconds(elapsed)) "
@@ -138,13 +138,13 @@ def _table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numeric: frozenset[int] = frozenset()
 ) -> document.DocumentTable:
     """A table that shows its data unchanged."""
-    shown = tuple(tuple(Cell(_plain(value)) for value in row) for row in rows)
+    shown = tuple(tuple(Cell(_cell_text(value)) for value in row) for row in rows)
     return document.DocumentTable(
         title=title, columns=tuple(heads), rows=shown, names=tuple(heads), data=tuple(map(tuple, rows)), numeric=numeric
     )
 
 
-def _plain(value: object) -> str:
+def _cell_text(value: object) -> str:
     match value:
         case None:
             return ""
@@ -396,7 +396,7 @@ def _summary(
     """A table whose figures link to their points; `by` has the database columns of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
-        places.setdefault(tuple(_first(point.levels, names) for names in by if names), []).append(point)
+        places.setdefault(tuple(_first_present(point.levels, names) for names in by if names), []).append(point)
     rows = []
     for row in details.rows:
         # Columns that are not factors, such as a latency, do not identify points.
@@ -425,7 +425,7 @@ def _summary(
     )
 
 
-def _first(levels: dict[str, object], names: Sequence[str]) -> object:
+def _first_present(levels: dict[str, object], names: Sequence[str]) -> object:
     return next((levels[name] for name in names if levels.get(name) is not None), None)
 
 
@@ -644,7 +644,7 @@ def _every_trial(
             if len(rows) < _MOST_ROWS:
                 levels = [wording.level(row[name], sorts[name][0]) for name in factors]
                 shown = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
-                words = [*map(_plain, fixed), *levels, *shown, _plain(state), _plain(row["cache_state"])]
+                words = [*map(_cell_text, fixed), *levels, *shown, _cell_text(state), _cell_text(row["cache_state"])]
                 rows.append((*map(Cell, words), Cell("", "", own.links())))
             figures = [row[name] for name in (*factors, *metrics)]
             data.append((*fixed, *figures, state, row["cache_state"], " ".join(own.names)))
@@ -718,7 +718,7 @@ def _raw_files(
 # -- reproduction
 
 
-def _reproduction(recorded: RecordedRun | None) -> Iterator[Block]:
+def _reproduction_section(recorded: RecordedRun | None) -> Iterator[Block]:
     if recorded is None:
         return
     header = recorded.plan.header

@@ -127,7 +127,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
     for n, measure in enumerate(plot.measures):
         for facet in facets:
             at = f"{plot.facet.name} = {wording.level(facet, plot.facet.type)}" if plot.facet else ""
-            least, most = _ends(drawn, n)
+            least, most = _value_range(drawn, n)
             made[n, facet] = Picture(
                 title=title,
                 facet=at,
@@ -187,7 +187,7 @@ def has_bars(drawn: Drawn) -> bool:
     return drawn.form is Form.LINES and not _is_number(drawn.plot.over, [row[0] for row in drawn.rows])
 
 
-def _ends(drawn: Drawn, measure: int) -> tuple[float, float]:
+def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
     """Zero and all values of a measure, with their intervals as far as they leave the values to be seen."""
     if drawn.ends is not None:
         return drawn.ends
@@ -246,7 +246,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         i = every[name]
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
-        beside = _beside(i, len(every), span) if drawn.form is Form.LINES else 0.0
+        beside = _line_offset(i, len(every), span) if drawn.form is Form.LINES else 0.0
         points = [(places[level] + beside, result) for level, result in line]
         form = Form.POINTS if has_bars(drawn) else drawn.form
         _draw_line(plotext, points, upwards, (mark, colour), form)
@@ -257,7 +257,7 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     figure.label(over.name, "x")
     figure.label(unit, "y")
     across = figure.ruler("x")
-    marked = _marked(drawn, sorted(places.values()), places)
+    marked = _axis_marks(drawn, sorted(places.values()), places)
     across.ticks([place for place, _ in marked], [label for _, label in marked])
     first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
@@ -279,7 +279,7 @@ def _log_marks(least: float, most: float) -> list[float]:
     return marks if len(marks) > 1 else [least, most]
 
 
-def _beside(place: int, lines: int, span: float) -> float:
+def _line_offset(place: int, lines: int, span: float) -> float:
     """How far a line is from the middle of the lines."""
     return (place - (lines - 1) / 2) * _DODGE * span
 
@@ -288,7 +288,7 @@ def _is_log_axis(drawn: Drawn, levels: Sequence[Cell]) -> bool:
     return drawn.plot.over.name == LATENCY or (drawn.form is not Form.POINTS and is_logarithmic(levels))
 
 
-def _marked(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float]) -> list[tuple[float, str]]:
+def _axis_marks(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float]) -> list[tuple[float, str]]:
     """The marks of an axis: all levels, or some where they are many; powers of ten of latencies."""
     over = drawn.plot.over
     if over.name == LATENCY and ends:
@@ -392,32 +392,36 @@ def vega(every: Sequence[Drawn]) -> dict[str, object]:
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
-    return _tame({"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views, "resolve": _APART})
+    return _with_short_texts(
+        {"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views, "resolve": _APART}
+    )
 
 
 def alone(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
     """A specification of one picture without a title, as wide as its place."""
-    return _tame({"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture, palette)})
+    return _with_short_texts(
+        {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture, palette)}
+    )
 
 
-def _tame(spec: dict[str, object]) -> dict[str, object]:
+def _with_short_texts(spec: dict[str, object]) -> dict[str, object]:
     """A specification whose texts can be drawn: long ones, which take all memory, are cut, and are still distinct."""
     aliases: dict[str, str] = {}
 
-    def tamed(part: object) -> object:
+    def shortened(part: object) -> object:
         match part:
             case str():
                 text = visible(part)
                 short = f"{text[:_LONGEST]}… ({len(aliases) + 1})"
                 return text if len(text) <= _LONGEST else aliases.setdefault(text, short)
             case dict():
-                return {key: value if key == "labelExpr" else tamed(value) for key, value in part.items()}
+                return {key: value if key == "labelExpr" else shortened(value) for key, value in part.items()}
             case list():
-                return [tamed(value) for value in part]
+                return [shortened(value) for value in part]
             case _:
                 return part
 
-    return {key: tamed(value) for key, value in spec.items()}
+    return {key: shortened(value) for key, value in spec.items()}
 
 
 def still(spec: Mapping[str, object]) -> str:
@@ -474,7 +478,7 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
         return {**common, **_fields(drawn, picture, by, title, shown)}
     places = palette.places(drawn)
     layers = _layers(drawn, picture, title, places if by else None, has_intervals=has_intervals)
-    x = {**_x(drawn), **({"field": "at"} if at else {})}
+    x = {**_x_axis(drawn), **({"field": "at"} if at else {})}
     line = {"field": "line", "type": "nominal", "title": by}
     colours = [COLOURS[place % len(COLOURS)] for place in places.values()]
     scale = {"domain": [*places], "range": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colours]}
@@ -553,7 +557,7 @@ def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
     span = math.log2(numbers[-1] / numbers[0]) if is_log else numbers[-1] - numbers[0]
 
     def at(name: str, level: Cell) -> float:
-        beside = _beside(lines[name], len(lines), span)
+        beside = _line_offset(lines[name], len(lines), span)
         place = float(level) if isinstance(level, int | float) else 0.0
         return _rounded(place * 2**beside if is_log else place + beside)
 
@@ -589,7 +593,7 @@ def _place(drawn: Drawn, level: Cell) -> Cell:
     return level if _is_number(over, [level]) else wording.level(level, over.type)
 
 
-def _x(drawn: Drawn) -> dict[str, object]:
+def _x_axis(drawn: Drawn) -> dict[str, object]:
     """The axis of what it is over, the same for all levels of the facet."""
     over = drawn.plot.over
     levels = _sorted([row[0] for row in drawn.rows])

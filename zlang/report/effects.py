@@ -60,7 +60,7 @@ def effects(design: Design) -> list[Effect]:
     remaining, rest_df = model.residual(tuple(terms))
     cells, cells_df = model.within(())
     own = groups(design.rows)
-    within, within_df = model.within(_taken(own))
+    within, within_df = model.within(_removed_blocks(own))
     result = []
     for term in terms:
         squares, df = model.added(term, terms)
@@ -73,7 +73,7 @@ def effects(design: Design) -> list[Effect]:
     result.sort(key=lambda item: -item.share)
     if rest_df > cells_df:
         higher = max(remaining - cells, 0.0)
-        p = _tail(higher, rest_df - cells_df, within, within_df)
+        p = _p_value(higher, rest_df - cells_df, within, within_df)
         result.append(Effect(design.metric, "interactions of more", higher / total, rest_df - cells_df, p))
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
@@ -96,15 +96,15 @@ def _chance(
     for n, unit in enumerate(linked):
         units.setdefault(unit, []).append(n)
     if len(units) == len(own):
-        blocks = _taken(own)
+        blocks = _removed_blocks(own)
         squares, df = model.added(term, terms, blocks)
-        return _tail(squares, df, *model.within(blocks)), False
+        return _p_value(squares, df, *model.within(blocks)), False
     upper = [
         i for i in range(len(levels[0])) if all(len({levels[n][i] for n in of_unit}) == 1 for of_unit in units.values())
     ]
     means = [math.fsum(design.rows[n].log for n in of_unit) / len(of_unit) for of_unit in units.values()]
     is_crossed = 0 not in kinds and all(len({own[n][0] for n in of_unit}) == 1 for of_unit in units.values())
-    blocks = _taken([own[of_unit[0]] for of_unit in units.values()]) if is_crossed else []
+    blocks = _removed_blocks([own[of_unit[0]] for of_unit in units.values()]) if is_crossed else []
     placed = [tuple(upper.index(i) for i in item) for item in terms if {*item} <= {*upper}]
     here = tuple(upper.index(i) for i in term)
     model = _Model([tuple(levels[of_unit[0]][i] for i in upper) for of_unit in units.values()], means, placed)
@@ -115,10 +115,10 @@ def _chance(
         placed = [item for item in placed if len(item) == 1]
         squares, df = model.added(here, placed, blocks)
         error = model.residual(tuple(placed), blocks)
-    return _tail(squares, df, *error), any(kinds)
+    return _p_value(squares, df, *error), any(kinds)
 
 
-def _taken(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:
+def _removed_blocks(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:
     """The blocks that are taken out; none where there are no blocks."""
     return [pair[0] for pair in own] if any(pair[0] is not None for pair in own) else []
 
@@ -135,7 +135,7 @@ def _is_constant(
     )
 
 
-def _tail(squares: float, df: int, error: float, error_df: int) -> float | None:
+def _p_value(squares: float, df: int, error: float, error_df: int) -> float | None:
     if not df or not error_df or error <= 0:
         return None
     from scipy.special import fdtrc
@@ -219,7 +219,7 @@ class _Model:
                     raise RunError(f"the model has more than {_LARGEST:,} parameters", "compare factors: zlang compare")
                 made.append(product)
             numbers = _numbered(blocks or [0] * len(self._logs))
-            matrix = _less_means(np.hstack([*made, self._logs[:, None]]), numbers)
+            matrix = _without_group_means(np.hstack([*made, self._logs[:, None]]), numbers)
             reduced = np.asarray(np.linalg.qr(matrix, mode="r"))
             self._triangles[bool(blocks)] = _Triangle(
                 effects=reduced[:, :-1], logs=reduced[:, -1], columns=columns, blocks=int(numbers.max()) + 1
@@ -229,20 +229,20 @@ class _Model:
     def within(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
         """What trials of the same combination differ by, apart from their blocks, and its degrees of freedom."""
         if bool(blocks) not in self._within:
-            self._within[bool(blocks)] = self._apart(blocks)
+            self._within[bool(blocks)] = self._pure_error(blocks)
         return self._within[bool(blocks)]
 
-    def _apart(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
+    def _pure_error(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
         import numpy as np
 
         cells = _numbered(self._levels)
         if not blocks:
-            remaining = _less_means(self._logs, cells)
+            remaining = _without_group_means(self._logs, cells)
             return float(remaining @ remaining), len(remaining) - int(cells.max()) - 1
         numbers = _numbered(blocks)
         remaining = self._logs
         for _ in range(_SWEEPS):
-            before, remaining = remaining, _less_means(_less_means(remaining, cells), numbers)
+            before, remaining = remaining, _without_group_means(_without_group_means(remaining, cells), numbers)
             if np.allclose(before, remaining, rtol=0, atol=_SMALL):
                 break
         linked = components(list(zip(cells.tolist(), numbers.tolist(), strict=True)), (0, 1))
@@ -258,7 +258,7 @@ def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
-def _less_means(values: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
+def _without_group_means(values: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
     """Values less the mean of their group."""
     import numpy as np
 

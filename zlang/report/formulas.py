@@ -87,8 +87,8 @@ def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef], *, 
         parts.append(f"a{i} AS ({make(trials, aggregate, keys)})")
     listed = ", ".join(keys)
     grouped = f"SELECT {listed + ', ' if keys else ''}count(*) FILTER (valid) AS trials FROM t"
-    parts.append(f"g AS ({grouped}{_group(keys)})")
-    parts.append(_every(len(result), keys) if every else _matched(len(result), keys))
+    parts.append(f"g AS ({grouped}{_group_by_sql(keys)})")
+    parts.append(_select_all(len(result), keys) if every else _select_matched(len(result), keys))
     sides = ", ".join(f"v{i}, n{i}, tried{i}, values{i}" for i in range(len(result)))
     results = ", ".join(_sql(trials, term, result) for term in terms)
     order = f" ORDER BY {', '.join(f'{key} NULLS FIRST' for key in keys)}" if keys else ""
@@ -105,11 +105,11 @@ def _combination(row: Sequence[object], keys: int, terms: int, result: Sequence[
         value, n, tried, values = numbers[4 * i : 4 * i + 4]
         listed = tuple(float(v) for v in values) if isinstance(values, list) else ()
         number = float(value) if isinstance(value, int | float) else None
-        sides.append(Side(aggregate, number, _whole(n) or 0, _whole(tried), listed))
-    return Combination(tuple(levels), _whole(trials) or 0, tuple(results), tuple(sides))
+        sides.append(Side(aggregate, number, _as_int(n) or 0, _as_int(tried), listed))
+    return Combination(tuple(levels), _as_int(trials) or 0, tuple(results), tuple(sides))
 
 
-def _whole(value: object) -> int | None:
+def _as_int(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
@@ -124,9 +124,9 @@ def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     counted = f"FILTER (valid AND {subject} IS NOT NULL)"
     value = f"{_NAMES.get(term.op, term.op)}({subject}) {counted}"
     listed = f"list({subject} ORDER BY number) {counted}" if term.op == "median" else "NULL"
-    where = _where(trials, term.terms[1:])
+    where = _where_sql(trials, term.terms[1:])
     chosen = ", ".join([*keys, f"{value} AS v", f"count(*) {counted} AS n", "count(*) AS tried", f"{listed} AS vs"])
-    return f"SELECT {chosen} FROM t{where}{_group(keys)}"
+    return f"SELECT {chosen} FROM t{where}{_group_by_sql(keys)}"
 
 
 def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
@@ -135,13 +135,13 @@ def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     own = "".join(f"{key}, " for key in keys)
     percent = repr(100 * float(term.value or 0))
     return (
-        f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where(trials, term.terms)}), "
+        f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where_sql(trials, term.terms)}), "
         f"h AS (SELECT {own}ns, counts FROM c JOIN main.histograms USING (run, trial, replicate, valid) "
         f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}), "
         f"b AS (SELECT {own}unnest(ns) AS ns, unnest(counts) AS ios FROM h), "
-        f"p AS (SELECT {own}latency_percentile(ns, ios, {percent}) / 1e9 AS v FROM b{_group(keys)}), "
-        f"m AS (SELECT {own}count(*) AS n FROM h{_group(keys)}), "
-        f"s AS (SELECT {own}count(*) AS tried FROM c{_group(keys)}) "
+        f"p AS (SELECT {own}latency_percentile(ns, ios, {percent}) / 1e9 AS v FROM b{_group_by_sql(keys)}), "
+        f"m AS (SELECT {own}count(*) AS n FROM h{_group_by_sql(keys)}), "
+        f"s AS (SELECT {own}count(*) AS tried FROM c{_group_by_sql(keys)}) "
         f"SELECT {''.join(f's.{key}, ' for key in keys)}v, n, tried, NULL AS vs FROM s "
         f"LEFT JOIN (SELECT p.*, n FROM p JOIN m ON true{_same(keys, 'p', 'm')}) q ON true{_same(keys, 's', 'q')}"
     )
@@ -159,22 +159,22 @@ def of_trial(trials: Trials, term: Term, number: int) -> str:
     return f"CASE WHEN {_sql(trials, conditions[0], ())} THEN {value} END" if conditions else value
 
 
-def _where(trials: Trials, conditions: Sequence[Term]) -> str:
+def _where_sql(trials: Trials, conditions: Sequence[Term]) -> str:
     return "".join(f" WHERE {_sql(trials, condition, ())}" for condition in conditions)
 
 
-def _group(keys: Sequence[str]) -> str:
+def _group_by_sql(keys: Sequence[str]) -> str:
     return f" GROUP BY {', '.join(keys)}" if keys else ""
 
 
-def _every(count: int, keys: Sequence[str]) -> str:
+def _select_all(count: int, keys: Sequence[str]) -> str:
     """All combinations, each with the aggregates of its own."""
     joins = [f"LEFT JOIN a{i} ON true{_same(keys, 'g', f'a{i}')}" for i in range(count)]
     own = [*(f"g.{key}" for key in keys), "g.trials", *(_side_columns(f"a{i}", i) for i in range(count))]
     return f"j AS (SELECT {', '.join(own)} FROM g {' '.join(joins)})"
 
 
-def _matched(count: int, keys: Sequence[str]) -> str:
+def _select_matched(count: int, keys: Sequence[str]) -> str:
     """The combinations of the first aggregate, matched with those of each other in turn."""
     made = [f"j0 AS (SELECT {', '.join([*keys, _side_columns('a0', 0)])} FROM a0)"]
     for i in range(1, count):

@@ -153,7 +153,9 @@ def margin(
     ]
     middles: dict[int, float] = {}
     for n in used:
-        middle = _middle([(entry.sample.levels, entry.values[n]) for entry in added if n in entry.values])
+        middle = _mean_over_combinations(
+            [(entry.sample.levels, entry.values[n]) for entry in added if n in entry.values]
+        )
         if middle is None:
             return None
         middles[n] = middle
@@ -201,7 +203,7 @@ def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
         for sample in own
         if (value := sample.values[aggregate]) is not None
     ]
-    middle = _middle([(entry.sample.levels, entry.values[aggregate]) for entry in added])
+    middle = _mean_over_combinations([(entry.sample.levels, entry.values[aggregate]) for entry in added])
     return (
         None
         if middle is None
@@ -230,7 +232,7 @@ class _Added:
     values: Mapping[int, float]
 
 
-def _middle(values: Sequence[tuple[Hashable, float]]) -> float | None:
+def _mean_over_combinations(values: Sequence[tuple[Hashable, float]]) -> float | None:
     """The mean over combinations, each of which counts alike."""
     by: dict[Hashable, list[float]] = defaultdict(list)
     for levels, value in values:

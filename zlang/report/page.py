@@ -81,7 +81,7 @@ def _templates() -> Environment:
         loader=PackageLoader("zlang.report"),
         autoescape=select_autoescape(["html.j2"]),
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_visible_value,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -92,7 +92,7 @@ def _templates() -> Environment:
     made.filters |= {
         "csv": _csv_link,
         "words": _words,
-        "still": _still,
+        "still": _static_picture,
         "slug": slug,
         "plain": _escaped,
         "rows": _rows,
@@ -101,7 +101,7 @@ def _templates() -> Environment:
     return made
 
 
-def _shown(value: object) -> object:
+def _visible_value(value: object) -> object:
     """Make text visible that is not ours."""
     return visible(value, LAYOUT) if type(value) is str else value
 
@@ -118,7 +118,7 @@ def _csv_link(table: DocumentTable) -> str:
     return _data("text/csv;charset=utf-8", _csv(table))
 
 
-def _still(spec: Mapping[str, object]) -> str:
+def _static_picture(spec: Mapping[str, object]) -> str:
     """A picture that cannot do anything, for where no script runs, and for paper."""
     return _data("image/svg+xml", drawing.still(spec))
 

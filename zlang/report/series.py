@@ -81,11 +81,11 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
         text = f"plot {measure.name} over {factor.name}"
         own = Plot(text, plot.measures, over, (), None)
         result.append(Drawn(own, _title(trials), (over,), tuple(rows), middle=GEOMETRIC_MEAN))
-    ends = _ends([row[-1] for drawn in result for row in drawn.rows])
+    ends = _latency_range([row[-1] for drawn in result for row in drawn.rows])
     return [replace(item, ends=ends) for item in result]
 
 
-def _ends(estimates: Sequence[Cell]) -> tuple[float, float]:
+def _latency_range(estimates: Sequence[Cell]) -> tuple[float, float]:
     shown = [estimate for estimate in estimates if isinstance(estimate, Estimate)]
     most = max((estimate.value for estimate in shown if estimate.value is not None), default=1.0)
     return 0.0, max(

@@ -69,11 +69,11 @@ def sentences(trials: Trials) -> Iterator[str]:
     """What came of it, in words."""
     for search in stored_clauses(trials, "find", Search):
         yield search.text
-        kinds, every = _kinds(trials), _everywhere(trials, search)
+        kinds, every = _kinds(trials), _measured_points(trials, search)
         for steps in _searches(trials, search):
             others = {name: level for name, level in steps[0].point.items() if name != search.factor}
             same = {point[search.factor]: holds for point, holds, _ in every if others.items() <= point.items()}
-            where = _where(others, kinds)
+            where = _point_in_words(others, kinds)
             answer = _answer(steps, search, kinds[search.factor]) + _contradiction(same)
             answer += _range(trials, search, steps, kinds[search.factor])
             yield f"  {where}: {answer}" if where else f"  {answer}"
@@ -90,7 +90,7 @@ def _sides(search: Search) -> list[Term]:
 
 def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
     """The steps of each search, in the order of the levels of the other factors."""
-    levels, every = _levels(trials), _everywhere(trials, search)
+    levels, every = _levels(trials), _measured_points(trials, search)
     sides = {tuple(point.values()): result for point, _, result in every}
     rows = run_query(
         trials.db,
@@ -125,7 +125,7 @@ def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
     return sorted(result, key=lambda steps: places.get(others(steps[0].point), 0))
 
 
-def _everywhere(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
+def _measured_points(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
     """At each point that was measured, by this run or taken over: whether the condition holds, and its sides."""
     by = [FactorRef(name, (path,), "") for path, (name, _) in trials.factors.items()]
     result: list[tuple[_Point, bool | None, Sequence[float | None]]] = []
@@ -229,7 +229,7 @@ def _precision(trials: Trials, until: Until) -> Iterator[str]:
     levels, kinds = _levels(trials), _kinds(trials)
     others = [row for row in rows if row[1] != Why.PRECISE]
     for trial, _, n, reach in others[:_NAMED]:
-        where = _where(levels.get(str(trial), {}), kinds)
+        where = _point_in_words(levels.get(str(trial), {}), kinds)
         within = f"{100 * reach:.4g} %" if isinstance(reach, float) else "not known"
         yield f"  not {where or 'the only point'}: {within} after {n} trials that count"
     if len(others) > _NAMED:
@@ -254,7 +254,7 @@ def _levels(trials: Trials) -> dict[str, _Point]:
     return {str(trial): dict(zip(names, cells(row), strict=True)) for *row, trial in rows}
 
 
-def _where(point: _Point, kinds: Mapping[str, str]) -> str:
+def _point_in_words(point: _Point, kinds: Mapping[str, str]) -> str:
     """The levels of a point in words."""
     names = ((name, level) for name, level in point.items() if level is not None)
     return ", ".join(f"{name}={wording.level(level, kinds[name])}" for name, level in names)

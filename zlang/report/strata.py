@@ -49,7 +49,7 @@ class Difference:
 def difference(observations: Sequence[Observation]) -> Difference:
     """The second side against the first."""
     kinds = range(len(observations[0].groups)) if observations else ()
-    mixed = [kind for kind in kinds if _has_both(observations, kind)]
+    mixed = [kind for kind in kinds if _is_paired_within(observations, kind)]
     linking = [kind for kind in kinds if kind not in mixed]
     units = components([observation.groups for observation in observations], linking)
     upper = _constant(observations, units)
@@ -57,11 +57,11 @@ def difference(observations: Sequence[Observation]) -> Difference:
     counts = [len({item.unit for item in placed if item.side == side}) for side in (0, 1)]
     is_of_groups = len(set(units)) < len(observations)
     while mixed:
-        differences = _within(placed, mixed)
+        differences = _differences_within(placed, mixed)
         if differences and max(map(len, differences.values())) > 1:
             return Difference(ratios.paired(differences), min(counts), is_of_groups)
         mixed.pop()
-    result = _between(placed)
+    result = _difference_between(placed)
     if result is not None and min(counts) == 1:
         result = replace(result, error=None, df=0)
     return Difference(result, min(counts), is_of_groups)
@@ -78,7 +78,7 @@ class _Placed:
         self.cell: _Key = tuple(level for i, level in enumerate(observation.levels) if i not in upper)
 
 
-def _has_both(observations: Sequence[Observation], kind: int) -> bool:
+def _is_paired_within(observations: Sequence[Observation], kind: int) -> bool:
     """Whether both sides occur in some group of a kind."""
     sides: dict[Hashable, int] = {}
     return any(
@@ -118,7 +118,7 @@ def _constant(observations: Sequence[Observation], units: Sequence[int]) -> froz
     return frozenset(factors) - varying
 
 
-def _within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict[Hashable, list[float]] | None:
+def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict[Hashable, list[float]] | None:
     """The differences within groups of these kinds, by combination; None where too few have a counterpart."""
     places: dict[tuple[_Key, int], tuple[dict[_Key, list[float]], dict[_Key, list[float]]]] = {}
     # A unit that reaches into several groups makes them one.
@@ -139,7 +139,7 @@ def _within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict[Hashable, l
     return result if used >= _MOST * len(placed) else None
 
 
-def _between(placed: Sequence[_Placed]) -> Ratio | None:
+def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
     """The difference of units that nothing pairs."""
     cells = [
         {(observation.combination, observation.cell) for observation in placed if observation.side == side}

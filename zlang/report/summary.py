@@ -201,10 +201,10 @@ def usual_metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
 
 def varying(db: Path, table: str, names: Sequence[str]) -> list[str]:
     """Those metrics that are not the same in every trial that counts."""
-    return _such(db, table, names, "max({0}) > min({0})")
+    return _metrics_where(db, table, names, "max({0}) > min({0})")
 
 
-def _such(db: Path, table: str, names: Sequence[str], test: str) -> list[str]:
+def _metrics_where(db: Path, table: str, names: Sequence[str], test: str) -> list[str]:
     """Those metrics for which an aggregate of the trials that count is true."""
     tests = ", ".join(f"coalesce({test.format(quoted(m))}, false)" for m in names)
     seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0] if names else ()
@@ -216,7 +216,7 @@ def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
 
     Those that vary come first, and of these those of which it is known in which direction they are better.
     """
-    shown = _such(db, table, names, "bool_or(abs({0}) > 0)")
+    shown = _metrics_where(db, table, names, "bool_or(abs({0}) > 0)")
     varied = {*varying(db, table, shown)}
     rows = run_query(db, 'SELECT name, better, means FROM "columns"').rows
     means = {str(name): means for name, _, means in rows}

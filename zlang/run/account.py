@@ -69,7 +69,7 @@ class Account(Generic[V]):
         attempt = self.state.attempts.get(trial.place)
         if attempt is None:
             return None, NOT_CARRIED_OUT
-        if why := attempt.unended or self._mistrust(attempt):
+        if why := attempt.unended or self._reason_for_distrust(attempt):
             return None, why
         return self.judged(trial, attempt)
 
@@ -85,7 +85,7 @@ class Account(Generic[V]):
             return None, f"what the tools left behind cannot be read: {error}"
         return verdict, "" if verdict.valid else verdict.why_not
 
-    def _mistrust(self, attempt: Attempt) -> str:
+    def _reason_for_distrust(self, attempt: Attempt) -> str:
         if attempt.problem:
             return attempt.problem
         if self.is_plan_changed:

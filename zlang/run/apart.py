@@ -50,12 +50,12 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
             except OSError as error:
                 raise RunError(f"{task} failed: no process can be started: {error.strerror}", hint) from error
             if child == 0:
-                _work(work, answer, text, before)
+                _run_child(work, answer, text, before)
             status = _wait(child)
         words = _content(text)
         if os.WIFSIGNALED(status):
-            _die_likewise(os.WTERMSIG(status))
-            raise RunError(f"{task} failed: {_death(os.WTERMSIG(status), words)}", hint)
+            _die_by_same_signal(os.WTERMSIG(status))
+            raise RunError(f"{task} failed: {_describe_death(os.WTERMSIG(status), words)}", hint)
         sys.stderr.write(words.decode("utf-8", "replace"))
         return _result(_content(answer))
     finally:
@@ -85,14 +85,14 @@ def _wait(child: int) -> int:
             return status
 
 
-def _work(work: Callable[[], object], answer: int, text: int, mask: set[signal.Signals]) -> NoReturn:
+def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[signal.Signals]) -> NoReturn:
     """Be the child: do the work, leave the result, and end without what Python does at its end."""
     code = 1
     try:
         # The parent may be killed; nobody would wait for the child then.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        _keep_what_is_said(text)
+        _redirect_native_output(text)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             result: tuple[bool, object] = (True, work())
@@ -108,7 +108,7 @@ def _work(work: Callable[[], object], answer: int, text: int, mask: set[signal.S
         os._exit(code)
 
 
-def _keep_what_is_said(text: int) -> None:
+def _redirect_native_output(text: int) -> None:
     """Keep what a library prints when it aborts; what Python prints goes where it did."""
     with suppress(OSError, ValueError):
         if sys.stderr.fileno() == 2:  # noqa: PLR2004 - standard error
@@ -144,14 +144,14 @@ def _content(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
 
 
-def _die_likewise(number: int) -> None:
+def _die_by_same_signal(number: int) -> None:
     """End by the signal that ended the child, where it was meant for both."""
     if number in _PASSED_ON:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
 
-def _death(number: int, words: bytes) -> str:
+def _describe_death(number: int, words: bytes) -> str:
     """How a process died, and why as far as it said so."""
     match = _REASON.search(words)
     reason = next(part for part in match.groups() if part is not None).decode("utf-8", "replace") if match else ""

@@ -21,7 +21,7 @@ def why(directory: Path, step: str, rc: int | None, seconds: float) -> str:
     if rc == TIMED_OUT:
         return f"{step}: timed out after {int(seconds)} s"
     text = _last_words(directory / f"{step}.err")
-    return f"{step}: {text or _ending(rc)}"
+    return f"{step}: {text or _describe_exit(rc)}"
 
 
 def _last_words(path: Path) -> str:
@@ -35,7 +35,7 @@ def _last_words(path: Path) -> str:
     return next((line for line in lines if line), "")[:_LONGEST_REASON]
 
 
-def _ending(rc: int | None) -> str:
+def _describe_exit(rc: int | None) -> str:
     if rc is None:
         return "it did not finish"
     number = -rc if rc < 0 else rc - 128

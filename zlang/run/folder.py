@@ -137,8 +137,8 @@ class Folder:
             message = f"cannot lock the run {self.name}: {error.strerror}"
             raise RunError(message) from error
         try:
-            _take(handle, self.name)
-            with _sole(self.run):
+            _lock(handle, self.name)
+            with _hold_run_lock(self.run):
                 for place in (self.path, self.sources):
                     remove_abandoned_files(place)
                 yield
@@ -147,7 +147,7 @@ class Folder:
 
 
 @contextmanager
-def _sole(run: str) -> Iterator[None]:
+def _hold_run_lock(run: str) -> Iterator[None]:
     """Be the only one on this machine who carries out a run, of whose folder there may be copies, each with its lock.
 
     The mark is a file in memory that bears the run's name and goes with the process. It is seen wherever the run's
@@ -167,7 +167,7 @@ def _sole(run: str) -> Iterator[None]:
         os.close(mark)
 
 
-def _take(handle: int, name: str) -> None:
+def _lock(handle: int, name: str) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -190,7 +190,7 @@ def create(runs: Path, experiment: str, directory: Path, now: float | None = Non
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() if now is None else now))
     try:
         make_directory(runs.absolute())
-        path = _fresh(runs.absolute(), f"{word}-{stamp}")
+        path = _unused_path(runs.absolute(), f"{word}-{stamp}")
         (path / "source").mkdir()
         replace_file(path / "directory", os.fsencode(directory.absolute()))
         sync_directory(runs)
@@ -200,7 +200,7 @@ def create(runs: Path, experiment: str, directory: Path, now: float | None = Non
     return Folder(path)
 
 
-def _fresh(runs: Path, stem: str) -> Path:
+def _unused_path(runs: Path, stem: str) -> Path:
     while True:
         path = runs / f"{stem}-{secrets.token_hex(2)}"
         try:

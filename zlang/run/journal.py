@@ -183,7 +183,7 @@ class Lines:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _cannot("read", self._path, error) from error
+            raise _journal_error("read", self._path, error) from error
 
 
 class Writer:
@@ -199,7 +199,7 @@ class Writer:
             if end == 0:
                 sync_directory(path.parent)
         except OSError as error:
-            raise _cannot("open", path, error) from error
+            raise _journal_error("open", path, error) from error
 
     def write(self, *events: Recorded) -> None:
         """Append events and wait until they are on the disk; a RunError says that they may not be there."""
@@ -211,7 +211,7 @@ class Writer:
                 remaining = remaining[os.write(self._file, remaining) :]
             os.fsync(self._file)
         except OSError as error:
-            raise _cannot("write", self._path, error) from error
+            raise _journal_error("write", self._path, error) from error
         self._number += len(events)
         self._is_fresh = True
 
@@ -228,7 +228,7 @@ class Writer:
         self.close()
 
 
-def _cannot(verb: str, path: Path, error: OSError) -> RunError:
+def _journal_error(verb: str, path: Path, error: OSError) -> RunError:
     return RunError(
         f"cannot {verb} the journal {path}: {error.strerror}",
         "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",

@@ -27,7 +27,7 @@ def marked(marks: Mapping[str, str]) -> list[int]:
     """List the processes that were started with all of `marks` in their environment."""
     wanted = [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marks.items()]
     ours = _lineage()
-    return [number for number in _numbers() if number not in ours and _has(number, wanted)]
+    return [number for number in _numbers() if number not in ours and _environment_has(number, wanted)]
 
 
 def that_hold(target: str, own: int) -> list[int]:
@@ -73,7 +73,7 @@ def _signal(numbers: list[int], marks: Mapping[str, str], signals: signal.Signal
         with suppress(ProcessLookupError, PermissionError):
             handle = os.pidfd_open(number)
             handles.append(handle)
-            if _has(number, wanted):  # the number may have passed to another process since
+            if _environment_has(number, wanted):  # the number may have passed to another process since
                 signal.pidfd_send_signal(handle, signals)
     return handles
 
@@ -96,7 +96,7 @@ def _leads_to(link: str, target: str) -> bool:
     return False
 
 
-def _has(number: int, wanted: list[bytes]) -> bool:
+def _environment_has(number: int, wanted: list[bytes]) -> bool:
     try:
         environment = b"\0" + (_PROC / str(number) / "environ").read_bytes() + b"\0"
     except OSError:  # it ended, or is another user's

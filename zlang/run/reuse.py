@@ -71,7 +71,7 @@ def measured(
         elif wanted:
             text = text or _facts(header, answer)
             with suppress(RunError):  # a folder that cannot be read has measured nothing
-                measurements |= _of(folder, wanted, judge) if _is_alike(folder, text) else {}
+                measurements |= _measured_in(folder, wanted, judge) if _is_same_machine(folder, text) else {}
     return measurements
 
 
@@ -107,7 +107,7 @@ def _fact(folder: Folder, name: str) -> str:
     return read_regular(folder.path / "facts" / f"{name}.out", LONGEST).decode("utf-8", "replace")
 
 
-def _is_alike(folder: Folder, text: Mapping[str, str]) -> bool:
+def _is_same_machine(folder: Folder, text: Mapping[str, str]) -> bool:
     """Whether the machine says of itself what it said then; of a fact of many lines, as of its memory, much is free."""
     for name, line in text.items():
         try:
@@ -119,7 +119,7 @@ def _is_alike(folder: Folder, text: Mapping[str, str]) -> bool:
     return True
 
 
-def _of(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, Measured]:
+def _measured_in(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, Measured]:
     account = Account(folder, judge)
     state = account.state
     attempts = [entry for place, entry in state.ended.items() if place in wanted and entry.is_committed]

@@ -210,7 +210,7 @@ class RunState:
     def apply(self, event: Recorded | Gap) -> None:
         """Take one more event into account."""
         if isinstance(event, Gap):
-            self._break(event)
+            self._end_by_gap(event)
             return
         self._pass_time(event)
         self._apply_to_setups(event)
@@ -259,7 +259,7 @@ class RunState:
             attempt.is_cut_off = True
         self._under_way.clear()
 
-    def _break(self, gap: Gap) -> None:
+    def _end_by_gap(self, gap: Gap) -> None:
         """What was under way when lines are missing has an end that nobody knows."""
         self.gaps.append(gap)
         for attempt in self._under_way.values():
@@ -319,7 +319,7 @@ class RunState:
     def _apply_to_setups(self, event: Recorded) -> None:
         match event:
             case Start(out=out) | End(out=out) if out.startswith("setups/"):
-                self._touch(out)
+                self._note_step(out)
             case Made(signature=signature):
                 self.made.add(signature)
                 self.leftovers.setdefault(signature, "")
@@ -339,7 +339,7 @@ class RunState:
         if not isinstance(event, Unmade):
             self._stands[event.key] = (event.signature, self._makings if isinstance(event, Made) else making)
 
-    def _touch(self, out: str) -> None:
+    def _note_step(self, out: str) -> None:
         _, signature, attempt = f"{out}//".split("/")[:3]
         number = attempt.removeprefix("a")
         self.leftovers.setdefault(signature, out)

@@ -261,7 +261,7 @@ class _Run:
         order = wanted if wanted.keys() == self._so_far.leftovers.keys() else setups
         remaining = tuple(setups[signature] for signature in order)
         for setup in remaining:
-            self._hold(setup, wanted[setup.signature])
+            self._remember_directory(setup, wanted[setup.signature])
         self._state = State(remaining, frozenset(setup.key for setup in remaining))
         yield from self._tear_down()
 
@@ -272,8 +272,8 @@ class _Run:
         for item in self.plan.items():
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
-            elif not self._is_wanted(item):
-                self._recall(item)
+            elif not self._is_selected(item):
+                self._replay_earlier_result(item)
             elif self._sequential and (why := self._sequential.skips(item)):
                 skipped.append((item, why))
             else:
@@ -287,7 +287,7 @@ class _Run:
             message = f"the plan has no trial number {only}"
             raise RunError(message, f"the last number is {self.plan.header.trials}")
 
-    def _recall(self, trial: Trial) -> None:
+    def _replay_earlier_result(self, trial: Trial) -> None:
         """Take into account what an earlier session found in a trial."""
         attempt = self._so_far.ended.get(trial.place)
         if self._sequential is not None and attempt is not None:
@@ -302,7 +302,7 @@ class _Run:
                 [Skip(now, trial.identity, trial.replicate, trial.number, why) for trial, why in trials]
             )
 
-    def _is_wanted(self, trial: Trial) -> bool:
+    def _is_selected(self, trial: Trial) -> bool:
         if self.selection.only is not None:
             return trial.number == self.selection.only
         if trial.place in self._so_far.skipped:
@@ -315,9 +315,9 @@ class _Run:
 
     def _trial(self, trial: Trial) -> Generator[Event, None, None]:
         yield Next(trial)
-        failure = yield from self._bring([self._setup(signature) for signature in trial.setups])
+        failure = yield from self._make_setups([self._setup(signature) for signature in trial.setups])
         if failure:
-            self._require_the_ground(failure)
+            self._require_base_present(failure)
             yield from self._failed(trial, failure)
             return
         out = self._attempt(trial.place)
@@ -337,7 +337,7 @@ class _Run:
             self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
         yield Outcome(trial, directory, verdict, why_not)
 
-    def _require_the_ground(self, failure: _Failure) -> None:
+    def _require_base_present(self, failure: _Failure) -> None:
         """Raise RunError where what all else stands on could be made before and cannot any more: its place is gone."""
         signature = failure.out.split("/")[1]
         setup = self._setups.get(signature)
@@ -369,7 +369,7 @@ class _Run:
 
     # Setups
 
-    def _bring(self, needed: Sequence[Setup]) -> Generator[Event, None, _Failure | None]:
+    def _make_setups(self, needed: Sequence[Setup]) -> Generator[Event, None, _Failure | None]:
         for change in self._state.changes(needed):
             match change:
                 case Make(setup):
@@ -391,7 +391,7 @@ class _Run:
             yield from self._unmake(setup)
             return failure
         yield self._record(Made(self._now(), setup.key, setup.signature))
-        self._hold(setup, out)
+        self._remember_directory(setup, out)
         self._state = made
         return None
 
@@ -488,7 +488,7 @@ class _Run:
         self._check()
         return rc
 
-    def _hold(self, setup: Setup, out: str) -> None:
+    def _remember_directory(self, setup: Setup, out: str) -> None:
         """Know the directory again that a setup made, whose inode and path it left in `made`.
 
         Only one that stands on nothing of the run: what is mounted by the run may go and come again.

@@ -33,7 +33,7 @@ _BLOCK = 1 << 20
 def key_file() -> Path:
     """Where the key of this user lies: $XDG_STATE_HOME/zlang/key, by default ~/.local/state/zlang/key."""
     given = os.environ.get("XDG_STATE_HOME", "")
-    state = Path(given) if Path(given).is_absolute() else _home() / ".local" / "state"
+    state = Path(given) if Path(given).is_absolute() else _home_directory() / ".local" / "state"
     return state / "zlang" / "key"
 
 
@@ -154,7 +154,7 @@ def _make_key(path: Path) -> None:
         Path(temporary).unlink(missing_ok=True)
 
 
-def _home() -> Path:
+def _home_directory() -> Path:
     """The user's home: $HOME unless it is unset or another user's (as with sudo), else what the system says."""
     given = Path(os.environ.get("HOME", ""))
     try:

@@ -123,7 +123,7 @@ class Sequential:
         if level is not None:
             level.computed.clear()
             for term in self._aggregates:
-                _add(level, term, values)
+                _add_trial(level, term, values)
 
     def skips(self, trial: Trial) -> Why | None:
         """Why a trial need not be measured; None where it has to be."""
@@ -137,7 +137,7 @@ class Sequential:
         is_due = self._tried.get(point, 0) >= until.least
         return is_due and is_known_well(self._values.get(point, []), until.within)
 
-    def _reach(self, point: str) -> float | None:
+    def _relative_half_width(self, point: str) -> float | None:
         """How far the interval reaches from its middle, as a share of it."""
         interval = intervals.of_logs(self._values.get(point, ()))
         return None if interval is None else intervals.exp(interval[1]) - 1
@@ -150,7 +150,7 @@ class Sequential:
             is_asked = self._search is None or point in requested
             if is_asked and (is_precise or tried >= self._most):
                 why = Why.PRECISE if is_precise else Why.BOUND
-                yield Stopped(point, len(self._values.get(point, ())), why, self._reach(point))
+                yield Stopped(point, len(self._values.get(point, ())), why, self._relative_half_width(point))
 
     # Searches
 
@@ -165,13 +165,13 @@ class Sequential:
     def _passed(self, trial: Trial, search: Search) -> Why | None:
         result = self._searches.get(self._key(trial, search), {})
         wanted, last = self._level[trial.factors[search.factor]], 0
-        for last in self._course(result, search):
+        for last in self._steps_of_search(result, search):
             if last == wanted:
                 return None
         is_open = self._round[last] < self._round[wanted] and self._holds(result, search, last) is None
         return Why.UNDECIDED if is_open else Why.PASSED_BY
 
-    def _course(self, levels: Mapping[int, _Level], search: Search) -> Iterator[int]:
+    def _steps_of_search(self, levels: Mapping[int, _Level], search: Search) -> Iterator[int]:
         return bisection.course(search.levels, lambda level: self._holds(levels, search, level))
 
     def _holds(self, levels: Mapping[int, _Level], search: Search, level: int) -> bool | None:
@@ -184,7 +184,7 @@ class Sequential:
         if search is None:
             return
         for number, result in enumerate(self._searches.values(), 1):
-            whole = list(self._course(result, search))
+            whole = list(self._steps_of_search(result, search))
             course = [level for level in whole if level in result]
             shown = {level: self._holds(result, search, level) for level in course}
             objectives = {level: _of_level(search.objective.term, result[level]) for level in course}
@@ -192,7 +192,7 @@ class Sequential:
                 level: float(objective) for level, objective in objectives.items() if isinstance(objective, int | float)
             }
             is_decided = len(course) == len(whole) and None not in shown.values()
-            best = _best({level: item for level, item in numbers.items() if shown[level] and is_decided}, search)
+            best = _best_level({level: item for level, item in numbers.items() if shown[level] and is_decided}, search)
             for step, level in enumerate(course, 1):
                 yield SearchStep(
                     search=number,
@@ -232,7 +232,7 @@ def is_settled(plan: Plan, windows: Mapping[str, tuple[TrialVerdict, Window]]) -
     return True
 
 
-def _best(by_level: Mapping[int, float], search: Search) -> int | None:
+def _best_level(by_level: Mapping[int, float], search: Search) -> int | None:
     """The level of the best objective; of several the one that comes first."""
     if not by_level:
         return None
@@ -262,7 +262,7 @@ class _Values:
         return None if value is None else value / self.parts.get(name, 1)
 
 
-def _add(level: _Level, term: Term, trial: _Values) -> None:
+def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
     """Add a trial to one aggregate, unless its `where` leaves it out."""
     is_percentile = term.op == "percentile"
     conditions = term.terms if is_percentile else term.terms[1:]
@@ -282,7 +282,7 @@ def _of_level(term: Term, level: _Level) -> Number:
     if term.op == "factor":
         return level.level
     if term not in level.computed:
-        level.computed[term] = _worked_out(
+        level.computed[term] = _evaluate(
             term, lambda part: _of_level(part, level), lambda item: _aggregate(item, level)
         )
     return level.computed[term]
@@ -301,10 +301,10 @@ def _aggregate(term: Term, level: _Level) -> Number:
 
 def _of_trial(term: Term, trial: _Values) -> Number:
     """What a formula over one trial gives."""
-    return _worked_out(term, lambda part: _of_trial(part, trial), lambda item: trial.metric(item.name))
+    return _evaluate(term, lambda part: _of_trial(part, trial), lambda item: trial.metric(item.name))
 
 
-def _worked_out(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
+def _evaluate(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
     """A formula of which the parts are known; None where one of them is not."""
     if term.op == "metric" or is_aggregate(term):
         return leaf(term)

@@ -60,7 +60,7 @@ class Stop:
         """Give the descriptor that is readable when there is something to look at."""
         return self._reader
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self.request(number)
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class Stop:
         self._before = {number: signal.getsignal(number) for number in _SIGNALS}
         for number, handler in self._before.items():
             if not (number == signal.SIGHUP and handler == signal.SIG_IGN):
-                signal.signal(number, self._heard)
+                signal.signal(number, self._on_signal)
         # Without this a signal between Python's last look and poll(2) would go unnoticed until the workload ends.
         self._wakeup = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         return self

@@ -17,8 +17,10 @@ def rounds(levels: int) -> tuple[tuple[int, ...], ...]:
     result = [tuple(dict.fromkeys((0, levels - 1)))]
     gaps = [(0, levels - 1)]
     while gaps := [gap for gap in gaps if gap[1] - gap[0] > 1]:
-        result.append(tuple(map(_halfway, gaps)))
-        gaps = [part for low, high in gaps for part in ((low, _halfway((low, high))), (_halfway((low, high)), high))]
+        result.append(tuple(map(_middle_of, gaps)))
+        gaps = [
+            part for low, high in gaps for part in ((low, _middle_of((low, high))), (_middle_of((low, high)), high))
+        ]
     return tuple(result)
 
 
@@ -27,7 +29,7 @@ def longest(levels: int) -> tuple[int, ...]:
     result = [*dict.fromkeys((0, levels - 1))]
     gap = (0, levels - 1)
     while gap[1] - gap[0] > 1:
-        result.append(middle := _halfway(gap))
+        result.append(middle := _middle_of(gap))
         gap = max(((gap[0], middle), (middle, gap[1])), key=lambda part: part[1] - part[0])
     return tuple(result)
 
@@ -45,12 +47,12 @@ def course(levels: int, holds: Holds) -> Iterator[int]:
     if at_low is None or at_high is None or at_low == at_high:
         return
     while high - low > 1:
-        yield (middle := _halfway((low, high)))
+        yield (middle := _middle_of((low, high)))
         is_held = holds(middle)
         if is_held is None:
             return
         low, high = (middle, high) if is_held == at_low else (low, middle)
 
 
-def _halfway(gap: tuple[int, int]) -> int:
+def _middle_of(gap: tuple[int, int]) -> int:
     return sum(gap) // 2

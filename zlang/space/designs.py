@@ -46,7 +46,7 @@ def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
     plots, points = space.split(hard_to_change)
     groups: Sequence[Sequence[int]] | None = None
     if any(part.paths - hard_to_change for part in plots.parts) and plots.count <= MOST_LOOKED_AT:
-        groups = _alike(plots, hard_to_change)
+        groups = _plots_of(plots, hard_to_change)
     last: tuple[int, dict[str, int]] = (-1, {})
 
     def at(plot: int, point: int) -> dict[str, int]:
@@ -65,11 +65,11 @@ def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
 
 def partial(hard_to_change: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
     """Some points of a space; the factors of `hard_to_change` are the same in a whole plot."""
-    plots = [[chosen[i] for i in group] for group in _alike(chosen, frozenset(hard_to_change))]
+    plots = [[chosen[i] for i in group] for group in _plots_of(chosen, frozenset(hard_to_change))]
     return Plots(len(plots), len(chosen), lambda plot: len(plots[plot]), lambda plot, point: plots[plot][point])
 
 
-def _alike(points: Iterable[dict[str, int]], hard_to_change: frozenset[str]) -> list[list[int]]:
+def _plots_of(points: Iterable[dict[str, int]], hard_to_change: frozenset[str]) -> list[list[int]]:
     """The numbers of points, those together that have the same levels of `hard_to_change`."""
     groups: dict[tuple[int | None, ...], list[int]] = {}
     paths = sorted(hard_to_change)

@@ -83,7 +83,7 @@ def answer(
     untried: list[str] = []
     remaining = MOST_IN_ALL
     for question in questions:
-        decide = question.reads | _above(experiment.axes, question.reads)
+        decide = question.reads | _choices_above(experiment.axes, question.reads)
         needed = tuple(path for path in experiment.factors if path in decide)
         everywhere = [_Tried((), built.count, question.answer(built[0]))] if not needed else None
         listed = everywhere or _listed(experiment, question, needed, min(remaining, MOST))
@@ -127,7 +127,7 @@ def _largest(risks: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     return kept
 
 
-def _above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
+def _choices_above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
     """The choices under which some of these factors exist."""
     names: set[str] = set()
     verdicts: dict[int, bool] = {}
@@ -244,7 +244,7 @@ def _folded(
         )
         is_exact = is_exact and is_all and len({fault.message for fault in faults}) == 1
         some = levels if is_exact else [{first.levels[i]} for i in decisive]
-        conditions = [_is(factor, which) for factor, which in zip(factors, some, strict=True)]
+        conditions = [_levels_in_words(factor, which) for factor, which in zip(factors, some, strict=True)]
         message += f", {'' if is_exact else 'such as '}where {' and '.join(conditions)}"
     finding = faults[0].saying(message)
     for i, factor in list(zip(decisive, factors, strict=True))[:_NOTED]:
@@ -282,7 +282,7 @@ def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) 
     return kept
 
 
-def _is(factor: FactorDef, levels: Iterable[int | None]) -> str:
+def _levels_in_words(factor: FactorDef, levels: Iterable[int | None]) -> str:
     indexes = sorted(level for level in levels if level is not None)
     if not indexes:
         return f"`{points.name_of(factor)}` is absent"

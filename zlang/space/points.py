@@ -62,7 +62,7 @@ def shown(factor: FactorDef, index: int) -> str:
 
 def conditions(experiment: Experiment) -> list[Condition]:
     """Its conditions; one that cannot be worked out says at which levels."""
-    return [Condition(where.reads, _held(experiment, where), where.work) for where in experiment.wheres]
+    return [Condition(where.reads, _condition_of(experiment, where), where.work) for where in experiment.wheres]
 
 
 def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:
@@ -104,7 +104,7 @@ def _too_large(experiment: Experiment, count: int, subject: str, limit: int, hin
     return ProgramError(Code.DESIGN_TOO_LARGE.at(design.span, hint=hint, **words))
 
 
-def _held(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
+def _condition_of(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
     """The condition; where it cannot be worked out, it is said at which levels."""
 
     def holds(point: Point) -> object:

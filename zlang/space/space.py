@@ -178,15 +178,15 @@ def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     if len(merged) == 1:
         return merged
     top = {axis.path: axis for axis in merged}
-    return tuple(_without(axis, {path: item for path, item in top.items() if path != axis.path}, {}) for axis in merged)
+    return tuple(_pruned(axis, {path: item for path, item in top.items() if path != axis.path}, {}) for axis in merged)
 
 
-def _without(axis: Axis, top: Mapping[str, Axis], axes: dict[int, Axis]) -> Axis:
+def _pruned(axis: Axis, top: Mapping[str, Axis], axes: dict[int, Axis]) -> Axis:
     if axis.branches is None or not _paths(branch for b in axis.branches for branch in b) & top.keys():
         return axis
     if id(axis) not in axes:
         branches = tuple(
-            tuple(_without(inner, top, axes) for inner in b if not _adds_nothing(inner, top)) for b in axis.branches
+            tuple(_pruned(inner, top, axes) for inner in b if not _adds_nothing(inner, top)) for b in axis.branches
         )
         axes[id(axis)] = Axis(axis.path, axis.size, branches if any(branches) else None)
     return axes[id(axis)]
@@ -279,18 +279,18 @@ def _expand(
         for level in range(axis.size):
             chosen = {**levels, axis.path: level}
             branch = axis.branches[level] if axis.branches else ()
-            inner = _open(branch, chosen)
+            inner = _opened_axes(branch, chosen)
             yield from _expand(axes[:i] + inner + others[i:], needed, chosen)
         return
     yield dict(levels), axes
 
 
-def _open(axes: tuple[Axis, ...], chosen: Mapping[str, int]) -> tuple[Axis, ...]:
+def _opened_axes(axes: tuple[Axis, ...], chosen: Mapping[str, int]) -> tuple[Axis, ...]:
     """These axes, and in place of those that are chosen what exists under their levels."""
     result: list[Axis] = []
     for axis in axes:
         if axis.path not in chosen:
             result.append(axis)
         elif axis.branches is not None:
-            result += _open(axis.branches[chosen[axis.path]], chosen)
+            result += _opened_axes(axis.branches[chosen[axis.path]], chosen)
     return tuple(result)

@@ -143,7 +143,7 @@ class Columns:
 
     def _metric(self, taken: set[str], code: str, metric: Metric) -> Column:
         plain = metrics.column(metric.name)
-        name = _free(taken, plain, f"measured_{plain}")
+        name = _unused_name(taken, plain, f"measured_{plain}")
         return Column(
             name=name,
             role=Role.METRIC,
@@ -159,7 +159,7 @@ class Columns:
 
     def _factor(self, taken: set[str], column: _Open) -> Column:
         path = metrics.column(column.path)
-        name = _free(taken, metrics.column(column.name), path, f"factor_{path}")
+        name = _unused_name(taken, metrics.column(column.name), path, f"factor_{path}")
         unit = SCALARS[column.type].unit if column.type in SCALARS else ""
         return Column(
             name=name,
@@ -286,7 +286,7 @@ def _sql_of(value: str | float | bool) -> str:
     return "DOUBLE" if isinstance(value, float) else _WORD
 
 
-def _free(taken: set[str], *candidates: str) -> str:
+def _unused_name(taken: set[str], *candidates: str) -> str:
     """The first candidate that no other column has, the last one numbered if need be; it is taken from then on."""
     last = candidates[-1]
     numbered = (f"{last}_{n}" for n in range(2, len(taken) + 3))

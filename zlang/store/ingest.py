@@ -83,12 +83,12 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
         raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
     target = db.absolute()
     try:
-        with scratch(_plain(target.parent)) as place:
+        with scratch(_directory_without_wildcards(target.parent)) as place:
             built = place / "database"
             ingested = _build(sources, copies, built, target, progress, look)
             # A log left behind by a crashed writer would be replayed over the new database.
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
-            _move(built, target)
+            _replace_database(built, target)
     except duckdb.Error as error:
         raise RunError(f"{db} cannot be built: {store.first_line(error)}", _UNTOUCHED) from error
     except OSError as error:
@@ -96,12 +96,12 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
     return ingested
 
 
-def _plain(directory: Path) -> Path:
+def _directory_without_wildcards(directory: Path) -> Path:
     """Where the database is built: DuckDB takes `?`, `*` and `[` in a path that it writes to for more than a name."""
     return Path(tempfile.gettempdir()) if set("?*[") & set(str(directory)) else directory
 
 
-def _move(built: Path, target: Path) -> None:
+def _replace_database(built: Path, target: Path) -> None:
     """Put the database in its place at once, also from another file system."""
     if built.parent.parent == target.parent:
         built.replace(target)
@@ -129,9 +129,9 @@ def _build(
             stage_problem(staging, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
         for source in sources:
             if source.run in unchanged_runs:
-                _keep(source.run, unchanged_runs[source.run], experiments, ingested)
+                _count_unchanged(source.run, unchanged_runs[source.run], experiments, ingested)
             else:
-                _take(source, marks.get(source.run), experiments, staging, ingested, progress)
+                _stage_run(source, marks.get(source.run), experiments, staging, ingested, progress)
         connection = store.create(built, built.parent / "spill")
         try:
             before = incremental.Before(connection, target, list(unchanged_runs))
@@ -140,11 +140,11 @@ def _build(
         finally:
             connection.close()
         if look is not None:
-            _looked_at(built, look, {source.run for source in sources} - unchanged_runs.keys())
+            _stage_findings(built, look, {source.run for source in sources} - unchanged_runs.keys())
     return ingested
 
 
-def _looked_at(built: Path, look: Look, read: set[str]) -> None:
+def _stage_findings(built: Path, look: Look, read: set[str]) -> None:
     """Keep what is found in the runs that were read, and in those of other hosts of their plans."""
     with store.filling(built) as connection:
         plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
@@ -158,7 +158,7 @@ def _looked_at(built: Path, look: Look, read: set[str]) -> None:
         staging.load(connection, "findings")
 
 
-def _keep(
+def _count_unchanged(
     run: str, unchanged_run: incremental.UnchangedRun, experiments: dict[str, StoredExperiment], ingested: Ingested
 ) -> None:
     """Take notice of a run that is not read again."""
@@ -175,7 +175,7 @@ def _experiment(experiments: dict[str, StoredExperiment], name: str) -> StoredEx
     return experiments.setdefault(name, StoredExperiment(name, f"trials {len(experiments)}"))
 
 
-def _take(
+def _stage_run(
     source: FolderSource,
     mark: str | None,
     experiments: dict[str, StoredExperiment],

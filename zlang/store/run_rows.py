@@ -121,7 +121,7 @@ class RunRows:
         }
         row.update(self.columns.staged(trial.factors))
         self._stage_traits(trial)
-        self._stood_on(trial, attempt.out)
+        self._stage_setups_below(trial, attempt.out)
         verdict, why_not = self.account.verdict(trial)
         row["valid"], row["why_not"] = not why_not, why_not
         if why_not:
@@ -135,7 +135,7 @@ class RunRows:
         self.staging.add(self.experiment.table, row)
         return True
 
-    def _stood_on(self, trial: Trial, out: str) -> None:
+    def _stage_setups_below(self, trial: Trial, out: str) -> None:
         """Stage what the run had made for a trial, and how often it had made anything until then."""
         standing = self.state.stood_on.get(out, {})
         made = [signature for signature in trial.setups if signature in self.made and signature in standing]

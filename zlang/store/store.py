@@ -84,7 +84,7 @@ def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConn
     try:
         version = format_of(connection)
         if version != VERSION:
-            raise _not_ours(path) if version is None else _other_version(path, version)
+            raise _foreign_file_error(path) if version is None else _other_version(path, version)
         connection.execute(_FACTORS)
         if not access.unsafe:
             if access.directory is not None:
@@ -146,7 +146,7 @@ def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise RunError(f"there is no results database {path}", f"build it: zlang ingest DIR --db {path}")
     if not _is_duckdb(path):
-        raise _not_ours(path)
+        raise _foreign_file_error(path)
     connection = _connection(path.absolute().with_name(path.name + ".tmp"))
     try:
         mode = "READ_WRITE" if write else "READ_ONLY"
@@ -199,7 +199,7 @@ def _is_duckdb(path: Path) -> bool:
         raise RunError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _not_ours(path: Path) -> RunError:
+def _foreign_file_error(path: Path) -> RunError:
     return RunError(f"{path} is not a results database of zlang", f"build one: zlang ingest DIR --db {path}")
 
 

@@ -208,11 +208,11 @@ class _Reader:
             if kind == "NEWLINE":
                 self.last, self.before = kind, self.last
                 continue
-            begins = self._begins(kind)
+            begins = self._is_start_of_entry(kind)
             if begins:
                 self.entries[len(self.opened)] = kind
             if self.comment is not None and self.comment.span.start < start:
-                self._above(start)
+                self._comments_above(start)
             if begins and self.text.count("\n", self.last_end, start) > 1:
                 made.above.setdefault(len(made.kinds), []).append("")
             if kind == END:
@@ -237,7 +237,7 @@ class _Reader:
         made.cuts.sort()
         return made
 
-    def _begins(self, kind: str) -> bool:
+    def _is_start_of_entry(self, kind: str) -> bool:
         """Whether an entry, a field or a command begins with this token."""
         if self.last in {"NEWLINE", "LBRACE"}:
             return True
@@ -255,7 +255,7 @@ class _Reader:
         is_condition = kind == "WHERE" and self.entries.get(len(self.opened)) == "FIND"
         return kind in _BEGINS and not is_condition and self.made.kinds[self.opened[-1]] == "LBRACE"
 
-    def _above(self, start: int) -> None:
+    def _comments_above(self, start: int) -> None:
         """The comments before the token at `start`."""
         made, place = self.made, len(self.made.kinds)
         above: list[str] = []
@@ -469,7 +469,7 @@ class _Writer:
                 self.note = tokens.beside.get(i, "")
                 i += 1
                 continue
-            tail = self._tail(closing + 1, spots[next_spot])
+            tail = self._width_after(closing + 1, spots[next_spot])
             remaining = tail + (reserve if closing + 1 == end else 0)
             if not tokens.is_cut(i, closing + 1) and self._column() + tokens.width(i, closing + 1) + remaining <= WIDTH:
                 self.line += tokens.flat(i, closing + 1)
@@ -490,7 +490,7 @@ class _Writer:
         brace = next((i for i in tokens.top(begin, cut) if tokens.kinds[i] == "LBRACE"), None)
         return brace is not None and column + tokens.width(begin, brace + 1) <= WIDTH
 
-    def _tail(self, begin: int, end: int) -> int:
+    def _width_after(self, begin: int, end: int) -> int:
         """The width of what must stand on the line of a closing bracket, up to the next opening one."""
         tokens = self.tokens
         i = begin

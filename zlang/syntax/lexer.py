@@ -72,7 +72,7 @@ class _Lexer:
         while self.position < self.limit:
             match = match_next(text, self.position, self.limit)
             if match is None:
-                self._stray()
+                self._stray_character()
                 continue
             kind, begin, self.position = match.lastgroup or "", self.position, match.end()
             if kind == "BLANK":
@@ -95,7 +95,7 @@ class _Lexer:
         if self.limit == len(text):
             self._add("NEWLINE", "", self.limit)
         self._add(END, "", self.limit)
-        self._turned()
+        self._report_bidirectional()
         return Lexed(self.tokens, self.comments, self.findings)
 
     def _add(self, kind: str, text: str, start: int) -> None:
@@ -145,7 +145,7 @@ class _Lexer:
             position = match.end()
         return position, None
 
-    def _stray(self) -> None:
+    def _stray_character(self) -> None:
         text, begin = self.source.text, self.position
         if text[begin] == '"':
             end = text.find("\n", begin, self.limit)
@@ -181,7 +181,7 @@ class _Lexer:
             hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
 
-    def _turned(self) -> None:
+    def _report_bidirectional(self) -> None:
         """Report what turns the direction of writing, also in texts and comments: a program must read as it works."""
         for result in _TURNS.finditer(self.source.text, 0, self.limit):
             if len(self.findings) > MOST:

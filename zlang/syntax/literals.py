@@ -58,7 +58,7 @@ def text_of(driver: Parsing, token: Token) -> tree.Text:
         piece = _LITERAL.match(driver.source.text, position, end)
         assert piece is not None, "BUG: a text has a character that no piece matches"
         text, start, position = piece.group(), position, piece.end()
-        closing = _closing(driver.source.text, start, end) if text == "{" else None
+        closing = _closing_brace(driver.source.text, start, end) if text == "{" else None
         if text in {"{{", "}}"}:
             parts.append(text[0])
         elif closing is not None:
@@ -80,7 +80,7 @@ def text_of(driver: Parsing, token: Token) -> tree.Text:
     return tree.Text(Span(driver.source, token.start, token.end), merged)
 
 
-def _closing(text: str, start: int, end: int) -> int | None:
+def _closing_brace(text: str, start: int, end: int) -> int | None:
     """The offset of the brace that closes the one at `start`."""
     depth = 0
     for i in range(start, end):

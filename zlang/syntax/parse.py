@@ -140,7 +140,7 @@ class Driver:
                 action = next(iter(actions[stack[-1].state].values()))  # what it ends is whole
             if action is None:
                 self._report(stack, token)
-                recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
+                recovered = self._recover(stack, tokens, position) if self._continues(start) else None
                 if recovered is None:
                     return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
                 position = recovered
@@ -150,12 +150,12 @@ class Driver:
                 )
                 position += 1
             elif not self._reduce(stack, -1 - action, token):
-                recovered = self._recover(stack, tokens, position) if self._goes_on(start) else None
+                recovered = self._recover(stack, tokens, position) if self._continues(start) else None
                 if recovered is None:
                     return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
                 position = recovered
 
-    def _goes_on(self, start: str) -> bool:
+    def _continues(self, start: str) -> bool:
         return start == "file" and len(self.findings) <= MOST
 
     def _reduce(self, stack: list[_Part], number: int, following: Token) -> bool:
@@ -229,12 +229,12 @@ class Driver:
             span = Span(self.source, last.start, last.start + 1)
             closing = {"{": "}", "(": ")", "[": "]"}[self.source.text[last.start]]
             opening = self.source.text[last.start]
-            fix = Fix(f"add a `{closing}`", (self._closing(last, stack[-1], token, closing),), is_safe=False)
+            fix = Fix(f"add a `{closing}`", (self._closing_edit(last, stack[-1], token, closing),), is_safe=False)
             hint = f"add a `{closing}`"
             return Code.UNCLOSED.at(span, opening=opening, label="opened here", hint=hint).mended_by(fix)
         return None
 
-    def _closing(self, opened: _Part, last: _Part, token: Token, sign: str) -> Edit:
+    def _closing_edit(self, opened: _Part, last: _Part, token: Token, sign: str) -> Edit:
         """The edit that closes a bracket: behind what was read last, or a block's brace on a line of its own."""
         text = self.source.text
         end = max(opened.start + 1, opened.start + len(text[opened.start : last.end].rstrip()))
@@ -357,7 +357,7 @@ class Driver:
         """Drop the broken item; the position of the token at which reading goes on, None at the end."""
         token = tokens[position]
         at_entry = token.depth > 0 and self._begins_entry(token)
-        self._forget(stack, tokens, position)
+        self._note_broken_names(stack, tokens, position)
         while len(stack) > 1 and (stack[-1].symbol not in _LISTS or (at_entry and stack[-1].symbol != "lines")):
             stack.pop()
         if at_entry:
@@ -380,7 +380,7 @@ class Driver:
                 return self._recover(stack, tokens, position)
         return None
 
-    def _forget(self, stack: list[_Part], tokens: list[Token], position: int) -> None:
+    def _note_broken_names(self, stack: list[_Part], tokens: list[Token], position: int) -> None:
         """Note the names that the broken entry may have bound: those before its first `=` or `{`."""
         lines = max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0)
         start = stack[lines + 1].start if len(stack) > lines + 1 else tokens[position].start

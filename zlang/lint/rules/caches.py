@@ -17,7 +17,7 @@ def _is_cached(trial: TrialView) -> bool:
     return not trial.run.is_("uncached")
 
 
-def _has_another(trial: TrialView) -> bool:
+def _has_other_cache(trial: TrialView) -> bool:
     """Whether a cache other than this machine's page cache keeps the data."""
     return any(
         thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath()
@@ -109,7 +109,9 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     run, repeat = trial.run, trial.experiment.repeat
     if repeat == 1 or trial.phases or not run.is_("reads") or run.is_("modifies") or run.instance.replays:
         return None
-    if not _is_cached(trial) or (run.is_("invalidates") and (run.is_said("invalidates") or not _has_another(trial))):
+    if not _is_cached(trial) or (
+        run.is_("invalidates") and (run.is_said("invalidates") or not _has_other_cache(trial))
+    ):
         return None  # `invalidate` that the program sets is ZL005's
     message = f"nothing empties the caches between {repeat} replicates: each reads what the earlier ones left there"
     return TrialFinding(trial.clause_span("repeat"), (), message, "write `cache = cold` or `cache = hot`")

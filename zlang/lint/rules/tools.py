@@ -283,10 +283,10 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
         return None
     declared = trial.experiment.metrics
     requested = {name: item.means for name, item in metrics_of(trial.experiment, formulas(trial.experiment)).items()}
-    written = next((name for name, meaning in requested.items() if _is_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
-    if written is None or any(_is_one_of(meaning, (_SYNC,)) for meaning in requested.values()):
+    written = next((name for name, meaning in requested.items() if _means_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
+    if written is None or any(_means_one_of(meaning, (_SYNC,)) for meaning in requested.values()):
         return None
-    other = next((metric for metric in declared if _is_one_of(metric.means, (_SYNC,))), None)
+    other = next((metric for metric in declared if _means_one_of(metric.means, (_SYNC,))), None)
     message = f"`{written}` ends when the write does and does not include the sync that follows"
     hint = f"ask for `{other.name}` too" if other else "measure the syncs too"
     if other and other.is_distribution:
@@ -294,7 +294,7 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
     return TrialFinding(run, ("syncs",), message, hint)
 
 
-def _is_one_of(meaning: str, kinds: tuple[str, ...]) -> bool:
+def _means_one_of(meaning: str, kinds: tuple[str, ...]) -> bool:
     """Whether a metric means one of these, or is a statistic of a distribution that does."""
     return any(meaning == kind or meaning.startswith(f"{kind}.") for kind in kinds)
 

@@ -125,7 +125,9 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
     0,9000 9100 8950,410000,690000
     ```
     """
-    requested = [(trial, *tails) for trial in results.trials if (tails := _tails(trial)) and "paced" in trial.traits]
+    requested = [
+        (trial, *tails) for trial in results.trials if (tails := _tail_latencies(trial)) and "paced" in trial.traits
+    ]
     result = [pair for pair in requested if pair[2] > _HIDDEN * pair[1] and not _is_paced(pair[0])]
     if result:
         worst, text, lived = max(result, key=lambda pair: pair[2] / pair[1])
@@ -136,7 +138,7 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
         )
 
 
-def _tails(trial: MeasuredTrial) -> tuple[float, float] | None:
+def _tail_latencies(trial: MeasuredTrial) -> tuple[float, float] | None:
     """p99 of operations and of time, in ns, of the direction in which they differ most."""
     names = [pair for pair in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if pair[0] > 0]
     return max(names, key=lambda pair: pair[1] / pair[0], default=None)
@@ -161,14 +163,14 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     1,90000 90400 89700,6.1,14.8
     ```
     """
-    busy = [(trial, trial.metrics["processor"]) for trial in _with(results, "processor")]
+    busy = [(trial, trial.metrics["processor"]) for trial in _trials_with(results, "processor")]
     result = [pair for pair in busy if pair[1] > _BUSY]
     if result:
         worst, share = max(result, key=lambda pair: pair[1])
         text = in_trials([trial for trial, _ in result], worst, [trial for trial, _ in busy])
         yield f"each worker of the load used {share:.0f} % of a processor, {text}: the generator is the bottleneck"
         return
-    pressed = [(trial, trial.metrics["pressure"]) for trial in _with(results, "pressure")]
+    pressed = [(trial, trial.metrics["pressure"]) for trial in _trials_with(results, "pressure")]
     waited = [pair for pair in pressed if pair[1] > _PRESSED]
     if waited:
         worst, share = max(waited, key=lambda pair: pair[1])
@@ -176,7 +178,7 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
         yield f"tasks waited for a processor for {share:.0f} % of the time, {text}"
 
 
-def _with(results: Results, *metrics: str) -> list[MeasuredTrial]:
+def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
     return [trial for trial in results.trials if all(name in trial.metrics for name in metrics)]
 
 
@@ -205,11 +207,11 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
     1000000000,207000 206800 207100,848000000
     ```
     """
-    yield from _beyond(results, "link", "throughput", "bytes/s", "the link carries")
-    yield from _beyond(results, "seeks", "operations", "1/s", "the disks do")
+    yield from _above_trait(results, "link", "throughput", "bytes/s", "the link carries")
+    yield from _above_trait(results, "seeks", "operations", "1/s", "the disks do")
     seen = [
         (trial, trial.metrics["read.device"], trial.metrics["read.bytes"])
-        for trial in _with(results, "read.device", "read.bytes")
+        for trial in _trials_with(results, "read.device", "read.bytes")
         if trial.cache_state != "hot"
         and "transfer" not in trial.traits
         and trial.metrics["read.bytes"] >= _ENOUGH_BYTES
@@ -224,7 +226,7 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
         )
 
 
-def _beyond(results: Results, trait: str, means: str, unit: str, words: str) -> Iterator[str]:
+def _above_trait(results: Results, trait: str, means: str, unit: str, words: str) -> Iterator[str]:
     names = [
         (trial, math.fsum(trial.each(means)), limit)
         for trial in results.trials

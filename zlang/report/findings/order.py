@@ -80,8 +80,8 @@ def trend(rows: Sequence[Row]) -> tuple[float, float]:
     import numpy as np
 
     points = _numbered(row.trial for row in rows)
-    places = _less(np.array([float(row.position) for row in rows]), [points])
-    logs = _less(np.array([row.log for row in rows]), [points])
+    places = _without_group_means(np.array([float(row.position) for row in rows]), [points])
+    logs = _without_group_means(np.array([row.log for row in rows]), [points])
     squares = float(places @ places)
     if squares < _SMALL:
         return 0.0, 1.0
@@ -105,7 +105,7 @@ def _slope(keys: Sequence[_Numbers], places: _Floats, logs: _Floats) -> tuple[fl
     """The slope of the residuals without the means of these groups, and its p by Student's t."""
     from scipy.special import stdtr
 
-    places, logs = _less(places, keys), _less(logs, keys)
+    places, logs = _without_group_means(places, keys), _without_group_means(logs, keys)
     squares = float(places @ places)
     df = len(logs) - _parameters(keys) - 1
     if df < 1 or squares < _SMALL:
@@ -123,7 +123,7 @@ def _parameters(keys: Sequence[_Numbers]) -> int:
     return nodes - (len(keys) - 1) * len(set(linked))
 
 
-def _less(values: _Floats, keys: Sequence[_Numbers]) -> _Floats:
+def _without_group_means(values: _Floats, keys: Sequence[_Numbers]) -> _Floats:
     """Values less the means of their groups, of every kind."""
     import numpy as np
 

@@ -87,7 +87,7 @@ def _is_sequential(trials: Trials) -> bool:
 
 def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     traits = _traits(trials)
-    tails = _tails(trials)
+    tails = _tail_by_trial(trials)
     metrics = _meanings(trials)
     columns = [quoted(column) for column in (*(name for name, _ in metrics), *(item.name for item in read.factors))]
     rows = run_query(
@@ -133,7 +133,7 @@ def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float
     return result
 
 
-def _tails(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
+def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     """For each trial, the completion time in ns above which operations took 1 % of all time."""
     means = {name.removesuffix(_TAIL): means for name, means in _meanings(trials) if means.endswith(_COMPLETION)}
     if not means:

@@ -109,7 +109,7 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
     least = max(2, math.ceil(_SMALLER_HUMP * len(values)))
     if len(values) < 2 * _ENOUGH:
         return
-    cut, within = _cut(values, least)
+    cut, within = _best_split(values, least)
     low, high = values[:cut], values[cut:]
     apart = statistics.fmean(high) - statistics.fmean(low)
     spread = math.sqrt(within / (len(values) - 2))
@@ -117,7 +117,7 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
         yield f"the trials form two groups, of {len(low)} and {len(high)}, {100 * math.expm1(apart):.0f} % apart"
 
 
-def _cut(values: Sequence[float], least: int) -> tuple[int, float]:
+def _best_split(values: Sequence[float], least: int) -> tuple[int, float]:
     """Where two groups are told apart best, neither smaller than `least`, and the squares that are left in them."""
     total, squares = math.fsum(values), math.fsum(value * value for value in values)
     best, cut = math.inf, least
