@@ -1,4 +1,4 @@
-"""What can be wrong with a program: one table of codes, and the values that are made from it.
+"""The errors of programs: one table of codes, and the findings that are made from it.
 
 Rule: a finding is a value that points to its place; it is collected, never raised and never printed here.
 """
@@ -33,7 +33,7 @@ class Edit(Record):
 
 
 class Fix(Record):
-    """What would mend a finding: a sentence and edits. A safe one can be made unseen, another may not be meant."""
+    """A fix of a finding: a sentence and edits. A safe one can be applied unseen, another may not be meant."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -142,7 +142,7 @@ class Code(Enum):
 
 
 class Lint(Record):
-    """What a rule about measurements finds: its id, the name by which it is allowed, and how much it matters."""
+    """A rule about measurements: its id, the name by which it is allowed, and its severity."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""What is wrong with the world (no fio, a full disk, a database of another version), as against the program."""
+"""Errors of the world (no fio, a full disk, a database of another version), as against errors of the program."""
 
 from __future__ import annotations
 

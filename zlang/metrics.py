@@ -13,7 +13,7 @@ PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
 STATISTICS = {"mean": "mean", "max": "max"} | {
     name: f"percentile {thousandths / 10:g}" for name, thousandths in PERCENTILES
 }
-"""What each trial has of a distribution, and its words."""
+"""The statistics that each trial has of a distribution, with their descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class Metric:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """What a histogram of this distribution is of, and of which time: `read` and `clat`."""
+        """The operations that a histogram counts, and the time that it measures: `read` and `clat`."""
         of, _, time = self.name.rpartition("_")
         return of, time
 
 
 ELAPSED = Metric("elapsed", "duration", "s", "how long the measurement took", "lower")
-"""What is known of every trial."""
+"""The metric that every trial has."""
 
 
 def distribution(of: str, time: str) -> str:
@@ -69,5 +69,5 @@ def statistics_of(metric: Metric) -> dict[str, Metric]:
 
 
 def column(name: str) -> str:
-    """What a metric is called where a name is one word."""
+    """The name of a metric as one word."""
     return name.replace(".", "_").replace("\0", "") or "unnamed"

@@ -18,11 +18,11 @@ def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
 
 
 _CLOSE = 0.08
-"""What is less like the word than the best by this much would only distract: `iodepth` stands alone for `iodpeth`."""
+"""Names less similar than the best by this much would only distract: `iodepth` stands alone for `iodpeth`."""
 
 
 _SAFE = 0.75
-"""What is at least so much like the word, and alone in it, can be put there unseen."""
+"""A single name of at least this similarity can replace the word without a question."""
 
 
 _SHORT = 3

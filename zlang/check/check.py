@@ -39,7 +39,7 @@ class Checked(Record):
 
 
 class Overrides(Record):
-    """What the command line says: values of params by name, and a profile."""
+    """The overrides of the command line: values of params by name, and a profile."""
 
     values: Mapping[str, str] = MappingProxyType({})
     profile: str | None = None
@@ -140,7 +140,7 @@ class _Checker:
                 self.modules.findings.report(Code.UNUSED_CHOICE.at(entry.name.span, name=name, hint=hint))
 
     def _hosts(self, experiment: Experiment) -> None:
-        """What is used must be there on its host. To look costs time where things have many forms."""
+        """Report what a thing needs and its host lacks. This takes time if things have many forms."""
         every = (experiment.on, experiment.with_, experiment.before, experiment.run, experiment.collect)
         reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
         result = [self.modules.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]

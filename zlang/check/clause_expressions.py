@@ -1,4 +1,4 @@
-"""What names and calls mean in a clause: metrics, distributions and factors, which stand inside aggregates.
+"""The meaning of names and calls in a clause: metrics, distributions and factors, which stand inside aggregates.
 
 Types and units are checked by the same code as everywhere.
 """
@@ -152,7 +152,7 @@ class ClauseExpressions:
         return may_be_word(node) and not (isinstance(node, tree.Name) and self.is_column(node))
 
     def a_distribution(self) -> str:
-        """What to write for a distribution, for a hint."""
+        """An example of a distribution, for a hint."""
         example = next(iter(self.words.distributions), "")
         return f"a distribution such as `{example}`" if example else "a distribution, and none is measured"
 

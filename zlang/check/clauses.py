@@ -75,7 +75,7 @@ def resolve_until(
 def resolve_search(
     node: tree.Find, factor: FactorDef, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
 ) -> questions.Search | None:
-    """What is searched, or None where something is wrong with it. Each point is judged by itself: it has no factors."""
+    """The search, or None if something is wrong with it. Each point is judged by itself: it has no factors."""
     clauses = _Clauses(words.of_metrics(with_distributions=True), scope, report)
     made = clauses.search(node, factor)
     if clauses.expressions.is_wrong:
@@ -221,7 +221,7 @@ class _Clauses:
         return self._factor(node)
 
     def _measure_on_axis(self, node: tree.Expr, axis: str) -> Measure | None:
-        """What a plot draws over one of `questions.AXES`."""
+        """A measure of a plot over one of `questions.AXES`."""
         name = str(node) if isinstance(node, tree.Name) else ""
         if name in self.words.distributions and axis in {"latency", "position"}:
             return Measure(name, Term("distribution", name=name, paths=self.words.distributions[name].pair), "share")

@@ -48,7 +48,7 @@ _OTHER_WORDS = {
     **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
     **dict.fromkeys(("settings", "tunables"), "with"),
 }
-"""What the fields are called elsewhere."""
+"""The names of fields in other languages."""
 _ROLES = {
     "on": ("resource",),
     "with": ("resource",),
@@ -168,7 +168,7 @@ class Experiments:
     def _clauses(
         self, node: tree.ExperimentDef, scope: ExperimentScope, words: Vocabulary
     ) -> list[tuple[Clause, Span]]:
-        """What the experiment asks of its results, each with its place."""
+        """The questions of the experiment about its results, each with its place."""
         from zlang.check import clauses
 
         written = [item for item in node.items if isinstance(item, tree.Expect | tree.TableClause | tree.PlotClause)]
@@ -216,7 +216,7 @@ class Experiments:
         factors: Mapping[str, FactorDef],
         yields: Iterable[tuple[str, Metric]],
     ) -> Vocabulary | None:
-        """What there is to speak of in its results; None where nothing does."""
+        """The vocabulary of its clauses; None if it has none."""
         asking = tree.Expect | tree.TableClause | tree.PlotClause | tree.UntilClause | tree.Find
         if not any(isinstance(item, asking) for item in node.items):
             return None
@@ -263,7 +263,7 @@ class Experiments:
         words: Vocabulary,
         factors: Mapping[str, FactorDef],
     ) -> tuple[Until | None, Search | None]:
-        """What decides while it is measured whether more has to be."""
+        """The clause that decides during the run whether more trials are needed."""
         from zlang.check import clauses
 
         given = (words, scope, self._names.report)
@@ -305,7 +305,7 @@ class Experiments:
     def _join(
         self, node: tree.ExperimentDef, fields: Mapping[str, Expr], wheres: list[Expr], scope: ModuleScope
     ) -> None:
-        """What the workload and the collectors need must be offered by what they are used on."""
+        """Report needs of the workload and the collectors that their targets do not offer."""
         on = fields.get("on")
         if on is not None and on.type.unknown:
             return
@@ -426,7 +426,7 @@ def _has_foreign_field(node: tree.ExperimentDef, field: str) -> bool:
 
 
 def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
-    """What could stand on a target and offer what a workload needs."""
+    """The kinds that could stand on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
     text = on.span.text
     for kind in scope.kinds_of("resource"):
@@ -469,7 +469,7 @@ class ExperimentScope:
         self.outer, self.fields = outer, fields
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """What the name stands for."""
+        """Look a name up."""
         return self.fields.get(name) or self.outer.lookup(name, span)
 
     def names(self) -> Iterable[str]:
@@ -489,7 +489,7 @@ class ExperimentScope:
         return self.outer.kind_names()
 
     def owners(self, name: str) -> list[str]:
-        """What the experiment measures, or measures with, that has a property of that name."""
+        """The workloads and targets of the experiment that have a property of that name."""
         for word in ("run", "on"):
             expr = self.fields.get(word)
             if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
@@ -498,7 +498,7 @@ class ExperimentScope:
         return []
 
     def kind_hint(self, name: str) -> str:
-        """What to do about a kind that is not there."""
+        """A hint about an unknown kind."""
         return self.outer.kind_hint(name)
 
     def is_given(self, _name: str) -> None:
@@ -513,7 +513,7 @@ class _ConditionScope(ExperimentScope):
         self.presence = cache(lambda: Presence(fields.values(), factors))
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """What the name stands for."""
+        """Look a name up."""
         resolved = super().lookup(name, span)
         if name in self.fields or any(field.type.unknown for field in self.fields.values()):
             return resolved

@@ -81,7 +81,7 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
 
 
 def same_unit(sides: list[Expr]) -> str:
-    """What to type where two things have different units: a bare number may lack one."""
+    """A hint for values of different units: a bare number may lack one."""
     scalars = [next(iter(side.type.scalars)) if len(side.type.scalars) == 1 else "" for side in sides]
     unit = next((_UNITS[scalar] for scalar in ("rate", "iops", *scalars) if scalar in scalars and scalar in _UNITS), "")
     for side in sides:

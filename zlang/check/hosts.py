@@ -1,4 +1,4 @@
-"""What the machines on which things are can do: their platform and the versions of what is on them.
+"""The hosts of things: their platform, and the versions of their tools.
 
 In: declared things at a point, and what is known of their host. Out: what that host lacks, as findings.
 Rule: where a host says nothing of a version, nothing is said; where it says nothing of its platform, it is Linux.
@@ -77,7 +77,7 @@ def action_of(thing: Instance, name: str, state: str = "", at: Instance | None =
 
 
 def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
-    """What of a thing its host does not have: commands for its platform, properties that its versions do not know."""
+    """Findings about what a host lacks for a thing: commands for its platform, versions that know its properties."""
     assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
     platform = platform_of(host)
     unused = _OF_MADE if thing.is_given else _OF_GIVEN
@@ -137,7 +137,7 @@ def probes() -> dict[str, str]:
 
 
 def facts(answers: Mapping[str, str]) -> dict[str, Value]:
-    """What commands printed, as values of the facts; what is no value of its fact is not known."""
+    """The output of commands as values of facts; an output that is not a value of its fact is left out."""
     kind, result = library.load().kind(_KIND), dict[str, Value]()
     for name, text in answers.items():
         type_ = kind.properties[name].type
@@ -176,7 +176,7 @@ def things_of(value: Value) -> tuple[Instance, ...]:
 
 
 def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Diagnostic]:
-    """What two of the things that an experiment is carried out with would both set."""
+    """Findings about settings that two things of an experiment would both set."""
     instances: dict[tuple[str, str], Instance] = {}
     for thing in things:
         host = host_of(thing)

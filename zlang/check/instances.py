@@ -252,7 +252,7 @@ def _digest(
     *,
     replays: bool,
 ) -> str:
-    """What tells a thing from all others; `said` are its values, in the order of their names."""
+    """The hash of a thing; `said` are its values, in the order of their names."""
     more = ["replay"] if replays else []
     more += [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.

@@ -16,7 +16,7 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
 Readers = Mapping[str, tuple[Metric, ...]]
-"""What each reader of the library can measure."""
+"""The metrics of each reader of the library."""
 _FINDER = "shell"
 """The reader of the metrics that a kind declares itself."""
 _MEASURING = ("run", "watch", "look")

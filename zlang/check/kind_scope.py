@@ -135,7 +135,7 @@ class KindScope(NoScope):
         return tuple([self._cached_option(name, given[name]) for name in given_in(frame)])
 
     def _list(self, list_name: str, frame: Any) -> Value:
-        """What the properties at hand add to a list, in the order in which they were given."""
+        """The additions of the given properties to a list, in the order in which they were given."""
         values: list[Value] = []
         for name in given_in(frame):
             for belongs, expr in self.properties[name].lists:

@@ -217,13 +217,13 @@ class _KindBuilder:
 
 
 def _seed_property(span: Span) -> PropertyDef:
-    """What every workload has that draws by a seed."""
+    """The property `seed` of every workload that draws by one."""
     words = Type(words=(Variant("fresh"), Variant("replay")))
     doc = "whether each replicate draws new offsets, or repeats those of the first"
     return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
 
 
 def _host_property(span: Span) -> PropertyDef:
-    """What every workload has."""
+    """The property `from` of every workload."""
     doc = "the host that runs the workload, if it is not the host of the target"
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)

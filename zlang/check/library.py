@@ -119,7 +119,7 @@ class _Properties(Mapping[str, tree.Property]):
 
 
 class _Readers(Mapping[str, tuple[Metric, ...]]):
-    """What each reader can measure, unpacked when it is asked for."""
+    """The metrics of each reader, unpacked when they are first used."""
 
     def __init__(self, packed: dict[str, bytes]) -> None:
         self._packed = packed

@@ -119,7 +119,7 @@ class InnerScope:
         self.kind_hint, self.is_given, self.owners = outer.kind_hint, outer.is_given, outer.owners
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """What the name stands for."""
+        """Look a name up."""
         return self.own[name](span) if name in self.own else self.outer.lookup(name, span)
 
     def names(self) -> Iterable[str]:

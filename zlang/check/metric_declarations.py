@@ -34,7 +34,7 @@ MEANINGS = {
     "pressure": "the share of the time in which something waits for a processor",
     "device": "bytes that devices move",
 }
-"""What rules about results know a metric as; before the word may stand of which operations: `read.operations`."""
+"""The meaning by which rules about results know a metric; the operations may precede it: `read.operations`."""
 HOW = ("regex", "json", "csv")
 """How a metric of a kind is found in the output."""
 _ATTRIBUTES = ("better", "doc", "means", "needs")

@@ -31,7 +31,7 @@ _TYPES = {
     )
     for word in words.split()
 }
-"""What types are called elsewhere."""
+"""The names of types in other languages."""
 
 
 class ModuleScope:
@@ -41,7 +41,7 @@ class ModuleScope:
         self._names, self.module = names, module
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """What the name stands for."""
+        """Look a name up."""
         module = self.module
         if name in module.resolved:
             return module.resolved[name]
@@ -75,7 +75,7 @@ class ModuleScope:
         return name in self.module.broken
 
     def assertions(self) -> Iterator[tree.Assert]:
-        """What the file asserts."""
+        """The assertions of the file."""
         return (entry for entry in self.module.written.entries if isinstance(entry, tree.Assert))
 
     def in_module(self, name: str, span: Span) -> Expr:
@@ -173,7 +173,7 @@ class ModuleScope:
         return owners if len(owners) == 1 and owners[0] not in self.module.pending else []
 
     def kind_hint(self, name: str) -> str:
-        """What to do about a kind that is not there."""
+        """A hint about an unknown kind."""
         home = self._names.modules.library.module_of(name)
         alias = self.module.libraries.get(home, "")
         if home == library.PRELUDE:

@@ -210,7 +210,7 @@ class Modules:
 
     @property
     def readers(self) -> Mapping[str, tuple[Metric, ...]]:
-        """What each reader of the library can measure."""
+        """The metrics of each reader of the library."""
         return self.library.readers
 
     def kind_by_name(self, name: str) -> Kind | None:

@@ -13,7 +13,7 @@ from zlang.suggest import Hint, did_you_mean, did_you_mean_column
 from zlang.syntax import tree
 
 UnknownName = Callable[[Context, tree.Name, str, Type | None], Expr]
-"""What to do about a name that stands for nothing."""
+"""The handler of an unknown name."""
 
 
 def resolve_name(

@@ -35,7 +35,7 @@ class NamedThing(Record):
 
 
 class GuardedThing(Record):
-    """What is written to only if it is armed: the names by which it is armed, and the places that it offers."""
+    """A device that must be armed: the names by which it is armed, and the places that it offers."""
 
     thing: Instance
     names: tuple[str, ...]
@@ -57,12 +57,12 @@ class TrialThings(Record):
 
 
 def chain(thing: Instance) -> list[Instance]:
-    """What a thing stands on, the lowest first, and itself."""
+    """The things below a thing, the lowest first, and itself."""
     return [*(chain(thing.parent) if thing.parent else []), thing]
 
 
 def beside(on: Instance | None, with_: Iterable[Instance]) -> tuple[Instance, ...]:
-    """What is set meanwhile and is not beneath the target anyway."""
+    """The things of `with` that are not beneath the target anyway."""
     beneath = chain(on) if on else []
     return tuple(item for item in with_ if not _is_one_of_them(item, beneath))
 
@@ -89,7 +89,7 @@ def _passes_place_on(thing: Instance) -> bool:
 
 
 def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[NamedThing]:
-    """What the things of a trial name beside what they stand on, each once."""
+    """The things that those of a trial name beside what they stand on, each once."""
     made = trial.made
     devices = {(named_thing.thing.key, named_thing.thing.digest): named_thing for named_thing in declared}
     devices |= {(instance.key, instance.digest): device(instance) for instance in made if instance.kind.armed}
@@ -109,7 +109,7 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
 
 
 def findings(experiment: Experiment, trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Diagnostic]:
-    """What a trial names and neither makes nor guards."""
+    """Findings about things that a trial names and neither makes nor guards."""
     made = trial.made
     for instance in made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
@@ -130,7 +130,7 @@ def findings(experiment: Experiment, trial: TrialThings, declared: Sequence[Guar
 
 
 def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
-    """What trials name and neither make nor guard, at the points of `hosts.each_choice`."""
+    """Findings about things that trials name and neither make nor guard, at the points of `hosts.each_choice`."""
     declared = devices_of(experiment)
     for point in hosts.each_choice(experiment, experiment.axes):
         try:

@@ -46,7 +46,7 @@ class Presence:
         return {}
 
     def owners(self, name: str) -> list[str]:
-        """What the things are called that a property of that name is given to."""
+        """The names of the things to which a property of that name is given."""
         given = (thing.label for _, things in self.answers for thing in things.values() if name in thing.places)
         return list(dict.fromkeys(given))
 

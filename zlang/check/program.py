@@ -237,7 +237,7 @@ class Expr(Record):
 
 
 COSTS = ("none", "live", "rewrite", "create", "manual")
-"""What changing a property takes, the cheapest first: nothing, since it decides nothing that is done and is no part of
+"""The cost of changing a property, the cheapest first: nothing, since it decides nothing that is done and is no part of
 what is measured; a command; that and laying out again what stands on the resource; the resource made anew; a person."""
 
 

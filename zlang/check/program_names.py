@@ -1,4 +1,4 @@
-"""What the names in all files of a program share while they are resolved: factors, settings, calls."""
+"""The state that the names of a program share while they are resolved: factors, settings, calls."""
 
 from __future__ import annotations
 

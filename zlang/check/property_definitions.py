@@ -93,7 +93,7 @@ def _probe(scope: KindScope, node: tree.Expr) -> tuple[str | Expr, ...]:
 
 
 def _added(scope: KindScope, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
-    """What the property adds to the lists of its kind."""
+    """The additions of a property to the lists of its kind."""
     scope.may_name_itself = True
     given = [name for name in scope.lists if name in attributes]
     added = tuple([(name, resolve(scope.context, attributes[name].value)) for name in given])

@@ -51,7 +51,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What should come out; in each combination of the factors `by`, those that it does not mention, or overall."""
+    """An expected result, in each combination of the factors `by`, which it does not mention, or overall."""
 
     title: str
     text: str

@@ -16,7 +16,7 @@ class Scope(Protocol):
     """Where names are looked up."""
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """What the name stands for."""
+        """Look a name up."""
 
     def names(self) -> Iterable[str]:
         """All names, for suggestions."""
@@ -34,7 +34,7 @@ class Scope(Protocol):
         """What is measured, or measured with, that has a property of that name."""
 
     def kind_hint(self, name: str) -> str:
-        """What to do about a kind that is not there."""
+        """A hint about an unknown kind."""
 
     def is_given(self, name: str) -> Callable[[Any], Value] | None:
         """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""

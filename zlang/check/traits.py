@@ -11,7 +11,7 @@ from zlang.record import Record
 
 
 class KnownTrait(Record):
-    """What the values of a trait are, and what it says; `is_kept` if results are judged by it, and plans tell it."""
+    """A trait: the type of its values, and its meaning; plans store those by which results are judged (`is_kept`)."""
 
     type: Type
     doc: str

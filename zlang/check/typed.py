@@ -87,7 +87,7 @@ _BARE = re.compile(r"-?[\d_.]+")
 
 
 def _with_unit(option: Expr, expected: Type) -> Hint:
-    """What to write for a bare number where something with a unit is expected."""
+    """A hint for a bare number where a unit is expected."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     if not wanted or not option.type.scalars & {"count", "number"}:
         return Hint("")
@@ -101,7 +101,7 @@ def _with_unit(option: Expr, expected: Type) -> Hint:
 
 
 def _whole_number_hint(option: Expr, expected: Type) -> Hint:
-    """What to write for a number where a whole one is expected."""
+    """A hint for a fraction where a whole number is expected."""
     if "count" not in expected.scalars or option.type.scalars != {"number"}:
         return Hint("")
     text = option.span.text
@@ -109,7 +109,7 @@ def _whole_number_hint(option: Expr, expected: Type) -> Hint:
 
 
 def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
-    """What to write for a text where one of some words is expected, or a name."""
+    """A hint for a text where a word or a name is expected."""
     word = option.value({}) if option.is_constant and option.type == STRING else None
     text = option.span.text
     if not isinstance(word, str) or not text.startswith('"'):
@@ -132,7 +132,7 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
-    """What to write for a list where one of several is expected, and for 1 and 0 where on and off are."""
+    """A hint for a list where one value is expected, and for 1 and 0 where `on` and `off` are."""
     text = option.span.text
     if "bool" in expected.scalars and text in {"0", "1"}:
         word = "on" if text == "1" else "off"

@@ -1,4 +1,4 @@
-"""What values become: text for people and tools, words of the shell, cells of the store.
+"""From values to text for people and tools, words of the shell, cells of the store.
 
 Rule: a number leaves zlang only as a bare integer of its base unit (bytes, seconds) or of the unit that its property
 declares; a value reaches a shell only through `shell_words`, which quotes it.

@@ -17,7 +17,7 @@ from zlang.pipeline import plans, programs
 from zlang.source import Source
 
 Rules = Mapping[str, list[str]]
-"""What the command line says of rules: `deny`, `warn` or `allow`, and their names."""
+"""The levels of rules on the command line: `deny`, `warn` or `allow`, and their names."""
 STANDARD = "-"
 STANDARD_INPUT = "standard input"
 TEXT = "text"
@@ -31,7 +31,7 @@ def formats() -> Mapping[str, Callable[[Sequence[Diagnostic], Sequence[RunError]
 
 
 def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
-    """What `--set` and `--profile` say."""
+    """The values of `--set` and `--profile`."""
     values: dict[str, str] = {}
     for setting in settings or ():
         name, equals, value = setting.partition("=")

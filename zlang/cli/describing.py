@@ -1,4 +1,4 @@
-"""What there is to know of a kind before it is used, from its declaration: for the screen, for JSON, for docs/kinds.
+"""The description of a kind from its declaration: for the screen, for JSON, for docs/kinds.
 
 In: a kind of the library. Out: `Described`, plain texts only. Templates are shown as they are declared: what stands in
 `{…}` is filled in, and quoted, when a plan is made.
@@ -173,7 +173,7 @@ def _cost(kind: Kind, definition: PropertyDef) -> str:
 
 
 def _adds(kind: Kind, definition: PropertyDef) -> Iterator[str]:
-    """What a property becomes in a command: what it adds to each list, or the kind's form of an option."""
+    """The form of a property in a command: its additions to lists, or the kind's form of an option."""
     for name, expr in definition.lists:
         yield f"{name}: {' '.join(expr.span.text.split())}"
     form = kind.forms.get("option")
@@ -184,7 +184,7 @@ def _adds(kind: Kind, definition: PropertyDef) -> Iterator[str]:
 
 
 def _used_by(kind: Kind, definition: PropertyDef) -> Iterator[str]:
-    """What a kind does with a property: the actions, and what it offers."""
+    """The actions that use a property, and the offers that name it."""
     names = [definition.name, *(name for name, _ in definition.lists)]
     names += ["options"] if "option" in kind.forms and not definition.lists else []
     asks = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
@@ -207,7 +207,7 @@ def _place(span: Span) -> str:
 
 
 def facts(described_property: DescribedProperty) -> list[str]:
-    """What is said of a property, each in a few words."""
+    """The attributes of a property, each in a few words."""
     result = [
         "required" if described_property.is_required else "",
         f"default {described_property.default}" if described_property.default else "",
@@ -221,7 +221,7 @@ def facts(described_property: DescribedProperty) -> list[str]:
 
 
 def screen(kind: Described) -> Iterator[str]:
-    """What is printed about a kind."""
+    """The lines that describe a kind."""
     yield f"{kind.name}: {kind.role}" + (f" on {' | '.join(kind.on)}" if kind.on else "") + f"  ({kind.place})"
     yield textwrap.fill(kind.doc, 100, initial_indent="  ", subsequent_indent="  ")
     if kind.module != library.PRELUDE:

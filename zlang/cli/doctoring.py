@@ -69,7 +69,7 @@ def _wanted(checked: Checked | None, facts: Mapping[str, Value]) -> dict[str, st
 
 
 def _missing_on_machine(checked: Checked, facts: Mapping[str, Value]) -> list[Diagnostic]:
-    """What a program uses and this machine does not have, each at its place."""
+    """Findings about tools that a program uses and this machine lacks."""
     here = hosts.machine_instance("this machine", facts)
     things = [thing for experiment in checked.program.experiments.values() for thing, _ in hosts.used_by(experiment)]
     result = {(finding.span, finding.message): finding for thing in things for finding in hosts.lacking(thing, here)}

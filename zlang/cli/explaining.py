@@ -59,7 +59,7 @@ Explained = Code | Lint | Excluded
 
 
 class Page(Record):
-    """What there is to say about a code.
+    """The explanation of a code.
 
     The last line of `wrong` stands in the program `times` times. It has the finding `by`, and besides, before that,
     `also`. Where nothing is wrong, `planned` are lines of the plan of `right`; where there are `data`, lines of what
@@ -80,7 +80,7 @@ class Page(Record):
 
 
 class PageOfData(Record):
-    """What there is to say about a rule of results: data in which it finds something, and data in which it does not."""
+    """The explanation of a rule about results: data with the finding, and data without."""
 
     code: Lint
     title: str
@@ -168,7 +168,7 @@ def page_of_data(lint: Lint) -> PageOfData:
 
 
 def message_of_data(page: PageOfData, *, colour: bool) -> str:
-    """What is printed about the data in which something is found, as far as it is about this rule."""
+    """The output for data with the finding, as far as it is about this rule."""
     instance = findings_after.find(examples.results(page.observed))
     return "\n".join(
         render.heading(finding.lint, finding.message, colour=colour)
@@ -226,7 +226,7 @@ def repeated(page: Page) -> str:
 
 
 def findings(page: Page, text: str) -> list[Diagnostic]:
-    """What the page's command finds in a program."""
+    """The findings of the page's command in a program."""
     verb, *options = shlex.split(page.command)[1:]
     given = dict(zip(options[1::2], options[2::2], strict=False))  # `--steps` has no value
     overrides = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
@@ -250,7 +250,7 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
 
 
 def message(page: Page, *, colour: bool) -> str:
-    """What is printed about the wrong program, as far as it is about this code; else what the plan has to have."""
+    """The output for the wrong program, as far as it is about this code; otherwise the needs of the plan."""
     if page.planned:
         return page.planned
     result = findings(page, wrong_program(page))

@@ -136,7 +136,7 @@ def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | Non
 
 
 def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
-    """What is made, each thing beneath that on which it stands."""
+    """The resources of a plan, each beneath the one on which it stands."""
     result: dict[tuple[str | None, str, str], tuple[int, str]] = {}
     depths: dict[str | None, int] = {None: -1}
     for setup in setups:
@@ -216,7 +216,7 @@ def _changes(estimate: PlanEstimate, about: str) -> str:
 
 
 def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
-    """What the plan takes: time, bytes, space, people."""
+    """Print the cost of a plan: time, bytes, space, people."""
     bound = "at most " if header.is_sequential else "at least " if estimate.unknown_seconds else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
@@ -250,7 +250,7 @@ def _counted_noun(count: int, noun: str) -> str:
 
 
 def _guarded(header: Header, program: str) -> None:
-    """What the run did not make and will write to: what is on it now, what stands in the way, how it is armed."""
+    """Print the devices that the run writes to and does not make: their content, and how they are armed."""
     if not header.guarded:
         print("the run will overwrite or destroy nothing that it did not create")
         return

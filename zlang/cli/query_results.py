@@ -76,7 +76,7 @@ def list_saved() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What numbers are: levels of a factor of this type, or measured in this unit."""
+    """The meaning of numbers: levels of a factor of this type, or measured in this unit."""
 
     type: str
     unit: str
@@ -87,7 +87,7 @@ class Meaning:
 
 
 def meanings(columns: Iterable[NamedColumn], given: Mapping[str, object], text: str = "") -> dict[str, Meaning]:
-    """What the numbers of each column are, where columns of one name are the same.
+    """The meaning of each column's numbers, where columns of one name are the same.
 
     A query that takes a `$metric` has its values in `value`, as the table `metrics` calls them, or in what the saved
     queries make of that. A query says the unit of a column of its own in a comment: `-- unit io_lat_p99 = ns`.
@@ -106,7 +106,7 @@ def meanings(columns: Iterable[NamedColumn], given: Mapping[str, object], text: 
 
 
 def _meaning_of(column: str, meanings: Mapping[str, Meaning]) -> Meaning | None:
-    """What the numbers of a column of an answer are: by what it is called, or what it aggregates and adds up."""
+    """The meaning of a column's numbers: by its name, or by the columns that it aggregates and adds up."""
     text = _AGGREGATE.sub("(", column.partition(" FILTER (")[0])
     if _CALL.search(text):
         return None

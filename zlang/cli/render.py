@@ -57,7 +57,7 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
 
 
 def heading(code: Code | Lint, message: str, *, colour: bool) -> str:
-    """What a finding is, in one line."""
+    """A finding in one line."""
     severity = code.severity.value
     named = f"{code.id} {code.name}" if isinstance(code, Lint) else code.id
     head = _painted(f"{severity}[{named}]", severity, colour=colour)

@@ -70,7 +70,7 @@ class Names(Completer):
         self._saved = [f"@{saved_query.name}" for saved_query in results.saved_queries()]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
-        """What can stand where the cursor is."""
+        """Completions at the cursor."""
         before = document.text_before_cursor
         behind = _AFTER_FACTOR.search(before)
         if behind is not None and behind["factor"] in self._factors:
@@ -139,7 +139,7 @@ def _answer(talk: _Talk, line: str) -> None:
 
 
 class _Talk:
-    """What has been agreed on so far, and what each line does."""
+    """The program so far, and a note on each line."""
 
     def __init__(self, db: Path, session: QuerySession, *, raw: bool) -> None:
         self._db = db

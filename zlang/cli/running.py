@@ -178,7 +178,7 @@ def _resume(folder: Folder, db: Path, selection: Selection, *, is_confirmed: boo
 
 
 def _standing_resources(folder: Folder) -> str:
-    """What a run that was stopped has left."""
+    """The resources that a stopped run has left, in a sentence."""
     remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
     if not remaining:
         return "stopped; everything that was made is removed."
@@ -269,7 +269,7 @@ def _watch(
 
 
 def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
-    """What a trial is of, in the order of the program: `ext4 4KiB 32`."""
+    """The levels of a trial, in the order of the program: `ext4 4KiB 32`."""
     from zlang.report import wording
 
     varied = [item for item in factors if item.count > 1 and trial.factors.get(item.name) is not None]
@@ -313,7 +313,7 @@ def _wait_for_enter(ask: Ask) -> bool:
 
 
 def _request(ask: Ask, then: str) -> str:
-    """What somebody has to do, and what they can type for it."""
+    """A manual step, with what a person can type for it."""
     return "\n".join([f"manual step: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
 
 

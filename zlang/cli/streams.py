@@ -47,7 +47,7 @@ def _stream(number: int, old: TextIO | None, *, is_strict: bool) -> io.TextIOWra
 
 
 def use_utf8() -> None:
-    """What standard output has from here on is read by programs: UTF-8, whatever the locale says."""
+    """Write UTF-8 to standard output from here on, whatever the locale says: programs read it."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
@@ -62,7 +62,7 @@ def failure() -> str:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that the encoding does not have."""
+    """Replacements of characters that the encoding does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_similar, error.object[error.start : error.end])), error.end

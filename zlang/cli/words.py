@@ -107,7 +107,7 @@ def ordered(given: str | None) -> None:
 
 
 def set_up_once(factors: Sequence[str], repeat: int, *, is_mended: bool) -> str:
-    """What a plan cannot judge, and what to type so that it can."""
+    """A note about factors that a plan cannot judge, with the option that helps."""
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     if not is_mended:
         cure = "use `repeat = 3` and `--order blocked`" if repeat == 1 else "no order sets them up more than once"
@@ -131,7 +131,7 @@ def duration(seconds: float) -> str:
 
 
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
-    """What changes in a file, as patch(1) takes it unless there are characters that nobody would see."""
+    """The changes of a file, as patch(1) takes them unless there are characters that nobody would see."""
     name = visible(name)
     for exact in difflib.unified_diff(_lines(old), _lines(new), name, f"{name} ({how})"):
         line = visible(exact, LAYOUT)

@@ -1,4 +1,4 @@
-"""What every emitter is: a function from a `Plan` to pieces of text.
+"""The type of an emitter: a function from a `Plan` to pieces of text.
 
 Rules: nothing is opened, started or asked for; pieces come as the items of the plan do, so that no plan is too long;
 text of the user's is data in what is emitted, never syntax. What cannot be emitted is refused by a RunError.

@@ -1,1 +1,1 @@
-"""What is sound and would still measure something else than it says: the pitfalls of storage benchmarks as rules."""
+"""Rules about pitfalls of storage benchmarks: valid programs that would measure something else than they say."""

@@ -25,7 +25,7 @@ _FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(
 
 
 class Allowance(Record):
-    """What is allowed, why, where it is named and where it holds."""
+    """An allowed rule, the reason, where it is named, and where it holds."""
 
     name: str
     reason: str
@@ -77,7 +77,7 @@ def apply(
 
 
 def in_results(lint: Lint, span: Span) -> Diagnostic:
-    """What is allowed, denied or warned of before it can be found."""
+    """The rules about results: they can be allowed, denied or warned of before there are results."""
     return lint.at(span, "it is looked for in the results")
 
 

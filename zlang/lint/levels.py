@@ -33,7 +33,7 @@ LINTS = {lint.name: lint for lint in _EVERY} | {lint.id: lint for lint in _EVERY
 
 
 class Levels(Record):
-    """What was said of rules: their names, with `deny`, `warn` or `allow`, and why they are allowed by a file."""
+    """The levels of rules: their names, with `deny`, `warn` or `allow`, and why a file allows them."""
 
     by_name: Mapping[str, str]
     reasons: Mapping[str, str] = MappingProxyType({})
@@ -64,7 +64,7 @@ class Levels(Record):
 
 
 def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
-    """What holds for programs in a directory. Raises RunError where a rule is not known or the file is wrong."""
+    """The levels for programs in a directory. Raises RunError if a rule is not known or the file is wrong."""
     text: dict[str, str] = {}
     reasons: dict[str, str] = {}
     path = next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)

@@ -28,7 +28,7 @@ _MOST_ASKED = 4096
 
 
 def findings(program: Program, levels: Levels, here: Instance | None = None) -> list[Diagnostic]:
-    """What there is to say about all experiments, by its place; `here` is what is known of this machine."""
+    """The findings about all experiments, by their places; `here` is this machine as far as it is known."""
     unallowed, _, wrong = allowances.apply(program, _find_in_experiments(program.experiments.values(), here))
     weighed = (levels.of(finding) for finding in (*unallowed, *wrong))
     return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
@@ -57,7 +57,7 @@ def _find_in_experiments(experiments: Iterable[Experiment], here: Instance | Non
 
 
 def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diagnostic]:
-    """What the rules find in one experiment; a command that checks and plans asks twice."""
+    """The findings of the rules in one experiment; a command that checks and plans asks twice."""
     key = (id(experiment), id(here))
     for cached_key, objects, result in _CACHED:
         if cached_key == key and objects[0] is experiment:
@@ -73,7 +73,7 @@ def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diag
 
 
 _CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(maxlen=4)
-"""What was found last; the experiments are kept, so that no other has their `id`."""
+"""The last findings; the experiments are kept, so that no other gets their `id`."""
 
 
 def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:

@@ -41,7 +41,7 @@ class Rule(Record):
     of_machine: bool = False
 
     def __call__(self, trial: TrialView) -> tuple[Diagnostic, ...]:
-        """What it finds at a trial."""
+        """Find something at a trial."""
         try:
             instance = self.find(trial)
         except ZeroDivisionError:  # a trait that is 0 says nothing about what it is the measure of

@@ -1,4 +1,4 @@
-"""What a rule sees of a trial: the traits of what is run and of what that runs on, never a kind by its name.
+"""A trial as rules see it: the traits of the workload and of what it runs on, never the name of a kind.
 
 A trait that a kind does not declare is None; so is one that cannot be worked out at this trial.
 """
@@ -34,7 +34,7 @@ class Thing:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name that people see."""
         return self.instance.label
 
     def stack(self) -> Iterator[Thing]:
@@ -45,7 +45,7 @@ class Thing:
             instance = instance.parent
 
     def trait(self, trait: str) -> TraitValue:
-        """What it says of itself."""
+        """The value of a trait of its own kind."""
         traits = self.instance.kind.traits
         if trait not in traits:
             return None
@@ -72,7 +72,7 @@ class Thing:
         return self._places.get(trait, self.instance.places)
 
     def _inherits(self, trait: str) -> Thing | None:
-        """What it stands on, if that has the property by which the trait is decided, and it does not say it itself.
+        """The thing below, if that has the property that decides the trait, and this one does not set it.
 
         Only kinds of one module have a property in common: a dataset and the dataset, or the volume, in it.
         """
@@ -84,7 +84,7 @@ class Thing:
         return Thing(parent) if has_same else None
 
     def number(self, trait: str) -> Fraction | None:
-        """What it says of itself, where that is a number."""
+        """The value of a trait, if that is a number."""
         value = self.trait(trait)
         return value if isinstance(value, Fraction) else None
 
@@ -136,7 +136,7 @@ def formulas(experiment: Experiment) -> Iterator[Term]:
 
 
 def terms(clause: Clause) -> Iterator[Term]:
-    """What a clause asks, each formula before its parts."""
+    """The formulas of a clause, each before its parts."""
     from zlang.check.questions import Expectation
 
     return _parts([clause.term] if isinstance(clause, Expectation) else [measure.term for measure in clause.measures])
@@ -188,13 +188,13 @@ class TrialView:
 
     @property
     def before(self) -> Thing | None:
-        """What puts the target into a state."""
+        """The treatment of the target."""
         value = self.experiment.before.value(self._point) if self.experiment.before else None
         return Thing(value) if isinstance(value, Instance) else None
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """What is done about caches before the measurement."""
+        """The cache protocol's name."""
         value = self.experiment.cache.value(self._point)
         if isinstance(value, Instance):
             return value.kind.phases
@@ -229,13 +229,13 @@ class TrialView:
 
     @property
     def collectors(self) -> tuple[Thing, ...]:
-        """What looks on."""
+        """The collectors."""
         value = self.experiment.collect.value(self._point) if self.experiment.collect else ()
         return tuple(Thing(item) for item in (value if isinstance(value, tuple) else ()) if isinstance(item, Instance))
 
     @property
     def first_target(self) -> Thing | None:
-        """What is measured where every factor has its first level."""
+        """The trial at which every factor has its first level."""
         value = self.experiment.on.value(FirstLevels({})) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
 
@@ -251,7 +251,7 @@ class TrialView:
         return named or (Thing(self._here) if self._here else None)
 
     def fact(self, name: str) -> TraitValue:
-        """What is known of that machine."""
+        """The machine as a thing with traits."""
         machine = self.machine
         return plain(machine.instance.values.get(name)) if machine else None
 

@@ -1,4 +1,4 @@
-"""What has to be there, and what somebody has to allow, before a plan is carried out."""
+"""The conditions for carrying out a plan: what must exist, and what a person must allow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def require_tools(tools: Mapping[str, str]) -> None:
 
 
 def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:
-    """What is not the run's own and will be written to: what is there now, and what of that stands in the way."""
+    """A device that will be written to and is not the run's own: its content, and what of that stands in the way."""
     from zlang.run import machine
 
     for guarded_thing in header.guarded:

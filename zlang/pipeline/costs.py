@@ -1,4 +1,4 @@
-"""What a plan comes to on this machine, and what a run took."""
+"""The estimated cost of a plan on this machine, and the actual cost of a run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def estimates(
 
 
 def _past_step_times(db: Path) -> Past:
-    """What is known of this machine; what cannot be read, or is of another release, says nothing."""
+    """How long steps took on this machine before; nothing if the database cannot be read or is of another release."""
     from zlang.plan.estimate import Past
     from zlang.run import apart, machine
 

@@ -84,7 +84,7 @@ def plan_overrides(header: Header) -> Overrides:
 
 
 def difference(diff_operand: DiffOperand, other: DiffOperand) -> PlanDifference:
-    """What differs between two plans.
+    """Compare two plans.
 
     Of two programs it is known without their commands; a plan that was kept may be that of another release, so there
     they are compared as well.

@@ -39,7 +39,7 @@ def plan(
     host: str | None = None,
     order: str | None = None,
 ) -> Planned:
-    """What will be done, by all hosts or by one of them, as a stream. Raises ProgramError, RunError."""
+    """The plan for all hosts or for one of them, as a stream. Raises ProgramError, RunError."""
     from zlang.plan import build
     from zlang.plan.order import Order
     from zlang.plan.schedule import Schedule
@@ -57,7 +57,7 @@ def plan(
 
 
 def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
-    """What the rules say of an experiment, as its plan has it."""
+    """The findings of the rules about an experiment, for its plan."""
     from zlang.lint import lint as rules
     from zlang.plan.plan import Finding
 
@@ -88,7 +88,7 @@ def all_findings(checked: Checked) -> tuple[list[Diagnostic], str]:
 
 
 def contradictions(planned: Planned) -> list[str]:
-    """What the program says of the host that is to carry the plan out, and this machine says otherwise."""
+    """Facts of the host in the program that this machine contradicts."""
     from zlang.check import hosts
     from zlang.check.values import show
     from zlang.run import machine
@@ -108,7 +108,7 @@ def contradictions(planned: Planned) -> list[str]:
 
 
 def setups_by_branch(planned: Planned) -> list[Setup]:
-    """What will be made: setups in which every branch of every choice is, each once."""
+    """Setups of every branch of every choice, each once."""
     from zlang.plan import build
 
     return list({setup.signature: setup for setup in build.setups_by_branch(planned.schedule)}.values())

@@ -88,7 +88,7 @@ def check(source: Source, overrides: Overrides, instead: Mapping[str, str] = Map
 
 
 def here() -> Instance:
-    """What is known of this machine, for the rules about what is measured on it."""
+    """Look at this machine, for the rules about measurements on it."""
     from zlang.check import hosts
     from zlang.run import machine
 
@@ -100,7 +100,7 @@ def here() -> Instance:
 def lint(
     checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({}), machine: Instance | None = None
 ) -> list[Diagnostic]:
-    """What is sound and would still measure something else than it says, as far as it is not allowed.
+    """Find what is valid and would still measure something else than it says, unless it is allowed.
 
     `options` are the rules that the command line denies, warns of or allows. What stands on no named host is on
     `machine`, where that is given. Raises RunError.

@@ -27,7 +27,7 @@ def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Documen
 
 
 def _load_context(run: str, runs: Path, place: Path | None) -> RecordedRun | None:
-    """What is known of a run beside its trials, where its folder is there."""
+    """The facts of a run beside its trials, if its folder exists."""
     from zlang.report.compose import RecordedRun
     from zlang.run.folder import Folder
 

@@ -41,7 +41,7 @@ def _build(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What a run has to say at its end.
+    """The last words of a run.
 
     `summary` is that of all its trials, by all factors. `tables` and `plots` are those its experiment asks for; of
     its trials that were carried out `invalid` do not count.
@@ -134,7 +134,7 @@ def saved_queries() -> list[SavedQuery]:
 
 
 def judge(db: Path, run: str | None) -> list[Judged]:
-    """What came of each expectation, of a run or the one that was worked on last. Raises RunError."""
+    """The outcome of each expectation, of a run or the latest one. Raises RunError."""
     from zlang.report import answers
 
     return answers.judge(answers.trials_of(db, run))
@@ -169,7 +169,7 @@ def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
 def plots(
     db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False, is_log: bool = False
 ) -> list[Drawn]:
-    """What the experiment's plots show, or the one asked for, of a run or the one worked on last.
+    """The data of the experiment's plots, or of the one asked for, of a run or the latest one.
 
     Raises RunError, ProgramError.
     """

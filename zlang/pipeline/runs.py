@@ -158,7 +158,7 @@ def latest_of(runs: Path, planned: Planned) -> Folder:
 
 
 def run_state(folder: Folder) -> RunState:
-    """What a run's journal amounts to."""
+    """The state of a run by its journal."""
     from zlang.run.run_state import read
 
     return read(folder.journal)
@@ -241,7 +241,7 @@ def carry_out(folder: Folder, selection: Selection) -> Generator[Event, None, No
 
 
 def still_standing(folder: Folder) -> list[str]:
-    """What a run has made and not removed, in order of making."""
+    """The resources that a run has made and not removed, in the order of making."""
     from zlang.plan.plan import Setup
 
     remaining = run_state(folder).leftovers

@@ -1,4 +1,4 @@
-"""What a plan cannot judge, known before it is run."""
+"""Verdicts that a plan cannot give, known before it is run."""
 
 from __future__ import annotations
 

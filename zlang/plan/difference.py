@@ -1,4 +1,4 @@
-"""What differs between two plans: the trials that come, go and change, and their commands.
+"""The differences of two plans: trials that come, go and change, and their commands.
 
 In: what each side says of its trials, in order. Out: a `PlanDifference`. A trial is known by its identity and
 replicate; a point that has the same levels on both sides and is another has changed.
@@ -20,7 +20,7 @@ _SHORT, _MOST_WORDS = 200, 4000
 
 @dataclass(frozen=True, slots=True)
 class TrialKey:
-    """What identifies a trial when two plans are compared; `commands` is their hash, where both plans have one."""
+    """The key of a trial when two plans are compared; `commands` is their hash, if both plans have one."""
 
     identity: str
     replicate: int

@@ -23,7 +23,7 @@ KINDS = ("measuring", "writing data", "creating and removing", "caches and check
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What this machine did before, by owner (a setup's signature, a trial's identity) and step, and by step alone.
+    """Earlier times of steps on this machine, by owner (a setup's signature, a trial's identity) and step, and by step.
 
     `rate` is how fast data were laid out, in bytes per second; `writes` that of each trial while it was measured.
     """
@@ -36,7 +36,7 @@ class Past:
 
 @dataclass(slots=True)
 class PlanEstimate:
-    """What a plan comes to.
+    """The estimate of a plan.
 
     How often things are made, and changed while they stand; seconds by kind of step; bytes written and space needed by
     device; how often a person is asked for something. `unknown_seconds` and `unknown_bytes` count the trials and states
@@ -62,7 +62,7 @@ class PlanEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is left to do of a plan on this machine, and what need not be done.
+    """The part of a plan that is still to be done on this machine, and the part that need not be done.
 
     `measured` are the numbers of the trials that earlier runs have measured, by run; None where the plan is too long
     to be looked through for them.

@@ -32,7 +32,7 @@ class Exposure:
         self._devices = naming.devices_of(experiment)
 
     def named(self, config: TrialConfig) -> tuple[naming.NamedThing, ...]:
-        """What a trial names beside what it stands on. Raises ProgramError where it does not make and guard that."""
+        """The things that a trial names beside those below it. Raises ProgramError if it does not guard them."""
         things = config.things
         for finding in naming.findings(self._experiment, things, self._devices):
             raise ProgramError(finding)
@@ -95,7 +95,7 @@ class Exposure:
                     raise ProgramError(code.at(span, device=device.thing.label, hint=hint, label=label))
 
     def guarded(self) -> Iterator[Guarded]:
-        """What is written to and is not the run's own, as far as it is reached from the first point by one choice."""
+        """The devices that are written to and are not the run's own, reached from the first point by one choice."""
         guarded: dict[str, Guarded] = {}
         for point in hosts.each_choice(self._experiment, self._experiment.axes):
             with suppress(ProgramError):  # said at the point itself, if it is one

@@ -17,7 +17,7 @@ _OF_DEVICES = {"bandwidth", "endurance"}
 
 
 def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
-    """What it takes to make a resource; None for one that writes nothing to speak of."""
+    """The footprint of making a resource; None for one that writes next to nothing."""
     written, holds = _number(thing, "written", frame), _number(thing, "holds", frame)
     if thing.is_given or (written is None and holds is None):
         return None
@@ -28,13 +28,13 @@ def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
 
 
 def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Footprint:
-    """What a treatment, or a workload that is carried out before the measurement, takes."""
+    """The footprint of a treatment, or of a workload that runs before the measurement."""
     written = _number(thing, "written", frame)
     return Footprint(_called(device_of(on)), _as_int(written), _rate(on), _seconds(thing, frame))
 
 
 def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: bool) -> Footprint:
-    """What a measurement takes."""
+    """The footprint of a measurement."""
     seconds = _seconds(thing, frame)
     amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
     written = _as_int(amount) if writes else 0
@@ -42,7 +42,7 @@ def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: b
 
 
 def of_reads(thing: Instance, on: Instance) -> Fetch | None:
-    """What a workload must fetch from devices; None where it may read data again at once, or where that is not known.
+    """The bytes that a workload must fetch from devices; None if it may read data twice, or if that is not known.
 
     Data that may be compressed or kept once take less there.
     """
@@ -57,7 +57,7 @@ def of_reads(thing: Instance, on: Instance) -> Fetch | None:
 
 
 def _nearest(on: Instance, trait: str) -> object:
-    """What the nearest of the things that have a trait says; None where it is not known."""
+    """The value of a trait at the nearest thing that has it; None if it is not known."""
     instance: Instance | None = on
     while instance is not None:
         if trait in instance.kind.traits:
@@ -71,7 +71,7 @@ def _as_float(value: object) -> float:
 
 
 def both(footprint: Footprint | None, other: Footprint) -> Footprint:
-    """What two things take that are done one after the other."""
+    """The footprint of two things that are done one after the other."""
     if footprint is None:
         return other
     is_stated = footprint.written is not None and other.written is not None
@@ -91,7 +91,7 @@ def device_of(thing: Instance) -> Instance:
 
 
 def device(thing: Instance, place: str) -> Device:
-    """What is known of that which is written to."""
+    """The size and the sector of the device that is written to."""
     endurance = _number(thing, "endurance", Frame(thing))
     return Device(_called(thing), place, _as_int(endurance))
 

@@ -73,7 +73,7 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
 
 
 def _devices(experiment: Experiment) -> Iterator[Device]:
-    """What is beneath everything, as far as it is reached from the first point by one choice."""
+    """The devices beneath everything that are reached from the first point by one choice."""
     devices: dict[str, Device] = {}
     for point in hosts.each_choice(experiment, experiment.on.axes if experiment.on else ()):
         with suppress(ProgramError):  # said at the point itself, if it is one

@@ -42,7 +42,7 @@ class Identities:
         return cached
 
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
-        """What a point reaches, with names by position, and the hash of the values of all but the workload."""
+        """The same point with names by position, and the hash of all its values but the workload's."""
         things = (config.on, config.before, config.protocol, *config.with_, *config.collectors)
         place = tuple(map(id, things))
         cached = self._neutral.get(place)

@@ -1,4 +1,4 @@
-"""What tells a measurement from all others: the hash of what is carried out, and of the values that it reaches.
+"""The identity of a measurement: the hash of what is carried out, and of the values that it reaches.
 
 In: the setups and the steps of a trial, rendered with names by position and one seed for all. Out: its identity.
 Rule: two trials of one identity run the same commands, which must print the same, and are read in the same way.
@@ -49,7 +49,7 @@ def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instanc
 
 
 def values_of(thing: Instance | None) -> Iterator[str]:
-    """What a thing is and which values it has, and the same of what it stands on; of a machine, which it is."""
+    """The kind and the values of a thing and of what it stands on; for a machine, its name."""
     if thing is None:
         yield "-"
         return

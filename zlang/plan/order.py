@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What is ordered, and the seed by which: how many whole plots, how many points in each, and replicates.
+    """The sizes of a plan to be ordered, and the seed: how many whole plots, points in each, and replicates.
 
     `keys` are the states that a plot needs, that beneath all others first. `rounds` are those of a search at each
     point.
@@ -222,7 +222,7 @@ def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> It
 
 
 def _drawn(seed: int, *parts: str | int) -> str:
-    """What a shuffle is drawn by; the last part is the round of a search, of which the first goes without saying."""
+    """The key from which a shuffle is drawn; the last part is the round of a search, and is left out for the first."""
     return ":".join(map(str, (seed, *parts) if parts[-1] else (seed, *parts[:-1])))
 
 

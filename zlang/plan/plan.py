@@ -1,4 +1,4 @@
-"""What a plan is: a stream of items, in the order in which they are carried out.
+"""The plan: a stream of items, in the order in which they are carried out.
 
 Out: `Header`, then `Setup` and `Trial` items; a `Setup` stands before the first trial that needs it.
 Rule: an item is plain data and holds the shell text of every command in full, so that what is printed,
@@ -31,7 +31,7 @@ Scalar = str | int | float | bool | None
 
 
 class Action(StrEnum):
-    """What a step is for, in the order of a trial's protocol."""
+    """The purpose of a step, in the order of a trial's protocol."""
 
     FACT = "fact"
     ASK = "ask"
@@ -90,7 +90,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What carrying something out asks of the machine; None where its kind does not say.
+    """The demands of a step on the machine; None where its kind does not say.
 
     `device` is what is beneath everything, `written` bytes that are written to it, `rate` the bytes per second that are
     stated for it, `seconds` how long it takes by itself, `space` the bytes that it occupies there.
@@ -105,7 +105,7 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """What a load must read from devices while nothing of its data is cached.
+    """The bytes that a load must read from devices while nothing of its data is cached.
 
     At least `share` of the bytes that it reads in all, up to `most` bytes: what it reads again may be cached.
     """
@@ -116,7 +116,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What is beneath everything: where it is, and how many bytes may be written to it for one experiment."""
+    """The device beneath everything: its place, and how many bytes may be written to it for one experiment."""
 
     name: str
     place: str
@@ -193,7 +193,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """What is not the run's own and is written to: what it is, by which names it is armed, and what guards it.
+    """A device that is not the run's own and is written to: its kind, the names by which it is armed, and its guards.
 
     With `ZLANG_LOOK` in their environment the steps change nothing: they print what is there, and fail, saying why,
     where something stands in the way.
@@ -206,7 +206,7 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule about measurements says of the experiment, at `FILE:LINE:COLUMN`.
+    """A finding of a rule about the experiment, at `FILE:LINE:COLUMN`.
 
     Where it is allowed, `allowed` is the reason that was given; else it is empty.
     """
@@ -222,7 +222,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What holds for the whole plan. `plan` is the hash of everything that determines it, seed included.
+    """The header of a plan. `plan` is the hash of everything that determines it, seed included.
 
     A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
     empty). The `design` takes `points` of the space, and leaves others out.

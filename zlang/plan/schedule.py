@@ -232,7 +232,7 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
 
 
 def treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
-    """What is measured, and what puts it into a state."""
+    """The target at a point, and the treatment that puts it into a state."""
     result = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
     on, before = (item if isinstance(item, Instance) else None for item in result)
     return on, before

@@ -193,7 +193,7 @@ def leaves_changed(thing: Instance, frame: Frame) -> bool:
 
 
 def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
-    """What a person does for a resource, as something on which it stands: it lasts when the resource is made anew."""
+    """A manual step for a resource, as a setup on which it stands: it lasts when the resource is made anew."""
     properties = instance.kind.properties
     manual = {name: requested for name in instance.values if (requested := properties[name].ask) is not None}
     if not manual or instance.is_given:
@@ -212,7 +212,7 @@ def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
 
 
 def _changeable(instance: Instance) -> Mapping[str, Value]:
-    """What was given to a resource and can be set while it stands."""
+    """The values given to a resource that can be set while it stands."""
     if instance.is_given or hosts.action_of(instance, "change") is None:
         return {}
     properties = instance.kind.properties
@@ -305,7 +305,7 @@ def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: st
 
 
 def _request_on_host(steps: Sequence[Step], name: str, place: str) -> Step:
-    """What a person does on another machine in the place of commands."""
+    """The manual step that stands for commands on another machine."""
     shown = "\n".join(_shown_command(step) for step in steps)
     why = "; ".join(dict.fromkeys(step.why for step in steps if step.why))
     expect = "\n".join(step.expect for step in steps if step.expect is not None)

@@ -34,7 +34,7 @@ class Alter:
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """What is not set as it has to be."""
+        """The settings that differ from those that are needed."""
         return tuple(setting for setting in self.setup.settings if setting not in self.was.settings)
 
     @property

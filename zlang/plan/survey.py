@@ -21,7 +21,7 @@ DRAWN = 150
 
 @dataclass(frozen=True, slots=True)
 class SampledTrial:
-    """What has to change before a trial, and the trial, if it is one; it stands for `weight` trials."""
+    """The changes before a trial, and the trial, if it is one; it stands for `weight` trials."""
 
     weight: float
     changes: tuple[Change, ...]

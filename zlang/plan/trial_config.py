@@ -1,4 +1,4 @@
-"""What a point of an experiment measures: on what, with which settings, and under which cache protocol.
+"""The configuration of a trial: its workload, target, settings and cache protocol, at a point of an experiment.
 
 In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises ProgramError where the point cannot be.
 """
@@ -24,7 +24,7 @@ COLD = "cold"
 
 @dataclass(frozen=True, slots=True)
 class TrialConfig:
-    """What a point measures, on what, with which settings, under which protocol and collectors.
+    """The workload, target, settings, protocol and collectors of a point.
 
     `key` is the hash of the values that it reaches: in one program they decide all that is done.
     """

@@ -1,4 +1,4 @@
-"""What a trial does: the setups that it needs, and its steps around those of the cache protocol.
+"""The work of a trial: the setups that it needs, and its steps around those of the cache protocol.
 
 In: `TrialConfig`. Out: `Setup`s and `Step`s; what many trials share is made once. Raises ProgramError where a point
 cannot be carried out.
@@ -47,7 +47,7 @@ class TrialSteps:
             self._join(collector, config.on)
 
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frame: Frame) -> tuple[Step, ...]:
-        """What a trial does, around the steps of its cache protocol."""
+        """The steps of a trial, around those of its cache protocol."""
         exposed = self.exposure.exposed(config, frame)
         held = hold(exposed, (config.workload, config.protocol, *config.collectors), self._here)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
@@ -129,12 +129,12 @@ class TrialSteps:
             raise ProgramError(Code.NOT_SHOWN.at(self._experiment.before.span, message=message, hint=hint))
 
     def _read_back(self, thing: Instance) -> Sequence[Step]:
-        """What compares the properties of a thing that are in force with those that were asked for."""
+        """The steps that compare the properties in force with those that were asked for."""
         action = hosts.action_of(thing, "verify", "property")
         return self._steps(action, Action.VERIFY, f"property-{thing.key}", Frame(thing)) if action else ()
 
     def _phase(self, phase: str, frame: Frame, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
-        """What a phase of a protocol does: an action of its own, or what each resource knows to do."""
+        """The steps of a protocol's phase: an action of its own, or that of each resource."""
         protocol = frame.instance
         assert protocol is not None, "BUG: a phase without a protocol"
         verb, _, state = phase.partition("_")
@@ -164,14 +164,14 @@ class TrialSteps:
                 yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
 
     def _look_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
-        """What collectors look at before the protocol and after the measurement."""
+        """The looks of collectors, before the protocol and after the measurement."""
         for instance in config.collectors:
             action = hosts.action_of(instance, "look", at=config.on)
             if action is not None:
                 yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
 
     def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
-        """What counts, around a cold measurement, the bytes that a resource with a cache of its own has read."""
+        """The steps that count, around a cold measurement, the bytes that a resource with its own cache has read."""
         for instance in naming.chain(config.on) if config.on and config.is_cold else ():
             action = hosts.action_of(instance, "look", COLD)
             if action is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _NAMES_IN_FORMAT_1 = {"spoils": "invalidates", "natures": "traits", "load": "footprint"}
-"""What fields of setups and trials were called in format 1, and what they are called now."""
+"""The names of fields of setups and trials in format 1, and their present names."""
 _HINT = "create the plan again with `zlang plan` or `zlang run`"
 
 

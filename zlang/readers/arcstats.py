@@ -29,9 +29,9 @@ _COUNTERS = {
     **{f"arc_{which}_hits": f"{which}_hits" for which in ("mru", "mfu", "mru_ghost", "mfu_ghost")},
     **{name: name for name in ("l2_hits", "l2_misses", "l2_read_bytes", "l2_write_bytes")},
 }
-"""What is counted of the ARC and the L2ARC during a measurement, and what ZFS calls it."""
+"""The counters of the ARC and the L2ARC during a measurement, with the names that ZFS has for them."""
 _GAUGES = {"arc_size_bytes": "size", "arc_target_bytes": "c", "l2_size_bytes": "l2_size"}
-"""What is known of them at its end."""
+"""Their state at its end."""
 _RATIOS = {"arc_hit_ratio": "", "arc_data_hit_ratio": "demand_data_"}
 """Shares of accesses, and how the names of what they are shares of begin."""
 _FORMS = (
@@ -43,7 +43,7 @@ _Snapshot = tuple[float, dict[str, int]]
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """What was added between the snapshots."""
+    """The growth of the counters between the snapshots."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

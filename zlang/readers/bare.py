@@ -41,7 +41,7 @@ class Report:
 
     @property
     def reader(self) -> Reader:
-        """What reads it."""
+        """The name of its reader."""
         return Reader("fio", ARTEFACT, {"jobs": self.jobs})
 
 
@@ -89,7 +89,7 @@ def _options(text: object) -> Iterator[tuple[str, str]]:
 
 
 def varied(reports: Sequence[Report]) -> list[str]:
-    """What differs: options and directories, and the file's name where it says more than they do."""
+    """The parts that differ: options and directories, and the file's name if it says more than they do."""
     names = list(dict.fromkeys(name for report in reports for name in report.levels if name != "file"))
     columns = {name: tuple(report.levels.get(name) for report in reports) for name in names}
     options = {column for name, column in columns.items() if not _DIRECTORY.fullmatch(name)}
@@ -104,7 +104,7 @@ def varied(reports: Sequence[Report]) -> list[str]:
 
 
 def level(name: str, text: str | None) -> Scalar:
-    """What an option's value is: sizes in bytes."""
+    """The value of an option: sizes in bytes."""
     if text is None:
         return None
     sized = _SIZE.fullmatch(text)

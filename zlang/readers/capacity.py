@@ -1,4 +1,4 @@
-"""What something takes, before and after the measurement.
+"""The space that things take, before and after the measurement.
 
 In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
 1970, with a fraction) is followed by lines `SOURCE PROPERTY VALUE`, between tabs, as `zfs get -Hp -o
@@ -29,7 +29,7 @@ _METRICS = {
     },
     **{name: name for name in ("compressratio", "refcompressratio", "dedupratio")},
 }
-"""What files, datasets and pools take, as tools call it, and its metrics without `before_` and `after_`."""
+"""The sizes of files, datasets and pools, as tools call them, and their metrics without `before_` and `after_`."""
 _FIELDS = 3
 
 
@@ -41,7 +41,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 def twice(
     directory: Path, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
 ) -> Reading:
-    """What was seen before and after: all samples, and the metrics of what has only one source."""
+    """Both looks, before and after: all samples, and metrics if there is only one source."""
     result: dict[str, float] = {}
     samples: list[Sample] = []
     problems: list[str] = []

@@ -92,7 +92,7 @@ def _counters(lines: Iterable[str]) -> Iterator[tuple[str, _Counters]]:
 
 
 def _change(old: _Counters, new: _Counters) -> _Counters | None:
-    """What was added, or None where the device was replaced by another of that name and counts from 0 again."""
+    """The growth of a counter, or None if another device took the name and counts from 0 again."""
     if new.reads < old.reads or new.writes < old.writes:
         return None
     return _Counters(

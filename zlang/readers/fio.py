@@ -56,7 +56,7 @@ _BANNER = re.compile(r"\S*: \(g=\d+\): |\.\.\.$|fio-\d|Starting \d+ |note: |Did 
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """What fio measured, or why it did not."""
+    """The metrics that fio measured, or the reason why there are none."""
     try:
         data = read_regular(directory / reader.artefact, LONGEST)
     except FileNotFoundError:
@@ -75,13 +75,13 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 
 def _fetched(directory: Path, name: object) -> float | None:
-    """What the kernel counts as read from devices."""
+    """The bytes that the kernel counts as read from devices."""
     result = _READ_BYTES.search(text_of(directory / name) or "") if isinstance(name, str) else None
     return None if result is None else float(result[1])
 
 
 def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "fio.json") -> Reading:
-    """What a report's bytes say; `said` is what fio printed elsewhere."""
+    """Read a report; `said` is the text that fio printed elsewhere."""
     start = 0 if data[:1] == b"{" else _start(data)
     if start is None:
         return _failed([f"{name} holds no JSON"], text + data.decode("utf-8", "replace"))
@@ -176,7 +176,7 @@ def _problems(jobs: _Part, args: Mapping[str, object], text: str) -> Iterator[st
 
 
 def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
-    """What is wrong with one entry; after an error the rest is only its consequence."""
+    """The problem of one entry; after an error the rest is only its consequence."""
     name = job["jobname"]
     if job["error"]:
         yield f"{os.strerror(job['error'])} (job {name}: error {job['error']})"

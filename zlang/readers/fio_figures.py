@@ -40,7 +40,7 @@ _OTHER_SIZES = frozenset(
 )
 """Options with which a block's size is not that of `bs`."""
 _SAMPLED = ("bw_agg", "bw_min", "bw_max", "bw_mean", "bw_dev", "iops_")
-"""What fio samples every half second, of which nothing is taken: above 2 TiB/s its `bw_agg` is negative (fio 3.33)."""
+"""Figures that fio samples every half second. They are not used: above 2 TiB/s its `bw_agg` is negative (fio 3.33)."""
 _MOST = 1 << 63
 _MOST_CPU = 1.05
 """The share of a processor that one thread can use; fio's clock and the kernel's are not one."""
@@ -49,7 +49,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
-    """What cannot be of one entry's figures; `shared` are the report's options for all jobs."""
+    """Figures of one entry that cannot be true; `shared` are the report's options for all jobs."""
     name = job["jobname"]
     impossible = [f"`{path}` of job {name} is {value}" for path, value in _impossible(job)]
     if impossible:

@@ -16,7 +16,7 @@ from zlang.readers.reading import Log, LogFormat
 
 _NAME = re.compile(r".*_(?P<kind>lat|clat|slat|bw|iops)(?:\.(?P<job>\d+))?\.log")
 _LINES = ("ms", "value", "direction", "block")
-"""What every line holds; before 3.36 a priority is behind them, and `log_offset` puts the offset between."""
+"""The fields of every line; before 3.36 a priority follows them, and `log_offset` puts the offset between."""
 _WITH_OFFSET = 6
 _DIRECTIONS = ("read", "write", "trim")
 _KIB = 1024

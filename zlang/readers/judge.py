@@ -148,7 +148,7 @@ def _output(step: Step, out: Path) -> str | None:
 
 
 def _text(name: str, out: Path) -> str | None:
-    """What the step of a name printed."""
+    """The output of the step of a name."""
     text = text_of(out / f"{name}.out")
     return None if text is None else text.strip()
 
@@ -186,7 +186,7 @@ def _evidence(step: Step, out: Path) -> str:
 
 
 def _by_layer(checks: Sequence[Step], outputs: Mapping[str, str]) -> str:
-    """What was said of each layer, by the name of the resource whose cache it is where there are several."""
+    """The text about each layer, by the name of the resource whose cache it is if there are several."""
     several = len(checks) > 1
     return "; ".join(f"{name.partition('-')[2]}: {text}" if several else text for name, text in outputs.items())
 

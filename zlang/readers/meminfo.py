@@ -20,7 +20,7 @@ _METRICS = {
     "mem_buffers_bytes": "Buffers", "mem_dirty_bytes": "Dirty", "mem_writeback_bytes": "Writeback",
     "mem_slab_bytes": "Slab", "mem_slab_reclaimable_bytes": "SReclaimable",
 }  # fmt: skip
-"""What memory is used for, and what the kernel calls it."""
+"""The uses of memory, with the names that the kernel has for them."""
 
 _LINE = re.compile(r"(\w+):\s+(\d+) kB")
 

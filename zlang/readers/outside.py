@@ -60,7 +60,7 @@ def reader_of(trial: Trial) -> Reader | None:
 
 
 def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
-    """What was measured, by the place of its trial. Raises RunError."""
+    """The measurements, by the place of their trial. Raises RunError."""
     table = _Table(text, name)
     wanted = list(dict.fromkeys(item for trial in trials if (r := reader_of(trial)) for item in wanted_of(r)))
     factors = _known_columns(table, header, wanted)
@@ -89,7 +89,7 @@ class _Row:
     cells: Mapping[str, str]
 
     def metric(self, metric: Metric, unit: str) -> float:
-        """What was measured, in the unit in which results keep it; `unit` is that of a number without one."""
+        """The value in the unit in which results keep it; `unit` is that of a number without one."""
         cell, place = self.cells[metric.name], f"{self.place}, column `{metric.name}`"
         dimension = DIMENSION_OF[metric.type] if metric.unit else None
         number = _number(cell, place, metric.unit, dimension, parts_of(metric.unit))

@@ -1,4 +1,4 @@
-"""What a reader makes of the output of one tool, and what is made of all of them for one trial.
+"""The reading of one tool's output, and the judgement of all readings of one trial.
 
 In: nothing; these are the types between the readers and the store. Out: `Reading` for a step, `Judgement` for a trial.
 Rule: values are in base units (bytes, bytes per second, per second, nanoseconds for latencies, seconds for durations,
@@ -36,7 +36,7 @@ class Histogram:
 
 
 class LogFormat(NamedTuple):
-    """What the lines of a tool's log hold: numbers with commas between them.
+    """The format of a tool's log: lines of numbers with commas between them.
 
     `fields` are some of `ms` (milliseconds since the tool began), `value`, `direction` (a place in `directions`),
     `block` and `offset` (bytes), or empty where a field is not read. A value times `scale` is in ns, bytes/s or 1/s.
@@ -68,7 +68,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one step's artefacts say. `problems` are the reasons why it is no measurement; without any it counts.
+    """The reading of one step's artefacts. `problems` say why it is not a measurement; without any it counts.
 
     `against` says why the trial does not count although all was measured. `window` is when the load was measured, where
     the tool knows better than the journal: without start and ramp. `read` is how many bytes the load read, and

@@ -19,7 +19,7 @@ _FIELDS = 5
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """What each round was found to be."""
+    """The value of each round."""
     text = text_of(directory / reader.artefact)
     samples = tuple(_samples(text or ""))
     if not samples:

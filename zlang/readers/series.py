@@ -1,4 +1,4 @@
-"""What collectors leave over time, cut to the window of the measurement.
+"""The samples of collectors over time, cut to the window of the measurement.
 
 In: texts of snapshots or reports, and the window. Out: shares of intervals, means, the samples that count.
 Rule: of what was counted over an interval that lies partly outside the window only its share is taken, as if it had
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class SeriesRow(NamedTuple):
-    """What a tool says of the `seconds` that ended at `t`."""
+    """A sample of a tool over the `seconds` that ended at `t`."""
 
     t: float
     seconds: float
@@ -104,7 +104,7 @@ def reading(artefact: str, rows: Sequence[SeriesRow], window: Window | None) -> 
 
 
 def lacking(artefact: str, rows: Sized) -> tuple[str, ...]:
-    """What is wrong where nothing was found."""
+    """The problem if there were no samples."""
     return () if rows else (f"{artefact} has no sample of the measurement",)
 
 

@@ -187,7 +187,7 @@ def _by_column(text: str, name: str, column: str) -> str:
 
 
 def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
-    """What was found as a finite number, in the unit in which results keep it."""
+    """The match as a finite number, in the unit in which results keep it."""
     shown = str(value).strip()[:60]
     if isinstance(value, int | float | str) and not isinstance(value, bool) and "_" not in shown:
         matched = _VALUE.fullmatch(shown)

@@ -1,4 +1,4 @@
-"""What disks say of themselves, before and after the measurement, by `smartctl --json=c --all`.
+"""Reports of disks before and after the measurement, by `smartctl --json=c --all`.
 
 In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
 1970, with a fraction) is followed by a line of JSON for each disk. Out: samples of each disk, those of `_METRICS`;
@@ -24,7 +24,7 @@ _METRICS = (
     *("smart_written_bytes", "smart_read_bytes", "smart_powered_s"),
     *("smart_used_ratio", "smart_celsius", "smart_media_errors"),
 )
-"""What a disk says of itself, without `before_` and `after_`; `used` is the share of its life."""
+"""The metrics of a disk, without `before_` and `after_`; `used` is the share of its life."""
 
 _NVME_UNIT = 512_000
 _ATA = re.compile(r"(?:Total|Host)_(LBAs_Written|LBAs_Read|Writes_32MiB|Reads_32MiB|Writes_GiB|Reads_GiB)")
@@ -33,7 +33,7 @@ _Document = Any  # an object of the document: _disk says what it may hold
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """What every disk said at both times."""
+    """The reports of every disk at both times."""
     return twice(directory, reader, _samples, _METRICS)
 
 

@@ -1,4 +1,4 @@
-"""What `iostat -o JSON -x -d -t` and `mpstat -o JSON` of sysstat print, as samples and means.
+"""Output of `iostat -o JSON -x -d -t` and `mpstat -o JSON` of sysstat, as samples and means.
 
 In: the artefact: a line `@ SECONDS` (since 1970, when the tool was begun, with a fraction), then the document, whose
 reports bear a whole second of UTC. Args: `interval`, in seconds. Out: of iostat, samples `iostat_…` of each device, and

@@ -1,4 +1,4 @@
-"""What `sysstat -x SECONDS` of a NetApp filer prints, as samples and means.
+"""Output of `sysstat -x SECONDS` of a NetApp filer, as samples and means.
 
 In: the artefact: a line `@ SECONDS` (since 1970, when it was begun, with a fraction), then heads of two lines and rows.
 Args: `interval`, in seconds. Out: samples and metrics `ontap_…`, those of `_COLUMNS`, and `ontap_NAME_iops`,

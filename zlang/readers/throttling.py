@@ -16,7 +16,7 @@ from zlang.readers.reading import Reading, Window, text_of
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """What was counted between the two times."""
+    """The events between the two times."""
     before, after = (_counts(directory / name) for name in (str(reader.args.get("before", "")), reader.artefact))
     in_both = before.keys() & after.keys()
     if not in_both:

@@ -1,4 +1,4 @@
-"""What `zpool iostat -T u [-H -p] SECONDS` prints, as samples of each pool.
+"""Output of `zpool iostat -T u [-H -p] SECONDS`, as samples of each pool.
 
 In: the artefact: a line `@ SECONDS` (when it was begun) or none, then a line with the seconds since 1970 and a row for
 each pool, again and again; with -p exact and between tabs, without it (zfs-fuse) rounded to three digits with K, M, G,
@@ -37,7 +37,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 
 def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.SeriesRow]:
-    """What all pools together read and write."""
+    """The reads and writes of all pools together."""
     rows: dict[float, dict[str, float]] = {}
     for sample in samples:
         values = rows.setdefault(sample.t, {})

@@ -1,4 +1,4 @@
-"""What an experiment asked of its results, answered from the database: expectations judged, tables filled.
+"""Answers to an experiment's questions from the database: expectations judged, tables filled.
 
 Rules: an answer is of one run. An expectation is judged in each combination of the factors that it does not mention:
 it passes where the 95 % interval of its margin excludes the limit, fails where that excludes it the other way, and is
@@ -52,7 +52,7 @@ _FEW = 2
 
 
 class Verdict(StrEnum):
-    """What came of an expectation."""
+    """The outcome of an expectation."""
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
@@ -314,7 +314,7 @@ def _table(trials: Trials, table: Table) -> Summary:
 
 
 def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
-    """What to mind where a row has trials in which a factor exists and others in which it does not, else nothing."""
+    """A caveat if a row mixes trials in which a factor exists with others in which it does not."""
     named = {path for factor_ref in table.by for path in factor_ref.paths}
     if all(formulas.is_of_some(part) for measure in table.measures for part in aggregates(measure.term)):
         return ""
@@ -334,12 +334,12 @@ def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
 
 
 def plots(trials: Trials) -> list[Drawn]:
-    """What every plot of the run's experiment shows."""
+    """The data of every plot of the run's experiment."""
     return [item for plot in stored_clauses(trials, "plot", Plot) for item in drawn(trials, plot)]
 
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
-    """What a plot shows that is asked for now: `read_iops over bs by rw`. Raises ProgramError, RunError."""
+    """The data of a plot of the command line: `read_iops over bs by rw`. Raises ProgramError, RunError."""
     result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.rows]
     if not result:
         raise RunError("there is nothing to draw", "no trial that counts has a value of it")
@@ -377,7 +377,7 @@ def fields(plots: Sequence[Drawn]) -> list[Drawn]:
 
 
 def _words(trials: Trials) -> Vocabulary:
-    """What may be spoken of: the metrics and factors that the experiment has in the database."""
+    """The names that a question may use: the metrics and factors that the experiment has in the database."""
     rows = run_query(
         trials.db,
         'SELECT name, path, type FROM "columns" WHERE experiment = ? AND role = ?',
@@ -403,7 +403,7 @@ def _words(trials: Trials) -> Vocabulary:
 
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
-    """What one plot shows; each factor is a plot of its own."""
+    """The data of one plot; each factor is a plot of its own."""
     if not plot.over.paths:
         return series.drawn(trials, plot)
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))

@@ -1,4 +1,4 @@
-"""What a run's experiment asks: its clauses as they were written, and the metric that it is about."""
+"""The questions of a run's experiment: its clauses as they were written, and the metric that they are about."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _cell_text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What the answer is made of, each computed once; `why` says why there are no comparisons."""
+    """The parts of the answer, each computed once; `why` says why there are no comparisons."""
 
     judged: Sequence[answers.Judged]
     read: design.Design
@@ -197,7 +197,7 @@ def _answer_of(trials: Trials) -> _Answered:
 
 
 def _answer(answered: _Answered) -> Iterator[Block]:
-    """What came of each expectation and search, and the largest difference of each factor, in a sentence each."""
+    """The outcome of each expectation and search, and the largest difference of each factor, in a sentence each."""
     for expected in answered.judged:
         yield Paragraph(_outcome(expected))
     for sentence in answered.sentences[:_MOST_ANSWERS]:
@@ -279,7 +279,7 @@ def _statistic(result: summary.Estimate) -> str:
 
 
 def _question(recorded: RecordedRun | None) -> Iterator[Block]:
-    """What the comment at the head of the program says."""
+    """The comment at the head of the program."""
     for text in list(recorded.plan.header.sources.values())[:1] if recorded else ():
         yield from map(Paragraph, _head(text))
 
@@ -671,7 +671,7 @@ def _measured_as(value: object, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RawFiles:
-    """What the tools printed in a trial: the `place` of its directory, and names in it, of which the first is that."""
+    """The raw output of a trial: the `place` of its directory, and names in it, the main one first."""
 
     place: str
     names: tuple[str, ...]
@@ -687,7 +687,7 @@ class _RawFiles:
 def _raw_files(
     trials: Trials, points: Sequence[_Point], recorded: RecordedRun | None
 ) -> Callable[[dict[str, object]], _RawFiles]:
-    """What gives the raw output of a trial by its row, for runs whose folder exists."""
+    """A function from a trial's row to its raw output, for runs whose folder exists."""
     none = _RawFiles("", ())
     if recorded is None:
         return lambda _: none

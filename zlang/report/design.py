@@ -99,7 +99,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
 
 
 def source(trials: Trials) -> str:
-    """What to select trials from; one that was taken over belongs to the blocks and setups of the run that made it."""
+    """The source of trials in SQL; one that was taken over belongs to the blocks and setups of the run that made it."""
     return (
         f"{trials.rows} t LEFT JOIN main.reused USING (run, trial, replicate) LEFT JOIN ({_STOOD_ON}) s "
         "ON of_run = coalesce(measured_in, run) AND of_trial = trial AND of_replicate = replicate"

@@ -19,7 +19,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a table shows at a place: a text, where it leads, and more that lead elsewhere."""
+    """The content of a table's cell: a text, its link, and more texts with links."""
 
     shown: str
     href: str = ""

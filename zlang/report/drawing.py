@@ -431,7 +431,7 @@ def still(spec: Mapping[str, object]) -> str:
 
 
 def library() -> str:
-    """What draws specifications in a page, as JavaScript: it makes a function `vegaEmbed`. Raises RunError.
+    """The JavaScript that draws specifications in a page: it defines a function `vegaEmbed`. Raises RunError.
 
     It takes a second to make, so it is kept in the user's cache, by the version of what made it.
     """
@@ -614,7 +614,7 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
 
 
 def _labels(over: FactorRef, levels: Sequence[Cell]) -> str:
-    """What stands at an axis' marks, as an expression: numbers are levels as people write them."""
+    """The labels of an axis, as an expression: numbers are levels as people write them."""
     if not _is_number(over, levels):
         return "datum.label"
     import orjson

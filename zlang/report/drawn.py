@@ -1,4 +1,4 @@
-"""What a plot shows, before it is drawn."""
+"""The data of a plot, before it is drawn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What a plot shows: its rows are the levels of `columns` and then an estimate for each measure.
+    """The data of a plot: its rows are the levels of `columns` and then an estimate for each measure.
 
     `middle` is what an estimate is, where it does not say that itself. `ends` are those of the axis, where several
     plots share it. `note` is what its points stand for, where that is not one trial or level each.

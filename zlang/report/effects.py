@@ -1,4 +1,4 @@
-"""What the variance of a metric comes from: main effects, interactions of two factors, the rest, and repetitions.
+"""The sources of a metric's variance: main effects, interactions of two factors, the rest, and repetitions.
 
 In: a `Design`. Out: `Effect`s whose shares are of the whole sum of squares of logarithms. Rules: each effect is what it
 adds to a model of all others that do not contain it (type II, so combinations may lack); it is tested against the
@@ -179,14 +179,14 @@ class _Model:
         return centred
 
     def added(self, term: _Term, terms: Sequence[_Term], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
-        """What a term adds to a model of all others that do not contain it (type II), and its degrees of freedom."""
+        """The squares of a term beside all others that do not contain it (type II), and its degrees of freedom."""
         others = tuple(item for item in terms if not {*term} <= {*item})
         less, less_df = self.residual(others, blocks)
         more, more_df = self.residual((*others, term), blocks)
         return max(less - more, 0.0), less_df - more_df
 
     def residual(self, terms: tuple[_Term, ...], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
-        """What these effects and blocks leave, and its degrees of freedom."""
+        """The residual squares of these effects and blocks, and their degrees of freedom."""
         import numpy as np
 
         place = (terms, bool(blocks))
@@ -227,7 +227,7 @@ class _Model:
         return self._triangles[bool(blocks)]
 
     def within(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
-        """What trials of the same combination differ by, apart from their blocks, and its degrees of freedom."""
+        """The squares within combinations, apart from their blocks, and their degrees of freedom."""
         if bool(blocks) not in self._within:
             self._within[bool(blocks)] = self._pure_error(blocks)
         return self._within[bool(blocks)]

@@ -23,7 +23,7 @@ Rows = Iterable[Sequence[object]]
 _LARGEST = 2**63
 _BREAKS = "\n\t"
 _MARKUP = re.compile(r"([\\`\[\]<>|&])")
-"""What Markdown takes for HTML, a link, code or the end of a cell."""
+"""Characters that Markdown takes for HTML, a link, code or the end of a cell."""
 _EXECUTED = ("=", "+", "-", "@", "\t")
 """How text begins that spreadsheets take for a formula (OWASP, CSV injection)."""
 
@@ -44,7 +44,7 @@ def _cell_of_csv(value: object) -> str:
 
 
 class _Lines:
-    """What csv writes, a line at a time: with a terminator of its own it would not quote a carriage return."""
+    """CSV, a line at a time: with a terminator of its own, csv would not quote a carriage return."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []

@@ -43,7 +43,7 @@ class Trials:
 
     @property
     def rows(self) -> str:
-        """What to select from."""
+        """The tables to select from."""
         runs = ", ".join(map(literal, (self.run, *self.others)))
         return f"(SELECT * FROM {quoted(self.schema)}.all_trials WHERE run IN ({runs}))"
 
@@ -73,7 +73,7 @@ class Combination:
 
 
 def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef], *, every: bool) -> list[Combination]:
-    """What the formulas give in each combination of the levels of `by`.
+    """The values of the formulas in each combination of the levels of `by`.
 
     With `every` there is one for each combination that was tried. Else those of one aggregate are matched with those of
     the others, and a factor that does not exist on one side (NULL) matches any level of it on the other.
@@ -152,7 +152,7 @@ def _same(keys: Sequence[str], item: str, other: str) -> str:
 
 
 def of_trial(trials: Trials, term: Term, number: int) -> str:
-    """What a trial adds to an aggregate, NULL where it adds nothing; a percentile of its own is `p` and the number."""
+    """The value that a trial adds to an aggregate, or NULL; a percentile of its own is `p` and the number."""
     is_percentile = term.op == "percentile"
     value = f"p{number}" if is_percentile else f"({_sql(trials, term.terms[0], ())})"
     conditions = term.terms if is_percentile else term.terms[1:]
@@ -191,7 +191,7 @@ def _side_columns(table: str, i: int) -> str:
 
 
 def level(trials: Trials, factor_ref: FactorRef) -> str:
-    """What a factor's level is in SQL."""
+    """A level of a factor in SQL."""
     names = [quoted(trials.factors[path][0]) for path in factor_ref.paths if path in trials.factors]
     return f"coalesce({', '.join(names)})" if names else "NULL"
 

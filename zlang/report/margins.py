@@ -29,7 +29,7 @@ INFERRED = frozenset({"median", "mean", "percentile"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _STEP = 1e-6
 _ROUNDING = 1e-12
-"""What is left of logarithms and sums of equal values."""
+"""The error that logarithms and sums of equal values leave."""
 _COMPLETE = 0.75
 """Part of the trials in blocks that hold every side, from which on blocks are compared."""
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -1,4 +1,4 @@
-"""What a plot shows that is not over a factor: latencies, the run from trial to trial, seconds, each factor in turn.
+"""Plots that are not over a factor: latencies, the run from trial to trial, seconds, each factor in turn.
 
 In: a run's trials and a `Plot` over one of `AXES`. Out: `Drawn`s. Rules: distributions are of all operations of the
 trials that count, added up; their interval, and that of a series, is over trials; a main effect is the mean over the
@@ -33,7 +33,7 @@ Levels = tuple[Cell, ...]
 
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
-    """What one plot over something that is no factor shows, each measure by itself. Raises RunError."""
+    """The data of a plot over something that is not a factor, each measure by itself. Raises RunError."""
     alone = [replace(plot, measures=(measure,)) for measure in plot.measures]
     match plot.over.name:
         case "factors":
@@ -98,7 +98,7 @@ def _latency_range(estimates: Sequence[Cell]) -> tuple[float, float]:
 
 
 def _in_order(trials: Trials, plot: Plot) -> Drawn:
-    """What each trial measured, at its place in the order."""
+    """The value of each trial, at its place in the order."""
     position = FactorRef("position", ("position",), "count")
     placed = replace(trials, factors={**trials.factors, "position": ("position", "")})
     columns = (position, *_columns(plot))
@@ -283,7 +283,7 @@ def _histograms(trials: Trials, plot: Plot) -> Drawn:
 
 
 def _seconds(trials: Trials, plot: Plot) -> Drawn:
-    """What was sampled, second by second of the measurement, over trials; where there are several sources, of each."""
+    """The samples of each second of the measurement, over trials, for each source if there are several."""
     columns = _columns(plot)
     (measure,) = plot.measures
     chosen = "".join(f"{level(trials, item)} AS {key}, " for key, item in _keyed(columns))

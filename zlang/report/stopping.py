@@ -66,7 +66,7 @@ def course(trials: Trials) -> Summary | None:
 
 
 def sentences(trials: Trials) -> Iterator[str]:
-    """What came of it, in words."""
+    """The outcome in words."""
     for search in stored_clauses(trials, "find", Search):
         yield search.text
         kinds, every = _kinds(trials), _measured_points(trials, search)
@@ -82,7 +82,7 @@ def sentences(trials: Trials) -> Iterator[str]:
 
 
 def _sides(search: Search) -> list[Term]:
-    """What the condition compares, beside the objective."""
+    """The values that the condition compares, beside the objective."""
     return [
         aggregate for aggregate in dict.fromkeys(aggregates(search.condition)) if aggregate != search.objective.term
     ]
@@ -210,7 +210,7 @@ def knee(verdicts: Mapping[float, answers.Verdict], *, holds_below: bool) -> tup
 
 
 def _contradiction(same: Mapping[Cell, bool | None]) -> str:
-    """What keeps the answer from being believed: among all that was measured the condition changes more than once."""
+    """The reason to doubt the answer: among all measured levels the condition changes more than once."""
     tried = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
     changes = sum(same[item] != same[other] for item, other in pairwise(tried))
     return f"; of all that was measured here it changes {changes} times: noise, or no knee" if changes > 1 else ""

@@ -23,7 +23,7 @@ from zlang.suggest import did_you_mean
 
 MEDIAN, GEOMETRIC_MEAN = "median", "geomean"
 _USUAL = ("read.operations", "write.operations")
-"""What metrics mean that a question is about which names none."""
+"""The meanings of the metrics of a question that names none."""
 _OF_THE_PROCESS = "processor_time"
 
 
@@ -144,7 +144,7 @@ def _geometric_mean(values: Sequence[float]) -> Estimate:
 
 
 def heading(summary: Summary, n: int) -> str:
-    """What a column is called above estimates."""
+    """The heading of a column of estimates."""
     shown = [value for row in summary.rows if isinstance(value := row[n], Estimate) and value.low is not None]
     return summary.columns[n].name + (f" ({shown[0].statistic}, 95 %)" if shown else "")
 
@@ -239,7 +239,7 @@ def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) 
 
 
 def cells(values: Sequence[object]) -> list[Cell]:
-    """What of a row of the database is no estimate."""
+    """The cells of a row that are not estimates."""
     return [v if v is None or isinstance(v, (str, int, float)) else str(v) for v in values]
 
 

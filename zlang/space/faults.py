@@ -1,4 +1,4 @@
-"""What cannot be worked out at some points of an experiment: one finding a place, with the trials in which it is so.
+"""Errors that occur at some points of an experiment only: one finding for each place, with its trials.
 
 In: an experiment and its space. Out: findings, and what was not tried. Of the factors only those are listed that
 something which can fail reads, with the choices under which it exists; the rest of the space is counted. Where that
@@ -29,7 +29,7 @@ Place = tuple[Code | Lint, tuple[str, int, int]]
 
 
 class Question(Record):
-    """What is asked of points: which factors decide it, and what there is to say about a point."""
+    """A question about points: the factors that decide it, and the findings at a point."""
 
     reads: frozenset[str]
     answer: Callable[[Point], tuple[Diagnostic, ...]]
@@ -44,7 +44,7 @@ class _Tried(Record):
 
 
 def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], list[str]]:
-    """What is wrong with the points of some experiments, each place once, and what there is to say about each space."""
+    """Findings about the points of some experiments, each place once, and a sentence about each space."""
     diagnostics: dict[Place, Diagnostic] = {}
     summaries: list[str] = []
     for experiment in experiments:
@@ -103,7 +103,7 @@ def answer(
 
 
 def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
-    """What is wrong where a workload, or a collector, needs something that its target does not offer."""
+    """The finding where a workload, or a collector, needs something that its target does not offer."""
     needs, at = workload.kind.needs, treatment_site(workload, on)
     if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
@@ -201,7 +201,7 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
 
 
 def _flushed(experiment: Experiment, protocol: Value, on: Value) -> Iterator[Diagnostic]:
-    """What is given and would have its cache emptied, which others may rely on."""
+    """The findings about given things whose caches would be emptied, on which others may rely."""
     kind = protocol.kind if isinstance(protocol, Instance) else experiment.protocols.get(getattr(protocol, "name", ""))
     if kind is None or "flush" not in kind.phases or not isinstance(on, Instance):
         return

@@ -175,7 +175,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class BroughtFactor:
-    """What one run says of a factor: `sql` is the narrowest type of its values.
+    """A factor in one run: `sql` is the narrowest type of its values.
 
     `levels` are words in the order in which the program has them; None where there are others too.
     """
@@ -242,7 +242,7 @@ class OfRun:
 
     @property
     def brought(self) -> RunColumns:
-        """What the run has brought so far."""
+        """The columns of the run so far."""
         return RunColumns(tuple(self._brought.values()), tuple(metric for _, metric in self._metrics.values()))
 
 

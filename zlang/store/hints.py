@@ -1,4 +1,4 @@
-"""What DuckDB says is wrong with a question in, what to type instead out."""
+"""From DuckDB's message about a query to a hint."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SENTENCES = (
 
 
 def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
-    """What to type instead, or nothing."""
+    """A hint what to type instead, or nothing."""
     for part, sentence in _SENTENCES:
         if part in message:
             return sentence

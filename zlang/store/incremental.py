@@ -1,4 +1,4 @@
-"""What a database that is there already knows: the runs that need not be read again.
+"""The runs in an existing database that need not be read again.
 
 In: the database that will be replaced, and the run folders. Out: which runs are as they were, and SQL that takes their
 rows over. Rule: a run is kept only if its journal and plan are those that were read, by the same readers into the same
@@ -45,7 +45,7 @@ class UnchangedRun:
 
 
 def mark(source: FolderSource, code: str) -> str:
-    """What changes when a run folder's journal or plan does, or what reads them (`code`)."""
+    """A mark that changes when a run folder's journal or plan does, or the code that reads them."""
     shown = []
     for path in (source.folder.journal, source.folder.plan):
         try:

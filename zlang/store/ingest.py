@@ -35,7 +35,7 @@ _UNTOUCHED = "the runs themselves are untouched"
 
 @dataclass(slots=True)
 class Ingested:
-    """What is in the database; `kept` runs of it were not read again."""
+    """The content of the database in numbers; `kept` runs of it were not read again."""
 
     runs: int = 0
     kept: int = 0

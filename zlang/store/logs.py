@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
 FILES = "files of logs"
-"""What they are staged as."""
+"""The type of the staged column."""
 _OF_TRIAL = {
     "run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT", "kind": "VARCHAR",
     "job": "BIGINT",

@@ -309,7 +309,7 @@ class RunRows:
 
 
 def _text(path: Path) -> str:
-    """What a command printed, up to a limit; nothing where it printed nothing."""
+    """The output of a command up to a limit, or None."""
     try:
         with open_regular(path) as file:
             return file.read(_TEXT_LIMIT).decode("utf-8", "replace")

@@ -56,7 +56,7 @@ def named(name: str) -> SavedQuery:
 
 
 def value(text: str) -> object:
-    """What a parameter's value means: `4KiB` is 4096, `90s` 90.0, `70%` 70.0, `'16'` a text."""
+    """The value of a parameter: `4KiB` is 4096, `90s` 90.0, `70%` 70.0, `'16'` a text."""
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1]
     try:

@@ -55,7 +55,7 @@ class Staging:
         file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
     def source(self, table: str, columns: Mapping[str, str]) -> str:
-        """What to select from to get the staged rows; no more rows can be added to that table."""
+        """The SQL source of the staged rows; no more rows can be added to that table."""
         file = self._files.get(table)
         if file is None:
             nothing = ", ".join(f"NULL::{sql} AS {quoted(name)}" for name, sql in columns.items())

@@ -64,7 +64,7 @@ def create(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What statements may do: `write` to the database, leave it (`unsafe`), or only write below one directory."""
+    """Permissions of statements: `write` to the database, leave it (`unsafe`), or only write below one directory."""
 
     write: bool = False
     unsafe: bool = False
@@ -136,7 +136,7 @@ def format_of(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """What DuckDB says in one line."""
+    """The message of DuckDB in one line."""
     return next(iter(str(error).splitlines()), type(error).__name__).strip()
 
 

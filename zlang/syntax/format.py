@@ -379,7 +379,7 @@ class _Writer:
             self._end(self.line, self.note)
 
     def _item(self, first: int, after: int, indent: int) -> None:
-        """What is no field: an import, a declaration, a property, a command."""
+        """Items that are not fields: imports, declarations, properties, commands."""
         tokens = self.tokens
         if indent + tokens.width(first, after) <= WIDTH and not tokens.is_cut(first, after):
             self._end(" " * indent + tokens.flat(first, after), tokens.beside.get(after - 1, ""))
@@ -392,7 +392,7 @@ class _Writer:
         self._end(self.line, self.note)
 
     def _condition(self, first: int, after: int, indent: int) -> None:
-        """What is expected, in parentheses: on lines of its own, as a block is."""
+        """A condition in parentheses: on lines of its own, like a block."""
         tokens = self.tokens
         opening = tokens.partners.index(after - 1, first, after)
         self._run(first, opening, indent, indent + 2 * STEP, frozenset())

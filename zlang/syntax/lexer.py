@@ -126,7 +126,7 @@ class _Lexer:
         self._add("NEWLINE", "\n", begin)
 
     def _next_on_following_line(self) -> str | None:
-        """What begins the next line that has something on it: its kind, or ENTRY for a word that begins an entry."""
+        """The kind of the token that begins the next line with content, or ENTRY for a word that begins an entry."""
         if self.following[0] < self.position:
             self.following = self._look_ahead(self.position)
         return self.following[1]

@@ -15,7 +15,7 @@ from zlang.syntax.lexer import Token
 
 
 class Parsing(Protocol):
-    """What a builder may ask of the parser."""
+    """The parser, as the builders of nodes see it."""
 
     source: Source
 

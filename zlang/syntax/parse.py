@@ -67,7 +67,7 @@ def program(source: Source) -> Parsed:
 
 
 def too_many_words(source: Source, lexed: lexer.Lexed) -> Diagnostic | None:
-    """What is wrong with a program that takes too long to read."""
+    """The finding about a program that takes too long to read."""
     if len(lexed.tokens) <= MOST_WORDS:
         return None
     length, limit = f"{len(lexed.tokens):,}", f"{MOST_WORDS:,}"
@@ -344,7 +344,7 @@ class Driver:
         return hint
 
     def _fixes(self, token: Token, expected: str) -> Iterator[Fix]:
-        """What would mend a sign between a name and its value, or between fields."""
+        """The fix of a wrong sign between a name and its value, or between fields."""
         if not expected.startswith("`name"):
             return
         if token.type == "COMMA":
@@ -422,7 +422,7 @@ _SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
 _STANDS_ALONE = re.compile(r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
-"""What stands between a name and its value instead of `=`."""
+"""Signs that people write between a name and its value instead of `=`."""
 _SINGLE = {
     "OVER": "`over` and a factor",
     "RPAR": "`)`",

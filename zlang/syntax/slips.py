@@ -57,13 +57,13 @@ class StopPlace(Record):
         return False
 
     def fix(self, start: int, end: int, text: str, *, is_safe: bool = True) -> Fix:
-        """What puts a text in the place of another."""
+        """The fix that replaces a text by another."""
         title = f"write `{text.strip()}`" if text.strip() else f"remove `{self.text[start:end].strip()}`"
         return Fix(title, (Edit(Span(self.source, start, end), text),), is_safe)
 
 
 def meant(stop: StopPlace) -> Meant | None:
-    """What was probably meant."""
+    """The form of zlang that was probably meant."""
     return next((result for slip in SLIPS if (result := slip(stop)) is not None), None)
 
 
@@ -157,7 +157,7 @@ def made(stop: StopPlace) -> Meant | None:
 
 
 def clause(stop: StopPlace) -> Meant | None:
-    """What a `plot` is drawn over, and percentiles."""
+    """Slips in a `plot`: what it is over, and percentiles."""
     token = stop.token
     if token.text == "by" and stop.expected.startswith("`over`"):
         hint = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
@@ -290,7 +290,7 @@ ENTRIES = {
     "select": "ask results with `zlang sql`, or write `table median(METRIC) by FACTOR` in the experiment",
     "[global]": "write `let base = …`, or `let other = base with { … }` to share options",
 }
-"""What begins a line elsewhere, and what to write instead."""
+"""Words that begin a line in other languages, with what to write instead."""
 EXPERIMENT_WORDS = {
     "group": "write `table median(METRIC) by FACTOR`",
     "order": "tables are in the order of the levels; `zlang sql` can sort",

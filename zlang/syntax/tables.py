@@ -23,7 +23,7 @@ FORMAT = 4
 
 
 class Tables(Record):
-    """What the driver goes by.
+    """The tables of the parser.
 
     `actions[state][terminal]` is a state to shift to, or -1 - rule to reduce by; `rules` are (origin, length, kept
     parts, builder).
@@ -51,7 +51,7 @@ def load() -> Tables:
 
 
 def _saved() -> tuple[Any, ...]:
-    """What is kept; its first member is the grammar that it was made from."""
+    """The stored tables; the first member is the grammar that they were made from."""
     try:
         kept: tuple[Any, ...] = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as .pyc are
     except (OSError, ValueError, EOFError, TypeError):
@@ -73,7 +73,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
 
 
 def build(*, strict: bool = False) -> tuple[Any, ...]:
-    """What `save` keeps: the fields of `Tables` with the scanner as its pattern."""
+    """The stored form: the fields of `Tables` with the scanner as its pattern."""
     from lark import Lark
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
@@ -127,7 +127,7 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
 
 
 def _entries(table: Any, state: int) -> list[tuple[str, int, Any]]:
-    """What a state does at each symbol: reduce by a rule of the memo, or go to a state."""
+    """The action of a state at each symbol: reduce by a rule of the memo, or go to a state."""
     entries = ((table["tokens"][token], *entry) for token, entry in table["states"][state].items())
     return sorted(entries, key=lambda entry: entry[0])
 

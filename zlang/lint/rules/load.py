@@ -228,7 +228,7 @@ def too_full(trial: TrialView) -> TrialFinding | None:
 
 
 def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
-    """What holds the data, their size, and what has room for how much; None if a size is unknown or data shrink."""
+    """The thing that holds the data, their size, and its room; None if a size is unknown or data shrink."""
     holding, room = trial.having("holds"), trial.having("capacity")
     if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
         return None
