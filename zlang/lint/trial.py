@@ -194,7 +194,7 @@ class TrialView:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """The cache protocol's name."""
+        """The phases of the cache protocol."""
         value = self.experiment.cache.value(self._point)
         if isinstance(value, Instance):
             return value.kind.phases
@@ -235,7 +235,7 @@ class TrialView:
 
     @property
     def first_target(self) -> Thing | None:
-        """The trial at which every factor has its first level."""
+        """The target where every factor has its first level."""
         value = self.experiment.on.value(FirstLevels({})) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
 
@@ -251,7 +251,7 @@ class TrialView:
         return named or (Thing(self._here) if self._here else None)
 
     def fact(self, name: str) -> TraitValue:
-        """The machine as a thing with traits."""
+        """The value of one of the machine's facts."""
         machine = self.machine
         return plain(machine.instance.values.get(name)) if machine else None
 
