@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -40,6 +41,32 @@ def test_without_fio(zlang: Zlang) -> None:
     assert zlang.names() == {"program.zexp"}, "nothing was begun"
     assert "missing here: `fio`" in zlang("plan", "program.zexp").out
     assert "fio        missing: apt-get install fio" in zlang("doctor", "program.zexp", code=1).out
+
+
+def test_a_command_that_has_to_succeed(zlang: Zlang) -> None:
+    """Such as one that asks a daemon whether it is there: the program alone says nothing."""
+    zlang.program("""
+kind served: workload {
+  doc = "What a daemon does."
+  needs dir as at
+  requires "test -e daemon" "start it with: touch daemon"
+  run { sh "ls {at.dir}" { why = "do it" } }
+}
+dir here { path = "." }
+served work {}
+experiment asks { on = here  run = work }
+""")
+    assert "missing here: `test -e daemon` fails (start it with: touch daemon)" in zlang("plan", "program.zexp").out
+    assert "test -e daemon fails: start it with: touch daemon" in zlang("doctor", "program.zexp", code=1).out
+    assert "error: `test -e daemon` fails" in zlang("run", "-y", "program.zexp", code=1).err
+    script = zlang("plan", "program.zexp", "--emit", "sh").out
+    (zlang.at / "script.sh").write_text(script, "utf-8")
+    refused = subprocess.run(["dash", "script.sh"], cwd=zlang.at, capture_output=True, text=True, check=False)
+    assert "`test -e daemon` has to succeed, and fails: start it with: touch daemon" in refused.stderr
+    assert zlang.names() == {"program.zexp", "script.sh"}, "nothing was begun"
+    (zlang.at / "daemon").touch()
+    zlang("run", "-y", "program.zexp")
+    assert subprocess.run(["dash", "script.sh"], cwd=zlang.at, capture_output=True, check=False).returncode == 0
 
 
 def test_a_database_of_another_version(zlang: Zlang) -> None:

@@ -41,7 +41,8 @@ def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
         if tool.path:
             print(f"  {tool.name:10} {render.visible(tool.path)}  {render.visible(tool.version)}")
         else:
-            print(f"  {tool.name:10} missing: {tool.hint}")
+            state = "fails" if machine.is_command(tool.name) else "missing"
+            print(f"  {tool.name:10} {state}: {tool.hint}")
     print(
         f"  {'privileges':10} "
         + ("root" if machine.is_root() else "not root: only files and directories can be measured")

@@ -131,7 +131,7 @@ def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | Non
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
     missing = arming.missing_tools(header.tools)
     for tool, hint in missing.items():
-        print(f"\nmissing here: `{tool}` ({hint})")
+        print(f"\nmissing here: {arming.lack(tool)} ({hint})")
     print(f"\nall commands: zlang plan {program} --steps        run it: zlang run {program}")
 
 

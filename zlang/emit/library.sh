@@ -307,7 +307,10 @@ need() {
     [ "$(id -u)" = 0 ] || z_die "this plan has to be carried out by root: $2"
     return 0
   fi
-  command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2"
+  case $1 in
+    *' '*) sh -c "$1" >/dev/null 2>&1 </dev/null || z_die "\`$1\` has to succeed, and fails: $2" ;;
+    *) command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2" ;;
+  esac
 }
 
 # What is not the run's own is written to only if just that is said, for this plan and until the machine starts again.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
-    """The tools that are not on this machine (root is one, for who is not root), and how to get them."""
+    """What is not on this machine of tools, privileges (`root`) and commands that must succeed, and how to get it."""
     from zlang.run import machine
 
     return {tool: hint for tool, hint in tools.items() if not machine.has(tool)}
@@ -31,7 +31,14 @@ def require_tools(tools: Mapping[str, str]) -> None:
     if ROOT in missing:
         raise RunError("this plan must be run by root", missing[ROOT])
     for tool, hint in missing.items():
-        raise RunError(f"`{tool}` is not installed", f"{hint}; `zlang doctor` lists everything that is missing")
+        raise RunError(lack(tool), f"{hint}; `zlang doctor` lists everything that is missing")
+
+
+def lack(tool: str) -> str:
+    """What is wrong with something required that is missing."""
+    from zlang.run import machine
+
+    return f"`{tool}` fails" if machine.is_command(tool) else f"`{tool}` is not installed"
 
 
 def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:

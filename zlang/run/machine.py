@@ -34,14 +34,24 @@ def tools(wanted: Mapping[str, str]) -> list[Tool]:
         if name == ROOT:
             result.append(Tool(name, "yes" if is_root() else None, "", hint))
             continue
+        if is_command(name):
+            result.append(Tool(name, "succeeds" if has(name) else None, "", hint))
+            continue
         path = shutil.which(name)
         result.append(Tool(name, path, _version(path) if path else "", hint))
     return result
 
 
 def has(tool: str) -> bool:
-    """Whether a tool is there, or the privileges are if it is root."""
+    """Whether a tool is there, a command succeeds, or the privileges are there if it is root."""
+    if is_command(tool):
+        return _output(["sh", "-c", tool]) is not None
     return is_root() if tool == ROOT else shutil.which(tool) is not None
+
+
+def is_command(tool: str) -> bool:
+    """Whether what a kind requires is a command that has to succeed, and not the name of a program."""
+    return len(tool.split()) > 1
 
 
 def is_root() -> bool:
@@ -111,11 +121,16 @@ def _version(path: str) -> str:
 
 
 def _first_line(command: list[str]) -> str:
+    lines = (_output(command) or "").splitlines()
+    return lines[0].strip() if lines else ""
+
+
+def _output(command: list[str]) -> str | None:
+    """What a command prints; None where it fails or does not end."""
     try:
         completed = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
             command, capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    lines = completed.stdout.decode("utf-8", "replace").splitlines()
-    return lines[0].strip() if completed.returncode == 0 and lines else ""
+        return None
+    return completed.stdout.decode("utf-8", "replace") if completed.returncode == 0 else None

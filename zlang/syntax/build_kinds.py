@@ -83,7 +83,10 @@ def _needs(driver: Parsing, span: Span, words: tuple[tree.Word, ...], name: Toke
 
 
 def _requires(driver: Parsing, span: Span, tool: Token, hint: Token) -> tree.Requires:
-    return tree.Requires(span, word_of(driver, tool), plain_text(driver, hint))
+    word = word_of(driver, tool)
+    if tool.type == "STRING":
+        word = word.replace(text=plain_text(driver, tool))
+    return tree.Requires(span, word, plain_text(driver, hint))
 
 
 def _without(driver: Parsing, span: Span, names: Token, reason: Token) -> tree.Without:

@@ -403,7 +403,7 @@ class Needs(Record):
 
 
 class Requires(Record):
-    """`requires tool "how to get it"`."""
+    """`requires tool "how to get it"`, or `requires "command that must succeed" "what to do"`."""
 
     span: Span
     tool: Word
