@@ -132,14 +132,14 @@ UNITS = {
 """The unit in which fio takes a bare number of this option; for all other durations it is the second."""
 
 WORD_SYNONYMS = {
-    "rw": "readwrite",  # rw
-    "sync": "0 1",  # none, sync
-    "fallocate": "0 1",  # none, posix
-    "continue_on_error": "0 1",  # none, all
-    "verify": "0 crc32c-intel",  # to leave it out, crc32c
-    "sg_write_mode": "verify same",  # write_and_verify, write_same
+    "rw": {"readwrite": "rw"},
+    "sync": {"0": "none", "1": "sync"},
+    "fallocate": {"0": "none", "1": "posix"},
+    "continue_on_error": {"0": "none", "1": "all"},
+    "verify": {"0": "", "crc32c-intel": "crc32c"},
+    "sg_write_mode": {"verify": "write_and_verify", "same": "write_same"},
 }
-"""Words that mean the same as another one: two levels of a factor must not be the same load."""
+"""Words that mean the same as another one, or as none: two levels of a factor must not be the same load."""
 
 DERIVED = {
     **each("FIO_OPT_BOOL FIO_OPT_STR_SET bool", "bool"),
@@ -394,7 +394,7 @@ def derived_type(option: Entry) -> str:
 
 
 def words_of(option: Entry) -> list[str]:
-    synonyms = WORD_SYNONYMS.get(option["name"], "").split()
+    synonyms = WORD_SYNONYMS.get(option["name"], {})
     words = [word for word in option["values"] if word not in synonyms]
     if option["name"] == "ioengine":
         words = [word for word in [*words, *MORE_ENGINES] if word not in LEFT_OUT_ENGINES]
@@ -482,8 +482,14 @@ def region(options: Options) -> str:
     lines += ["", "  # Other names of options of fio."]
     for option in options.all():
         if option.get("aliases") and is_property(option):
-            instead = f"write `{option['name']}`"
-            lines.append(f"  without {quoted(', '.join(option['aliases']))} {quoted(instead)}")
+            name = DOCUMENTED_NAMES.get(option["name"], option["name"])
+            others = [other for other in (option["name"], *option["aliases"]) if other != name]
+            lines.append(f"  without {quoted(', '.join(others))} {quoted(f'write `{name}`')}")
+    lines += ["", "  # Other words for values."]
+    for name, synonyms in WORD_SYNONYMS.items():
+        for word, meaning in synonyms.items():
+            instead = f"write `{name} = {meaning}`" if meaning else f"leave `{name}` out"
+            lines.append(f"  without {quoted(f'{name}={word}')} {quoted(instead)}")
     return "".join(f"{line}\n" for line in [*lines[1:], ""])
 
 
