@@ -14,7 +14,7 @@ from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Expr, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
-from zlang.check.rendering import option_word
+from zlang.check.rendering import listed, option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
 from zlang.check.templates import given_in, of_workload, parent_in, target_in, thing_in, word_argument
@@ -30,6 +30,8 @@ _OF_ONE = ("key", "value")
 MOST_PENDING = 40
 
 
+_LISTS_OF_FORMS = {"option": "options", "job_line": "job_lines"}
+"""What a property can add itself, instead of what its kind's form makes of it: any number of words, or of lines."""
 CONTEXT = ("out", "run", "seed", "name", "options", "key", "value")
 
 
@@ -44,6 +46,8 @@ class KindScope(NoScope):
         self.nodes, self.role = declared.nodes, node.role.text
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = names_in(node, "lists")
+        fields = {item.name.text for item in node.items if isinstance(item, tree.Field)}
+        self.own_forms = tuple(name for form, name in _LISTS_OF_FORMS.items() if form in fields)
         self.context = new_context(self, report)
         self.properties = LazyMapping(self.nodes, lambda property_: define(self, property_))
         self.offers: dict[str, Expr] = {}
@@ -131,8 +135,11 @@ class KindScope(NoScope):
         return Expr(span, definition.type, value, member=word_argument(definition.type, value))
 
     def _options(self, frame: Any) -> Value:
-        given = frame.instance.values
-        return tuple([self._cached_option(name, given[name]) for name in given_in(frame)])
+        given, words = frame.instance.values, list[Value]()
+        for name in given_in(frame):
+            own = self.properties[name].own_form("options")
+            words += (self._cached_option(name, given[name]),) if own is None else listed(own.value(frame))
+        return tuple(words)
 
     def _list(self, list_name: str, frame: Any) -> Value:
         """The additions of the given properties to a list, in the order in which they were given."""
@@ -140,8 +147,7 @@ class KindScope(NoScope):
         for name in given_in(frame):
             for belongs, expr in self.properties[name].lists:
                 if belongs == list_name:
-                    value = expr.value(frame)
-                    values += value if isinstance(value, tuple) else [value]
+                    values += listed(expr.value(frame))
         return tuple(values)
 
     def _option(self, name: str, given: Value) -> Value:

@@ -266,6 +266,10 @@ class PropertyDef(Record):
     ask: tuple[str | Expr, ...] | None = None
     is_line: bool = False
 
+    def own_form(self, name: str) -> Expr | None:
+        """What it adds itself to a list, such as `options`, if it does."""
+        return next((expr for belongs, expr in self.lists if belongs == name), None)
+
 
 class Command(Record):
     """A command of an action: its template, what it must print, how long it may take, and why it is there.

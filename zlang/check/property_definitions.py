@@ -25,7 +25,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
     """The definition of a property; `tool` is the tool whose versions its `since` names."""
     context = scope.context
     attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
-    candidates = (*ATTRIBUTES, *scope.lists)
+    candidates = (*ATTRIBUTES, *scope.lists, *scope.own_forms)
     for name, item in attributes.items():
         if name not in candidates:
             hint = did_you_mean(name, candidates) or "a property has " + ", ".join(candidates)
@@ -95,7 +95,7 @@ def _probe(scope: KindScope, node: tree.Expr) -> tuple[str | Expr, ...]:
 def _added(scope: KindScope, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
     """The additions of a property to the lists of its kind."""
     scope.may_name_itself = True
-    given = [name for name in scope.lists if name in attributes]
+    given = [name for name in (*scope.lists, *scope.own_forms) if name in attributes]
     added = tuple([(name, resolve(scope.context, attributes[name].value)) for name in given])
     scope.may_name_itself = False
     return added

@@ -48,7 +48,15 @@ def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
     return "".join(pieces)
 
 
+def listed(value: Value) -> tuple[Value, ...]:
+    """The values of a list; of any other value itself."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
     """A kind's form of an option filled in for a property that was given."""
-    frame = Frame(None, None, {"key": definition.name, "value": values.in_unit(given, definition.unit)})
+    value = values.in_unit(given, definition.unit)
+    if "number" in definition.type.scalars:
+        value = values.decimal(value)
+    frame = Frame(None, None, {"key": definition.name, "value": value})
     return joined([part if isinstance(part, str) else part.value(frame) for part in form])

@@ -1,12 +1,14 @@
 """From values to text for people and tools, words of the shell, cells of the store.
 
 Rule: a number leaves zlang only as a bare integer of its base unit (bytes, seconds) or of the unit that its property
-declares; a value reaches a shell only through `shell_words`, which quotes it.
+declares, or as a decimal where the property is a `number`; a value reaches a shell only through `shell_words`, which
+quotes it.
 """
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 
 from zlang import units
@@ -52,6 +54,14 @@ def plain(value: Value) -> str:
     if isinstance(value, Absent) or value is None:
         raise ValueProblem("it has no value here")
     raise ValueProblem("it is known only at run time")
+
+
+def decimal(value: Value) -> Value:
+    """A number that has a point as the text of it, if that is exact: `99.9`."""
+    if not isinstance(value, Quantity) or value.dimension != units.NUMBER or value.is_whole:
+        return value
+    text = f"{float(value.amount):.9f}".rstrip("0")
+    return text if Fraction(text) == value.amount else value
 
 
 def shell_words(value: Value) -> str:

@@ -7,7 +7,7 @@ from zlang.check.program import (
     Experiment,
     Value,
 )
-from zlang.check.rendering import option_word
+from zlang.check.rendering import listed, option_word
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule, Slot
@@ -34,9 +34,10 @@ def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
     ]
     properties = config.workload.kind.properties
     line = forms.get("job_line", ())
-    words = (
-        [option_word(line, properties[name], given) for name, given in config.workload.values.items()] if line else []
-    )
+    words: list[Value] = []
+    for name, given in config.workload.values.items() if line else ():
+        own = properties[name].own_form("job_lines")
+        words += (option_word(line, properties[name], given),) if own is None else listed(own.value(frame))
     lines = [_in_file(word, experiment) for word in words]
     return filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
 
