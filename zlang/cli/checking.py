@@ -66,7 +66,7 @@ def check(
     worst = 0
     for file in _programs(files, unread):
         try:
-            source = _read(file)
+            source = read(file)
             if fix or diff:
                 source = _apply_fixes(source, chosen, diff=diff)
             checked = programs.check(source, chosen)
@@ -146,7 +146,8 @@ def _programs_in(directory: str) -> Iterator[str]:
         yield from (str(Path(here, name)) for name in names if name.endswith(".zexp") and not name.startswith("."))
 
 
-def _read(file: str) -> Source:
+def read(file: str) -> Source:
+    """A program's text, also from standard input. Raises RunError."""
     if file != STANDARD:
         return programs.read(file)
     try:

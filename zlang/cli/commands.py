@@ -15,6 +15,7 @@ import typer
 
 from zlang import __version__, text
 from zlang.cli.words import RUNS
+from zlang.importing import FILES
 from zlang.readers import REPORTS_OF
 
 HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
@@ -595,6 +596,29 @@ def init(
     raise typer.Exit(teaching.init(file))
 
 
+def import_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help=f"{FILES}, or `-` for standard input", show_default=False)
+    ],
+    form: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="format of the file; default: what it looks like")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="write to this file instead of standard output")
+    ] = None,
+) -> None:
+    """Turn a file of another tool into a program.
+
+    What the program cannot say is a comment at its place.
+    """
+    from zlang.cli import importing
+
+    raise typer.Exit(importing.import_file(file, form, out))
+
+
+import_.__name__ = "import"
+
+
 def kinds(
     name: Annotated[
         str | None, typer.Argument(help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False)
@@ -644,6 +668,7 @@ COMMANDS = (
     effects,
     findings,
     init,
+    import_,
     kinds,
     doctor,
 )

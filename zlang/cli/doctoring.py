@@ -10,9 +10,8 @@ from zlang.check import hosts, library
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Value
 from zlang.check.values import cell, show
-from zlang.cli import checking, render
+from zlang.cli import checking, importing, render
 from zlang.diagnostics import Diagnostic
-from zlang.errors import RunError
 from zlang.pipeline import plans
 from zlang.plan.plan import ROOT
 from zlang.run import machine
@@ -80,10 +79,4 @@ def _missing_on_machine(checked: Checked, facts: Mapping[str, Value]) -> list[Di
 def _save(file: Path, facts: Mapping[str, Value]) -> None:
     """Write the facts as a host to paste or to import; an existing file is left alone."""
     lines = [f"  {name} = {show(value)}" for name, value in facts.items()]
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write("\n".join([f"host {machine.name()} {{", *lines, "}", ""]))
-    except FileExistsError:
-        raise RunError(f"{file} already exists", "choose another name") from None
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
+    importing.write_new(file, "\n".join([f"host {machine.name()} {{", *lines, "}", ""]))

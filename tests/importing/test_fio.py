@@ -1,0 +1,236 @@
+"""Job files of fio become programs that measure the same: what fio reads in both is compared."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import fio_parser
+import pytest
+
+from zlang.check import library
+from zlang.check.check import Overrides
+from zlang.cli.app import guarded
+from zlang.diagnostics import Severity
+from zlang.errors import RunError
+from zlang.importing import fio, fio_numbers
+from zlang.pipeline import importing, plans, programs
+from zlang.source import Source
+from zlang.syntax import format as formatting
+
+KEYWORDS = {"$pagesize": "4096", "$mb_memory": "4000", "$ncpus": "2"}
+VARIABLES = {"SIZE": "8m", "EMPTY": "", "PATTERN": "randread"}
+
+STUDY = """\
+; A study of four loads.
+; allow everything: this is a comment of fio's
+
+[global]
+directory=/srv/bench
+filename=data.bin   ; one file for all
+size=${SIZE}
+ioengine=libaio
+blocksize=4k
+buffered=0
+runtime=1m
+time_based
+
+# reads in any order
+[random reads]
+rw=${PATTERN}
+iodepth=0x8
+rwmixread=70
+
+[seq]
+stonewall
+readwrite=readwrite
+thinktime=5ms
+rate=2m
+rate_iops=500
+latency_percentile=99.9
+latency_target=20ms
+log_avg_msec=250
+sync=1
+
+[writes]
+stonewall
+rw=write
+bs=128kb
+io_size=0x100000
+offset=1024
+zero_buffers
+end_fsync=1
+verify=0
+random_distribution=zipf:1.2
+
+[if]
+stonewall
+rw=randwrite
+bs=4k,8k
+percentage_random=50,0
+nice=-5
+"""
+
+HEAD = {"filename", "group_reporting", "randrepeat", "randseed", "thread", "fallocate", "allow_file_create"}
+HEAD |= {"invalidate", "refill_buffers", "directory"}
+"""Options that zlang gives by itself, or says in other words."""
+
+
+def nothing_included(name: str, by: str) -> tuple[str, str]:
+    raise AssertionError(name + by)
+
+
+def imported(text: str) -> str:
+    return fio.program(text, "study.fio", VARIABLES, KEYWORDS, nothing_included)
+
+
+def errors(text: str) -> list[str]:
+    checked = programs.check(Source("study.zexp", text), Overrides())
+    findings, _ = plans.all_findings(checked)
+    findings += programs.lint(checked)
+    return [f"{found.message}: {found.span.text}" for found in findings if found.code.severity is Severity.ERROR]
+
+
+def named_as_in_the_library(options: dict[str, str]) -> dict[str, str]:
+    kind = library.load().kind("fio")
+    named = {}
+    for name, value in options.items():
+        other = re.fullmatch(r"write `([\w-]+)`", kind.without.get(name, ""))
+        named[other[1] if other and name not in kind.properties else name] = value
+    if "buffered" in named:
+        named["direct"] = "1" if named.pop("buffered") == "0" else "0"
+    return {name: value for name, value in named.items() if name not in kind.without and name not in HEAD}
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_fio_reads_the_same_options_in_the_file_and_in_what_is_emitted_from_the_import(tmp_path: Path) -> None:
+    original = tmp_path / "study.fio"
+    original.write_text(STUDY)
+    wanted = {name: named_as_in_the_library(of) for name, of in fio_parser.effective(original, VARIABLES).items()}
+    text = imported(STUDY)
+    checked = programs.check(Source("study.zexp", text), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    emitted: dict[str, dict[str, str]] = {}
+    for name, job in plans.job_files(plans.plan(checked, experiment, 1, Overrides())):
+        (tmp_path / name).write_text(job)
+        emitted |= fio_parser.effective(tmp_path / name, {"RUN": "run", "OUT": "out"})
+    got = {name: named_as_in_the_library(of) for name, of in emitted.items()}
+    wanted["seq"] |= {"rw": "rw", "sync": "sync"}  # other words for the same
+    del wanted["writes"]["verify"]  # `0`: nothing is verified
+    assert got == dict(zip(("random_reads", "seq", "writes", "if_job"), wanted.values(), strict=True))
+    assert got["random_reads"]["iodepth"] == "8"
+    assert got["if_job"]["bs"] == "8192"
+
+
+def test_an_import_is_formatted_and_has_no_errors() -> None:
+    text = imported(STUDY)
+    assert errors(text) == []
+    assert formatting.program(Source("study.zexp", text)).text == text
+    assert "# A study of four loads.\n" in text
+    assert '# "allow everything: this is a comment of fio\'s"\n' in text
+    assert 'dir here { path = "/srv/bench" }\nfile data on here { size = 8MiB }\n' in text
+    assert "let load = random_reads | seq | writes | if_job\n" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ("group_reporting", "# group_reporting: the reader of fio's results relies on it"),
+        ("exec_prerun=rm -rf /", "# exec_prerun=rm -rf /: runs a program unseen by the plan; use a `shell` workload"),
+        ("rw=randrw:8", "# rw=randrw:8: only the pattern is taken over, not `:8`"),
+        ("bs=${NOWHERE}", "# bs=${NOWHERE}: the environment has no NOWHERE"),
+        ("made_up=3", 'extra = ["made_up=3"]'),
+        ("ioengine=http\nhttp_host=a{b}", 'extra = ["ioengine=http", "http_host=a{{b}}"]'),
+        ('bssplit="4k/10', 'bssplit = "\\"4k/10"'),
+        ("pre_read=1", "cache = hot"),
+        ("invalidate=0", "cache = as_is"),
+        (
+            "filename=/dev/sdz",
+            "# fio measures /dev/sdz: to do so, declare each device as a `disk`, and write `on` that disk",
+        ),
+        ("numjobs=4", "# fio gives each of its workers a file of its own: here they share one"),
+        ("size=50%", "# size=50%: say how large the file is"),
+        ("size=$mb_memory/4*1024", "file data on here { size = 1000KiB }"),
+        (
+            "ioengine=exec\nprogram=reboot",
+            "# [a] is left out: runs a program unseen by the plan; use a `shell` workload",
+        ),
+        ("time_based", "# time_based: fio ignores this without a runtime"),
+        ("description=What it is", "# What it is"),
+        ("made\x1b[31m=3", "# made\\x1b[31m=3: this is not an option of fio"),
+    ],
+)
+def test_what_is_said_of_an_option(options: str, line: str) -> None:
+    text = imported(f"[a]\n{options}\n")
+    assert line in re.sub(" +(?==)", " ", text)
+    assert errors(text) == []
+
+
+def test_what_is_passed_on_reaches_fio(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = imported("[global]\nsize=1m\nmade_up=3\n[a]\nbs=4k,8k\n[b]\nrw=write\n")
+    assert 'extra = ["made_up=3", "bs=4k,8k"]' in text
+    (tmp_path / "a.zexp").write_text(text)
+    assert guarded(["plan", str(tmp_path / "a.zexp"), "--emit", "sh"]) == 0
+    assert "--made_up=3 --bs=4k,8k" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", ["filename=/dev/sda", "rw=write", "exec_prerun=reboot", "--rw=write"])
+def test_what_decides_where_and_what_is_written_cannot_be_passed_on(words: str) -> None:
+    assert (
+        "`extra` says nothing"
+        in errors(
+            imported("[a]\nsize=1m\n")
+            .replace("size ", f'extra = ["{words}"] size', 0)
+            .replace("fio a {}", f'fio a {{ extra = ["{words}"] }}')
+        )[0]
+    )
+
+
+def test_jobs_that_wait_for_none_are_said_to_run_together() -> None:
+    text = imported("[global]\nsize=1m\n[a]\n[b]\nrw=write\n[c]\nwait_for=b\n[d]\nstonewall=0\n[e]\nstonewall\n")
+    assert text.count("fio runs a, b at the same time: here each of them is measured by itself") == 1
+    assert text.count("fio runs c, d at the same time") == 1
+    assert errors(text) == []
+
+
+def test_a_file_includes_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "common.inc").write_text("rw=randwrite\nbs=64k\n")
+    (tmp_path / "a.fio").write_text("[a]\ninclude common.inc\nsize=1m\n")
+    assert guarded(["import", str(tmp_path / "a.fio")]) == 0
+    assert "fio a { rw = randwrite  bs = 64KiB }" in capsys.readouterr().out
+    (tmp_path / "common.inc").write_text("include common.inc\n")
+    assert guarded(["import", str(tmp_path / "a.fio")]) == 1
+    assert "files include each other" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no jobs"),
+        ("[global]\nbs=4k\n", "has no jobs"),
+        ("bs=4k\n", "`bs=4k` is in no section"),
+        ("[]\n", "needs a name"),
+    ],
+)
+def test_a_file_that_is_no_job_file(text: str, message: str) -> None:
+    with pytest.raises(RunError, match=re.escape(message)):
+        importing.import_file(text, "a.fio", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "bytes_"),
+    [("4k", 4096), ("4kib", 4000), ("0x1000", 4096), ("(16m + 1k)", 16778240), ("(2^3 - -1)", 9), ("(7/2)", 3)]
+    + [(wrong, None) for wrong in ("", "4x", "1.5m", "(4", "(4k * )", "(1/0)", "(2^999999)", "(" * 90, "4k,8k")],
+)
+def test_sizes(words: str, bytes_: int | None) -> None:
+    assert fio_numbers.size(words) == bytes_
+
+
+def test_an_existing_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job, out = tmp_path / "a.fio", tmp_path / "a.zexp"
+    job.write_text("[a]\nsize=1m\n")
+    assert guarded(["import", str(job), "--out", str(out)]) == 0
+    assert errors(out.read_text()) == []
+    assert guarded(["import", str(job), "--out", str(out)]) == 1
+    assert "already exists" in capsys.readouterr().err

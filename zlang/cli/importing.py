@@ -1,0 +1,36 @@
+"""`zlang import`: what a user has already, as a program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from zlang.cli import checking, render, words
+from zlang.errors import RunError
+from zlang.pipeline import importing
+
+
+def import_file(file: str, form: str | None, out: Path | None) -> int:
+    """Print the program for another tool's file, or write it; an existing file is left alone."""
+    source = checking.read(file)
+    text = importing.import_file(source.text, source.name, form)
+    if out is None:
+        words.write(text)
+        return 0
+    write_new(out, text)
+    print(
+        f"written: {render.visible(str(out))}; see what is to be said of it: zlang check {words.file(str(out))}",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def write_new(file: Path, text: str) -> None:
+    """Write a file that is not there yet. Raises RunError."""
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        raise RunError(f"{file} already exists", "choose another name") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None

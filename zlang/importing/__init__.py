@@ -1,0 +1,4 @@
+"""The files of other tools, as programs."""
+
+FILES = "a job file of fio"
+"""What can be imported, for the help of the command line."""

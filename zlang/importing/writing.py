@@ -1,0 +1,92 @@
+"""Programs as text: names that are free, values as literals, comments, and the house style.
+
+In: what an importer has understood of another tool's file. Out: text that the formatter has put into the style.
+Rule: text from elsewhere stands only in comments and in quotes, where nothing reads it as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from zlang import text, units
+from zlang.check import library, types
+from zlang.check.instances import checked_value
+from zlang.check.program import PropertyDef, Symbol, Value
+from zlang.diagnostics import ProgramError
+from zlang.source import Source, Span
+from zlang.syntax import format as formatting
+from zlang.syntax import parse
+
+_NOWHERE = Span(Source("", ""), 0, 0)
+_NOT_IN_NAMES = re.compile(r"\W+", re.ASCII)
+_ALLOWANCE = re.compile(r"#*\s*allow\b")
+
+
+def comment(words: str) -> list[str]:
+    """A text as lines of comment; one that reads like an allowance is put in quotes."""
+    lines = [text.visible(line).rstrip() for line in words.splitlines()]
+    return [f'# "{line}"' if _ALLOWANCE.match(line) else f"# {line}".rstrip() for line in lines]
+
+
+def quoted(words: str) -> str:
+    """A text as the language writes it."""
+    escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "{": "{{", "}": "}}"}
+    return '"' + "".join(escapes.get(char, char) for char in words) + '"'
+
+
+def literal(value: Value) -> str:
+    """A value as the language writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, Symbol):
+        return value.name
+    if isinstance(value, units.Quantity):
+        return units.show(value)
+    assert isinstance(value, str)
+    return quoted(value)
+
+
+def takes(definition: PropertyDef, value: Value) -> bool:
+    """Whether a property can have this value."""
+    try:
+        checked_value(definition, value, _NOWHERE)
+    except ProgramError:
+        return False
+    return isinstance(value, bool | Symbol) or _is_exact(value)
+
+
+def _is_exact(value: Value) -> bool:
+    """Whether the literal of a value is read as that value again: a third of a second is not."""
+    return not isinstance(value, units.Quantity) or units.parse(units.show(value)).amount == value.amount
+
+
+class FreeNames:
+    """Names for declarations: each is used once, and none is a word that the language or the library knows."""
+
+    def __init__(self, reserved: Collection[str] = ()) -> None:
+        self._used = {*library.load().names(), *library.load().modules, *types.SCALARS, *types.BOOLS, *reserved}
+
+    def free(self, wanted: str, instead: str) -> str:
+        """A free name that is as near as possible to the wanted one; `instead` where nothing of it can be used."""
+        stem = _NOT_IN_NAMES.sub("_", wanted).strip("_").lower() or instead
+        stem = f"{instead}_{stem}" if stem[0].isdigit() else stem
+        is_free = _is_name(stem) and stem not in self._used
+        stem = stem if is_free or stem == instead else f"{stem}_{instead}"
+        number, name = 1, stem
+        while name in self._used:
+            number += 1
+            name = f"{stem}_{number}"
+        self._used.add(name)
+        return name
+
+
+def _is_name(word: str) -> bool:
+    return not parse.program(Source("", f"let {word} = 1\nlet choice = {word} | {word}\n")).findings
+
+
+def program(lines: Iterable[str]) -> str:
+    """The lines of a program in the style."""
+    formatted = formatting.program(Source("import", "\n".join([*lines, ""])))
+    assert not formatted.findings, f"BUG: the import is not a program: {formatted.findings[0].message}"
+    return formatted.text

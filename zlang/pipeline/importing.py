@@ -1,0 +1,45 @@
+"""What a user has already, as a program: the files of other tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.pipeline.programs import text_of
+from zlang.suggest import did_you_mean
+
+
+def formats() -> list[str]:
+    """The formats that can be imported."""
+    from zlang.importing.registry import IMPORTERS
+
+    return list(IMPORTERS)
+
+
+def import_file(text: str, name: str, form: str | None) -> str:
+    """The program for another tool's file; without a format, its text decides. Raises RunError."""
+    from zlang.importing import registry
+
+    form = form or registry.format_of(text, name)
+    if form not in registry.IMPORTERS:
+        hint = did_you_mean(form, registry.IMPORTERS) or f"there are {', '.join(registry.IMPORTERS)}"
+        raise RunError(f"there is no format `{form}`", hint)
+    return registry.IMPORTERS[form](text, name, os.environ, _keywords(), _included)
+
+
+def _keywords() -> Mapping[str, str]:
+    """What job files call this machine's memory, processors and pages."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+    return {
+        "$pagesize": str(os.sysconf("SC_PAGE_SIZE")),
+        "$mb_memory": str(memory),
+        "$ncpus": str(os.sysconf("SC_NPROCESSORS_CONF")),
+    }
+
+
+def _included(name: str, by: str) -> tuple[str, str]:
+    """An included file: where its name leads, or else beside the file that includes it; and where that is."""
+    path = name if Path(name).exists() else str(Path(by).parent / name)
+    return text_of(path, None), path
