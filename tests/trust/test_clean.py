@@ -60,6 +60,15 @@ def test_what_a_killed_run_left_is_removed_once(killed: Zlang) -> None:
     assert killed("clean").out == f"{killed.folder().name}: nothing left to remove\n"
 
 
+def test_what_was_removed_by_a_copy_is_already_gone(killed: Zlang) -> None:
+    copy = killed.at / "copies" / "one"
+    shutil.copytree(killed.folder(), copy)
+    removed = json.loads(killed("clean", str(copy), "--json").out)["removed"]
+    assert len(removed) == 3
+    said = json.loads(killed("clean", "--json").out)
+    assert (said["removed"], said["gone"], said["left"]) == ([], removed, [])
+
+
 def test_what_is_mounted_there_by_another_stays(killed: Zlang) -> None:
     at = made(killed) / "small-volume"
     subprocess.run(["mount", "-t", "tmpfs", "other", at], check=True)

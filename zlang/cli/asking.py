@@ -130,7 +130,7 @@ def what_does_not_count(summary: Summary) -> None:
     """Print how many trials count, and the reasons of the others."""
     print(f"{summary.valid:,} of {summary.trials:,} trials count")
     for reason, count in summary.reasons:
-        print(f"  {count:,} do not count: {render.visible(reason)}")
+        print(f"  {count:,} {'does' if count == 1 else 'do'} not count: {render.visible(reason)}")
 
 
 def example_query(summary: Summary) -> str:

@@ -431,30 +431,31 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool) -
         if as_json:
             import json
 
-            print(json.dumps({"run": unbegun[-1], "removed": unbegun, "left": []}))
+            print(json.dumps({"run": unbegun[-1], "removed": unbegun, "gone": [], "left": []}))
         return 0
     folder = runs.find(runs_dir, run_name)
     runs.require_own(folder, trust=trust)
     try:
-        removed, stuck = runs.clean(folder)
+        cleaned = runs.clean(folder)
     except Interrupted as stop:
         print("stopped; to continue, repeat the command", file=sys.stderr)
         return stop.exit_code
-    removed = [creates.replace("$RUN", folder.run) for creates in removed]
-    stuck = [(creates.replace("$RUN", folder.run), why) for creates, why in stuck]
     if as_json:
         import json
 
-        remaining = [{"what": creates, "why": why} for creates, why in stuck]
-        print(json.dumps({"run": folder.name, "removed": removed, "left": remaining}))
-        return 1 if stuck else 0
-    for creates in removed:
+        remaining = [{"what": creates, "why": why} for creates, why in cleaned.stuck]
+        content = {"run": folder.name, "removed": cleaned.removed, "gone": cleaned.gone, "left": remaining}
+        print(json.dumps(content))
+        return 1 if remaining else 0
+    for creates in cleaned.removed:
         print(f"removed: {render.visible(creates)}")
-    for creates, why in stuck:
+    for creates in cleaned.gone:
+        print(f"already gone: {render.visible(creates)}")
+    for creates, why in cleaned.stuck:
         print(f"still there: {render.visible(creates)}: {render.visible(why)}")
-    if not removed and not stuck:
+    if cleaned == runs.Cleaned():
         print(f"{folder.name}: nothing left to remove")
-    return 1 if stuck else 0
+    return 1 if cleaned.stuck else 0
 
 
 # -- status
@@ -481,8 +482,8 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
             json.dumps({**result, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
         )
         return 0
-    print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done, ", end="")
-    print(f"{len(failures)} of them do not count, {_state(state, header.trials)}")
+    bad = f", {len(failures):,} of them {'does' if len(failures) == 1 else 'do'} not count" if failures else ""
+    print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done{bad}, {_state(state, header.trials)}")
     for problem in damage:
         print(f"  warning: {problem}")
     for number, replicate, why in failures:

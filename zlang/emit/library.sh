@@ -627,7 +627,12 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
     echo "$ZLANG_REPLACED was replaced meanwhile: it is not what this run made" >>"$z_dir/$z_out/$1.err"
   fi
   [ "$z_rc" -eq 0 ] || z_sweep "$z_out" "$1"
-  z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":$z_rc"
+  z_files=
+  if [ "$z_out $z_rc" = 'facts 0' ]; then
+    z_hash_file "$z_dir/facts/$1.out"
+    z_files=",\"files\":\"$z_hash\""
+  fi
+  z_write "\"end\",\"step\":\"$1\",\"out\":\"$z_out\",\"rc\":$z_rc$z_files"
   z_check
   [ "$z_rc" -ne 0 ] || return 0
   z_bad_step=$1 z_bad_out=$z_out z_bad_rc=$z_rc

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -250,8 +252,17 @@ def still_standing(folder: Folder) -> list[str]:
     return [named[signature].replace("$RUN", folder.name) for signature in remaining if named.get(signature)]
 
 
-def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
-    """Remove what a run left: what is gone now, and what would not go, with why. Raises RunError, Interrupted."""
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What `clean` removed of a run, what was gone before, and what would not go, with why."""
+
+    removed: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    stuck: list[tuple[str, str]] = field(default_factory=list)
+
+
+def clean(folder: Folder) -> Cleaned:
+    """Remove what a run left. Raises RunError, Interrupted."""
     from zlang.plan.plan import Setup
     from zlang.readers.judge import judge
     from zlang.run.account import Account
@@ -263,14 +274,20 @@ def clean(folder: Folder) -> tuple[list[str], list[tuple[str, str]]]:
     names = (
         {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if remaining else {}
     )
-    removed: list[str] = []
-    stuck: list[tuple[str, str]] = []
+    gone: set[str] = set()
+    for setup in names.values():
+        made = folder.made(remaining[setup.signature]) if setup.signature in remaining else None
+        if setup.parent in gone or (made and not os.path.lexists(made[0])):
+            gone.add(setup.key)
+    cleaned = Cleaned()
     for event in carry_out(folder, Selection(nothing=True)) if account.state.sessions or remaining else ():
         match event:
-            case Unmade(signature=signature) if names[signature].creates:
-                removed.append(names[signature].creates)
+            case Unmade(key=key, signature=signature) if creates := names[signature].creates.replace(
+                "$RUN", folder.run
+            ):
+                (cleaned.gone if key in gone else cleaned.removed).append(creates)
             case LeftBehind(setup=setup, why=why):
-                stuck.append((setup.creates, why))
+                cleaned.stuck.append((setup.creates.replace("$RUN", folder.run), why))
             case _:
                 pass
-    return removed, stuck
+    return cleaned

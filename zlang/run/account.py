@@ -45,7 +45,15 @@ class Account(Generic[V]):
     @property
     def damage(self) -> list[str]:
         """What is wrong with the folder as a whole, a sentence each."""
-        return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else [])]
+        facts = [f"the fact `{name}` was changed after it had been noted" for name in sorted(self.changed_facts)]
+        return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else []), *facts]
+
+    @cached_property
+    def changed_facts(self) -> set[str]:
+        """The facts of the machine that are not those of which the journal has the hash."""
+        at = self.folder.path / "facts"
+        facts = self.state.facts.items()
+        return {name for name, digest in facts if digest and not hashes.is_of_file(at / f"{name}.out", digest)}
 
     @property
     def leftovers(self) -> dict[str, str]:
@@ -95,11 +103,12 @@ class Account(Generic[V]):
         return LOST if self._has_unknown(attempt) else ""
 
     def _has_unknown(self, attempt: Attempt) -> bool:
-        """Whether an attempt at the same trial left something behind and the journal does not name it."""
+        """Whether a later attempt at the same trial left something behind and the journal does not name it."""
         place = self.folder.path / attempt.place
         try:
             unknown = [path for path in place.iterdir() if f"{attempt.place}/{path.name}" not in self.state.outs]
-            return any(path.is_dir() and any(path.iterdir()) for path in unknown)
+            later = [path for path in unknown if _number(path.name) > _number(Path(attempt.out).name)]
+            return any(path.is_dir() and any(path.iterdir()) for path in later)
         except OSError:
             return False
 
@@ -118,3 +127,9 @@ class Account(Generic[V]):
             return failure.why(self.inside(event.out), event.step, rc, took or 0.0)
         except ValueError as error:
             return f"{event.step}: {error}"
+
+
+def _number(name: str) -> float:
+    """The number of an attempt, whose directory is called `a3`; what is called otherwise may be later than any."""
+    number = name.removeprefix("a")
+    return int(number) if number.isdecimal() else float("inf")

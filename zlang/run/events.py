@@ -67,11 +67,12 @@ class Start(Timed):
 
 @dataclass(frozen=True, slots=True)
 class End(Timed):
-    """A command ended: 124 = out of time, -N = by signal N."""
+    """A command ended: 124 = out of time, -N = by signal N. `files` is the hash of what a fact's printed."""
 
     step: str
     out: str
     rc: int
+    files: str = ""
 
 
 @dataclass(frozen=True, slots=True)

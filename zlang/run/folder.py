@@ -107,6 +107,15 @@ class Folder:
         except OSError:
             return frozenset()
 
+    def made(self, out: str) -> tuple[Path, int] | None:
+        """The directory that a setup made, and its inode, as it noted them where its output is."""
+        try:
+            identity, _, line = read_regular(self.path / out / "made", _LONGEST_PATH).partition(b"\n")
+            path, inode = os.fsdecode(line.removesuffix(b"\n")), int(identity.split()[0])
+        except (OSError, ValueError, IndexError):
+            return None
+        return (Path(path), inode) if path else None
+
     def write_plan(self, plan: Plan) -> None:
         """Keep the plan; it appears under its name once it is whole and on the disk."""
         try:

@@ -121,6 +121,8 @@ def _is_same_machine(folder: Folder, text: Mapping[str, str]) -> bool:
 
 def _measured_in(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, Measured]:
     account = Account(folder, judge)
+    if account.changed_facts:  # nobody knows on which machine it measured
+        return {}
     state = account.state
     attempts = [entry for place, entry in state.ended.items() if place in wanted and entry.is_committed]
     attempts.sort(key=lambda attempt: attempt.position)

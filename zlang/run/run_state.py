@@ -142,8 +142,8 @@ class RunState:
     """Signature -> number of its latest attempt."""
     stood_on: dict[str, dict[str, int]] = field(default_factory=dict)
     """By directory of an attempt, the signatures of the setups that stood; each with the number of its making."""
-    facts: set[str] = field(default_factory=set)
-    """Names of fact steps that ended well."""
+    facts: dict[str, str] = field(default_factory=dict)
+    """Names of fact steps that ended well, with the hashes of what they printed."""
     last: Recorded | None = None
     waits_for: tuple[str, str] | None = None
     """The step, and the place of its attempts, of what somebody was asked for when the run stopped."""
@@ -307,7 +307,7 @@ class RunState:
                 if ran is not None and ran.end is None:
                     ran.end = event
                 if out == "facts" and event.rc == 0:
-                    self.facts.add(step)
+                    self.facts[step] = event.files
             case Interrupt():
                 step, out = next(reversed(self._running), ("", ""))
                 self.waits_for = (step, out.rpartition("/")[0]) if step else None

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.files import make_directory, read_regular, sync_directory, sync_tree
+from zlang.files import make_directory, sync_directory, sync_tree
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.run import hashes, journal, machine, sequential
@@ -54,7 +54,6 @@ from zlang.run.stop import Interrupted, Stop
 Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 
-_LONGEST_PATH = 8192
 _LEAST_SPACE = 65_536
 """Bytes that have to be free in a run folder: what a short step leaves behind."""
 
@@ -484,7 +483,9 @@ class _Run:
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
         if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
             sync_tree(self._directory(out), self.folder.path, f"{step.name}." if out == "facts" else "")
-        yield self._record(End(self._now(), step.name, out, rc))
+        is_fact = out == "facts" and rc == 0 and not self._is_lost
+        files = hashes.of_file(self._directory(out) / f"{step.name}.out") if is_fact else ""
+        yield self._record(End(self._now(), step.name, out, rc, files))
         self._check()
         return rc
 
@@ -495,13 +496,11 @@ class _Run:
         """
         if setup.parent is not None:
             return
-        with suppress(OSError, ValueError, IndexError):
-            identity, _, line = read_regular(self._directory(out) / "made", _LONGEST_PATH).partition(b"\n")
-            path, inode = Path(os.fsdecode(line.removesuffix(b"\n"))), int(identity.split()[0])
-            if "\n" in str(path):
-                raise RunError(f"{str(path)!r} has a line end in its path", "measure in a directory without one")
-            if line and all(held.path != path for held in self._held.values()):
-                self._held[setup.signature] = _Held(path, inode, _lock(path))
+        path, inode = self.folder.made(out) or (None, 0)
+        if path is not None and "\n" in str(path):
+            raise RunError(f"{str(path)!r} has a line end in its path", "measure in a directory without one")
+        if path is not None and all(held.path != path for held in self._held.values()):
+            self._held[setup.signature] = _Held(path, inode, _lock(path))
 
     def _replaced(self) -> Path | None:
         """The directory that something else has taken the place of, if there is one."""

@@ -230,7 +230,8 @@ class RunRows:
         for fact in self.header.facts:
             with suppress(ValueError):  # a link: it is no part of the folder
                 path = self._inside("facts") / f"{fact.name}.out"
-                if path.is_file() and not path.is_symlink():
+                is_there = path.is_file() and not path.is_symlink()
+                if is_there and fact.name not in self.account.changed_facts:
                     self.staging.add("facts", {**self.named, "name": fact.name, "value": _text(path).strip()})
         for tool, version in self.header.tools.items():
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
