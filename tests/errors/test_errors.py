@@ -178,7 +178,7 @@ CARRIED = 'write a word with a value as `compressible(50%)`, and a text as `"com
 OVER = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
 PERCENTILE = "any percentile is computed from the histogram: `p999(read_clat)`"
 DECLARED = "`reads` cannot be changed here: put a choice into its declaration, or declare another"
-LOOPS = "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors"
+LOOPS = "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors"
 
 
 def test_a_word_of_another_property_is_said_to_be_one() -> None:
@@ -233,7 +233,7 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
             "a property cannot use another property of the same declaration; give the value a name: `let iodepth = …`",
         ),
         ("file a/b on disk { size = 1MiB }", SLASH),
-        ("given file f", "add braces that say which one is given: `given pool NAME { called = … }`"),
+        ("given file f", "add braces that say which one is given: `given KIND NAME { called = … }`"),
         ("let t = file on disk | file on disk { size = 1MiB }", "an anonymous declaration needs braces"),
         ("file f on disk { size = 1MiB  content = compressible:50% }", CARRIED),
         ("experiment e { on = data  run = reads  plot read_iops by bs }", OVER),

@@ -130,6 +130,29 @@ def test_no_other_kind_asks_for_what_is_no_part_of_the_measurement() -> None:
     assert caught.value.diagnostic.message.startswith("`bandwidth` of `dir` has `cost = none`")
 
 
+OWN_TRAITS = """
+import fio
+
+kind rig: resource on dir {
+  doc = "A directory on some disks."
+  property disks: count { default = 12  doc = "how many disks" }
+  offers dir = "{on.dir}"
+  trait spindles: count = disks
+  trait is_wide: bool = disks > 8
+}
+dir here { path = "." }
+rig shelf on here { disks = 4 | 12 }
+file data on shelf { size = 16MiB }
+fio reads { rw = randread }
+experiment x { on = data  run = reads }
+"""
+
+
+def test_a_plan_keeps_the_traits_that_a_kind_invents() -> None:
+    kept = [(trial.traits["spindles"], trial.traits["is_wide"]) for trial in trials(plan_of(OWN_TRAITS))]
+    assert sorted(kept) == [(4, False), (12, True)]
+
+
 def test_no_replicate_replays_the_offsets_of_another() -> None:
     commands = [step.command for t in trials(plan_of(READS)) for step in t.steps if step.action is Action.MEASURE]
     seeds = {word for command in commands for word in command.split() if word.startswith("--randseed=")}

@@ -13,7 +13,7 @@ from zlang.check.property_definitions import ATTRIBUTES, define
 from zlang.check.texts import resolve_plain_text
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition
-from zlang.check.types import BOOL, Type, Variant
+from zlang.check.types import BOOL, NUMERIC, Type, Variant
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.suggest import did_you_mean
@@ -27,6 +27,10 @@ PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 
 
 FORMS = ("option", "job", "job_head", "job_line")
+
+
+OWN_TRAIT_TYPES = ("bool", *sorted(NUMERIC))
+"""Types of traits that a kind declares for itself: the database keeps their values as numbers."""
 
 
 _FORMS_OF_ONE = frozenset({"option", "job_line"})
@@ -132,6 +136,7 @@ class _KindBuilder:
             phases=self.phases,
             draws=self._draws(),
             traits=LazyMapping({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
+            own_traits=tuple(i.name.text for i in node.items if isinstance(i, tree.Trait) and i.type),
             armed=next((resolve(self.context, i.value) for i in node.items if is_field(i, "armed")), None),
             without=dict(left_out(node)),
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
@@ -156,16 +161,32 @@ class _KindBuilder:
         return resolved
 
     def _trait(self, node: tree.Trait) -> Expr:
-        cached = TRAITS.get(node.name.text)
-        if cached is None:
-            hint = did_you_mean(node.name.text, TRAITS) or "docs/language.md lists them"
-            self.report(Code.UNKNOWN_NAME.at(node.name.span, name=node.name.text, hint=hint))
+        type_ = self._type_of_trait(node)
+        if type_ is None:
             return unknown(node.span)
-        resolved = resolve(self.context, node.value, cached.type)
-        if not cached.type.accepts(resolved.type):
-            wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=cached.type, found=resolved.type)
+        resolved = resolve(self.context, node.value, type_)
+        if not type_.accepts(resolved.type):
+            wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=type_, found=resolved.type)
             self.report(wrong)
         return resolved
+
+    def _type_of_trait(self, node: tree.Trait) -> Type | None:
+        """The type of a trait: of the language's table, or what a trait of the kind's own is declared with."""
+        name, shared = node.name.text, TRAITS.get(node.name.text)
+        if node.type is None:
+            if shared is None:
+                hint = did_you_mean(name, TRAITS) or f"a trait of your own has a type: `trait {name}: count = …`"
+                self.report(Code.UNKNOWN_NAME.at(node.name.span, name=name, hint=hint))
+            return shared.type if shared else None
+        if shared is not None:
+            label, hint = "the language has a trait of this name", f"write `trait {name} = …`, or choose another name"
+            self.report(Code.DUPLICATE.at(node.name.span, name=name, label=label, hint=hint))
+            return None
+        if node.type.text not in OWN_TRAIT_TYPES:
+            hint = did_you_mean(node.type.text, OWN_TRAIT_TYPES) or f"it can be {', '.join(OWN_TRAIT_TYPES)}"
+            self.report(Code.UNKNOWN_NAME.at(node.type.span, name=node.type.text, hint=hint))
+            return None
+        return Type(frozenset({node.type.text}))
 
     def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
         """A form of the kind; what it gives for one property depends on that property alone."""

@@ -328,7 +328,8 @@ class Kind:
     `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that need it. One
     that is `rebuilt_per_child` is made anew for each state of what stands on it. `phases` are what a protocol does:
     actions of the target's kinds, or its own. A workload that `draws` by a seed has the property `seed` from the
-    language. `traits` are those that it declares. A resource with what has to be `armed` is not the run's own: it is
+    language. `traits` are those that it declares, `own_traits` the names of those that
+    no rule knows. A resource with what has to be `armed` is not the run's own: it is
     written to only after its `guard`. What one `is_own` of a user's says of its writes is not relied on.
     """
 
@@ -351,6 +352,7 @@ class Kind:
     phases: tuple[str, ...] = ()
     draws: bool = False
     traits: Mapping[str, Expr] = field(default_factory=dict)
+    own_traits: tuple[str, ...] = ()
     armed: Expr | None = None
     asserts: tuple[Assertion, ...] = ()
     without: Mapping[str, str] = field(default_factory=dict)

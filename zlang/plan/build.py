@@ -143,8 +143,9 @@ class Builder:
 
 
 def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
-    """The traits by which results are judged, each of the nearest thing that declares it."""
-    for name in _KEPT_TRAITS:
+    """The traits by which results are judged, and kinds' own ones, each of the nearest thing that declares it."""
+    own = [name for thing in things for name in thing.instance.kind.own_traits]
+    for name in dict.fromkeys((*_KEPT_TRAITS, *own)):
         owners = [thing for thing in things if name in thing.instance.kind.traits]
         if not owners:
             continue

@@ -74,6 +74,10 @@ def _trait(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.T
     return tree.Trait(span, word_of(driver, name), value)
 
 
+def _own_trait(driver: Parsing, span: Span, name: Token, type_: Token, value: tree.Expr) -> tree.Trait:
+    return tree.Trait(span, word_of(driver, name), value, word_of(driver, type_))
+
+
 def _default(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Default:
     return tree.Default(span, word_of(driver, name), value)
 
@@ -190,6 +194,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "property": _property,
     "offers": _offers,
     "trait": _trait,
+    "own_trait": _own_trait,
     "needs": _needs,
     "requires": _requires,
     "reader": _reader,

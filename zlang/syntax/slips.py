@@ -143,7 +143,7 @@ def made(stop: StopPlace) -> Meant | None:
     if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
         symbols = [symbol for symbol, _ in stop.read]
         if "GIVEN" in symbols:
-            return "add braces that say which one is given: `given pool NAME { called = … }`", None
+            return "add braces that say which one is given: `given KIND NAME { called = … }`", None
         if "ON" in symbols and "EQUAL" in symbols:
             return "an anonymous declaration needs braces", stop.fix(stop.end, stop.end, " {}")
         if "ON" in symbols and token.type == "VBAR":
@@ -185,7 +185,7 @@ def word(stop: StopPlace) -> Meant | None:
         return "use `where` to choose points", stop.fix(token.start, token.end, "where")
     if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
         return (
-            "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
+            "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
             None,
         )
     if token.text in {"elif", "elsif", "elseif"} and expected == "`else`":
@@ -271,7 +271,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
 SLIPS = (search, comparison, choice, number, made, clause, foreign, foreign_value, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
 ENTRIES = {
-    "for": "there are no loops: `bs = 4KiB | 8KiB` measures both",
+    "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
     "def": "write a function as `let NAME(x) = …`",
     "function": "write a function as `let NAME(x) = …`",
     "fn": "write a function as `let NAME(x) = …`",
@@ -308,7 +308,7 @@ EXPERIMENT_WORDS = {
     "like": 'write `where starts_with(x, "…")`, or `"part" in x`',
     "vs": "write `plot METRIC over FACTOR`",
     "against": "write `plot METRIC over FACTOR`",
-    "for": "there are no loops: `bs = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
+    "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
 }
 """Words of queries and other languages in an experiment, and what to write instead."""
 _RANGE = "write a range as `4KiB..64KiB by *2`"

@@ -371,11 +371,12 @@ class Offers(Record):
 
 
 class Trait(Record):
-    """`trait block = bs`."""
+    """`trait block = bs`, or one of the kind's own with its type: `trait spindles: count = 12`."""
 
     span: Span
     name: Word
     value: Expr
+    type: Word | None = None
 
 
 class Without(Record):
