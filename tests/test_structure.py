@@ -38,6 +38,11 @@ EVERYWHERE = {"elapsed", "rounds"}
 """Metrics with a name that is also a column of every trial, or a word."""
 OF_PATHS = {"read_bytes", "write_bytes"}
 """Methods of Python's that are called as metrics are."""
+WORDS_OF_THE_LANGUAGE = {
+    "ask", "cache", "called", "command", "data", "from", "kernel", "level", "log", "metric", "options", "path",
+    "protocol", "ram", "seed", "size", "until", "value",
+}  # fmt: skip
+"""Properties with a name that is also a word of the language, of SQL, or of examples."""
 NAMES_OF_RULES = {rule.lint.name for rule in RULES}
 PURE = ("syntax", "check", "space", "plan", "emit")
 IMPURE = {
@@ -167,6 +172,26 @@ def test_metrics_are_named_only_where_they_are_declared_and_read() -> None:
         for place, text in said_outside_readers()
         if text not in OF_PATHS
         for metric in sorted(sought & words(text))
+    ]
+    assert named == []
+
+
+def declared_properties() -> set[str]:
+    known = library.load()
+    return {property_ for kind in known.names() for property_ in known.declared(kind).nodes}
+
+
+def test_properties_are_named_only_where_kinds_declare_them() -> None:
+    """A message shows code between backticks; a rule has it from a trait of the kind."""
+    properties = declared_properties()
+    assert properties >= WORDS_OF_THE_LANGUAGE
+    sought = properties - WORDS_OF_THE_LANGUAGE
+    named = [
+        f"{place}: `{code}`"
+        for place, text in said_outside_readers()
+        if ".py:" in place
+        for code in re.findall("`([^`]+)`", text)
+        if sought & set(re.findall(r"\w+", code))
     ]
     assert named == []
 

@@ -242,6 +242,45 @@ def test_a_write_latency_without_that_of_the_syncs(load: str, clause: str, hint:
     assert said == ([] if hint is None else [hint])
 
 
+OWN = """
+kind writer: workload {{
+  doc = "Write a file."
+  needs file as at
+  trait modifies = on
+  trait uncached = off
+  trait synced = off
+  trait depth = 8
+  trait waits = on
+  {advice}
+  run {{
+    sh "dd if=/dev/zero of={{at.dir}}/{{at.file}} bs=1M count=1 conv=notrunc" {{ why = "write it" }}
+    reads shell "measure.out" {{ metrics = ["time"] }}
+  }}
+}}
+dir here {{ path = "." }}
+file data on here {{ size = 1GiB }}
+writer w {{}}
+experiment e {{ on = data  run = w  repeat = 3 }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("advice", "hints"),
+    [
+        ("", {"ZL039": "use several workers", "ZL049": ""}),
+        ('trait to_queue = "ahead"', {"ZL039": "write `ahead`", "ZL049": ""}),
+        (
+            'trait to_queue = "ahead"\ntrait to_add_workers = "pairs"\ntrait to_sync = "safe = 1"',
+            {"ZL039": "write `ahead`, or use several workers (`pairs`)", "ZL049": "write `safe = 1`"},
+        ),
+    ],
+)
+def test_hints_quote_the_kind(advice: str, hints: dict[str, str]) -> None:
+    checked = programs.check(Source("program.zexp", OWN.format(advice=advice)), Overrides())
+    assert checked.is_sound, [finding.message for finding in checked.findings]
+    assert {finding.code.id: finding.hint for finding in programs.lint(checked) if finding.code.id in hints} == hints
+
+
 PART = ", in 3 of 6 trials, where"
 
 

@@ -6,7 +6,7 @@ is not known, and no rule speaks of it.
 
 from __future__ import annotations
 
-from zlang.check.types import BOOL, COUNT, DURATION, IOPS, RATE, SHARE, SIZE, Type
+from zlang.check.types import BOOL, COUNT, DURATION, IOPS, RATE, SHARE, SIZE, STRING, Type
 from zlang.record import Record
 
 
@@ -110,4 +110,26 @@ TRAITS = {
     "virtual": KnownTrait(BOOL, "whether it is a virtual machine"),
     "nodes": KnownTrait(COUNT, "how many nodes with memory of their own it has"),
     "paced_down": KnownTrait(BOOL, "whether its processors may be clocked down"),
+    # what to write in a program, for hints
+    "to_queue": KnownTrait(STRING, "what to write so that operations are in flight together"),
+    "to_add_workers": KnownTrait(STRING, "the property that says how many workers there are"),
+    "to_split": KnownTrait(STRING, "the property that gives each worker a part of the target of its own"),
+    "to_bypass": KnownTrait(STRING, "what to write so that it goes past the page cache"),
+    "to_bypass_beneath": KnownTrait(STRING, "what to write so that it goes past the page cache beneath it"),
+    "to_sync": KnownTrait(STRING, "what to write so that it syncs after each write"),
+    "to_sync_at_end": KnownTrait(STRING, "what to write so that what it wrote is on the device when it ends"),
+    "to_run_for_time": KnownTrait(STRING, "what to write so that it goes on until its time is over"),
+    "to_set_time": KnownTrait(STRING, "what to write for the time that it runs"),
+    "to_bound": KnownTrait(STRING, "what to write for the amount that ends it"),
+    "to_pace": KnownTrait(STRING, "what to write so that operations are asked for at a rate"),
+    "to_only_read": KnownTrait(STRING, "what to write so that it reads only"),
+    "to_only_write": KnownTrait(STRING, "what to write so that it writes only"),
+    "to_visit_all": KnownTrait(STRING, "what to write so that random offsets do not repeat"),
+    "to_vary_data": KnownTrait(STRING, "what to write so that each write has data of its own"),
+    "to_write_zeros": KnownTrait(STRING, "what to write so that it writes zeros"),
+    "to_hold_random": KnownTrait(STRING, "what to write so that its data are random"),
+    "to_hold_compressible": KnownTrait(STRING, "what to write so that a share of its data can be compressed away"),
+    "to_fill": KnownTrait(STRING, "what to write so that every block is written when it is made"),
+    "to_keep_data": KnownTrait(STRING, "what to write so that its own cache keeps data"),
+    "to_flush_server": KnownTrait(STRING, "what to write so that the server's cache is emptied, too"),
 }

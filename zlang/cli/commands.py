@@ -500,7 +500,7 @@ def plot(
     ] = None,
     *,
     heat: Annotated[
-        bool, typer.Option("--heat", help="draw a heat map of two factors: `… over bs by iodepth`")
+        bool, typer.Option("--heat", help="draw a heat map of two factors: `… over FACTOR by FACTOR`")
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="a logarithmic axis of the measures")] = False,
 ) -> None:

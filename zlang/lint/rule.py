@@ -68,6 +68,12 @@ class Rules(list[Rule]):
         return take
 
 
+def write(*forms: str) -> str:
+    """A hint to write one of some forms, as far as kinds name them: "write `a`, `b` or `c`"."""
+    quoted = [f"`{form}`" for form in forms if form]
+    return f"write {' or '.join(filter(None, [', '.join(quoted[:-1]), *quoted[-1:]]))}" if quoted else ""
+
+
 def size(amount: Fraction) -> str:
     """A number of bytes as people write it."""
     return show(Quantity(amount, SIZE))

@@ -88,6 +88,11 @@ class Thing:
         value = self.trait(trait)
         return value if isinstance(value, Fraction) else None
 
+    def advice(self, trait: str) -> str:
+        """The text to write in a program that a trait names; nothing if the kind names none."""
+        value = self.trait(trait)
+        return value if isinstance(value, str) else ""
+
     def is_(self, trait: str) -> bool:
         """Whether it says so; what is not known is not so."""
         return self.trait(trait) is True

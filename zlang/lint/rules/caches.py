@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size, write
 from zlang.lint.trial import TrialView
 
 RULES = Rules()
@@ -112,7 +112,7 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     if not _is_cached(trial) or (
         run.is_("invalidates") and (run.is_said("invalidates") or not _has_other_cache(trial))
     ):
-        return None  # `invalidate` that the program sets is ZL005's
+        return None  # what the program itself drops is ZL005's
     message = f"nothing empties the caches between {repeat} replicates: each reads what the earlier ones left there"
     return TrialFinding(trial.clause_span("repeat"), (), message, "write `cache = cold` or `cache = hot`")
 
@@ -226,7 +226,8 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     if workers is None or workers == 1:
         return None
     reach = run.number("reach")
-    apart = f"give each job its own part: `offset_increment = {size(reach / workers)}`" if reach else ""
+    word = run.advice("to_split")
+    apart = f"give each job its own part: `{word} = {size(reach / workers)}`" if reach and word else ""
     message = f"{workers} jobs read the same offsets in lock-step: one reads from the device, the others from the cache"
     return TrialFinding(run, ("workers",), message, apart)
 
@@ -310,7 +311,7 @@ def loop_is_cached_beneath(trial: TrialView) -> TrialFinding | None:
     for thing in trial.beneath():
         if thing.is_("cached_beneath"):
             message = f"the workload bypasses the page cache, but `{thing.name}` below it uses the page cache"
-            return TrialFinding(thing, ("cached_beneath",), message, "write `direct_io = on`")
+            return TrialFinding(thing, ("cached_beneath",), message, write(thing.advice("to_bypass_beneath")))
     return None
 
 
@@ -351,7 +352,8 @@ def pages_alone_are_dropped(trial: TrialView) -> TrialFinding | None:
         return None
     for thing in trial.beneath():
         if any(thing.is_(trait) for trait in ("own_cache", "remote", "cached_beneath")) and _is_cached(trial):
-            message = f"`invalidate` drops this machine's page cache only, and `{thing.name}` has a cache of its own"
+            word = run.word("invalidates")
+            message = f"`{word}` drops this machine's page cache only, and `{thing.name}` has a cache of its own"
             return TrialFinding(run, ("invalidates",), message, "write `cache = cold`")
     return None
 
@@ -394,7 +396,7 @@ def one_end_is_flushed(trial: TrialView) -> TrialFinding | None:
     if behind is None or "flush" not in trial.phases:
         return None
     message = f"zlang can empty the client's cache of `{behind.name}`, but not the server's"
-    return TrialFinding(behind, (), message, 'give a command that does: `server_flush = "…"`, or write `cache = as_is`')
+    return TrialFinding(behind, (), message, write(behind.advice("to_flush_server"), "cache = as_is"))
 
 
 @RULES.add("ZL012", "hypervisor-cache", NOTE, of_machine=True)

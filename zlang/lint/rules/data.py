@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, WARNING, Rules, TrialFinding, share, size, times
+from zlang.lint.rule import ERROR, WARNING, Rules, TrialFinding, share, size, times, write
 from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
@@ -71,9 +71,7 @@ def read_of_never_written(trial: TrialView) -> TrialFinding | None:
     if target is None or not trial.run.is_("reads"):
         return None
     message = f"`{target.name}` was never written: reads return zeros and reach no device"
-    return TrialFinding(
-        target, ("unwritten",), message, "write `allocation = full`, or fill it first with `before = …`"
-    )
+    return TrialFinding(target, ("unwritten",), message, write(target.advice("to_fill"), "before = …"))
 
 
 @RULES.add("ZL014", "constant-or-zero-data", WARNING)
@@ -112,7 +110,6 @@ def constant_data(trial: TrialView) -> TrialFinding | None:
     lost = next((how for trait, how in ways if any(thing.is_(trait) for thing in trial.beneath())), None)
     if lost is None:
         return None
-    hint = "write `content = random`, or a share that can be compressed: `content = compressible(50%)`"
     run = trial.run
     if run.is_("modifies") and run.is_("constant"):
         return TrialFinding(run, ("constant",), f"`{run.name}` writes identical blocks, which are {lost}")
@@ -121,6 +118,7 @@ def constant_data(trial: TrialView) -> TrialFinding | None:
         return None
     held = holding.number("holds")
     subject = f"{size(held)} of identical blocks" if held else "identical blocks"
+    hint = write(holding.advice("to_hold_random"), holding.advice("to_hold_compressible"))
     return TrialFinding(holding, ("constant",), f"`{holding.name}` has {subject}, and nearly all are {lost}", hint)
 
 
@@ -173,7 +171,7 @@ def stale_buffers(trial: TrialView) -> TrialFinding | None:
         f"the same buffer of {size(block)} fills each record of {size(record)} {times(record / block)} times, "
         "so the records compress well"
     )
-    return TrialFinding(run, ("fresh",), message, "remove `refill_buffers = off`")
+    return TrialFinding(run, ("fresh",), message, write(run.advice("to_vary_data")))
 
 
 @RULES.add("ZL018", "prealloc-defeats-compression", WARNING)
@@ -248,7 +246,7 @@ def share_of_zero(trial: TrialView) -> TrialFinding | None:
     if not run.is_("modifies") or not run.is_("alike"):
         return None
     message = "all blocks that are written are the same: the load neither scrambles nor refills its buffer"
-    hint = "remove `refill_buffers = off`, or write `zero_buffers = on` if you want identical blocks"
+    hint = write(run.advice("to_vary_data"), run.advice("to_write_zeros"))
     return TrialFinding(run, ("alike",), message, hint)
 
 
@@ -397,5 +395,5 @@ def first_write(trial: TrialView) -> TrialFinding | None:
     if target is None or not trial.run.is_("modifies"):
         return None
     message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
-    hint = "fill it first: `before = precondition {}`, or `allocation = full` where the kind has it"
+    hint = write("before = precondition {}", target.advice("to_fill"))
     return TrialFinding(target, ("unwritten",), message, hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, size, times
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, size, times, write
 from zlang.lint.trial import Thing, TrialView, formulas
 
 RULES = Rules()
@@ -44,7 +44,7 @@ def depth_without_queue(trial: TrialView) -> TrialFinding | None:
     if depth is None or depth == 1 or not run.is_("waits"):
         return None
     message = f"a depth of {depth} has no effect: the engine waits for each operation"
-    return TrialFinding(run, ("depth",), message, "use an asynchronous engine (`ioengine = io_uring`), or `numjobs`")
+    return TrialFinding(run, ("depth",), message, _to_overlap(run))
 
 
 @RULES.add("ZL040", "buffered-async-is-sync", WARNING)
@@ -81,11 +81,17 @@ def buffered_queue(trial: TrialView) -> TrialFinding | None:
     own = trial.having("own_cache")
     if own is not None and own.is_("own_cache"):
         message = f"a depth of {depth} has no effect on `{own.name}`: the engine waits for each operation there"
-        return TrialFinding(run, ("depth",), message, "use `ioengine = io_uring`, or `numjobs`")
+        return TrialFinding(run, ("depth",), message, _to_overlap(run))
     if run.is_("uncached"):
         return None
     message = f"a depth of {depth} has no effect through the page cache: the engine waits for each operation there"
-    return TrialFinding(run, ("depth",), message, "write `direct = on`, or use `ioengine = io_uring` or `numjobs`")
+    return TrialFinding(run, ("depth",), message, _to_overlap(run, run.advice("to_bypass")))
+
+
+def _to_overlap(run: Thing, *forms: str) -> str:
+    """A hint how to have several operations in flight."""
+    hint, workers = write(*forms, run.advice("to_queue")), run.advice("to_add_workers")
+    return f"{hint}, or use several workers (`{workers}`)" if hint and workers else hint or "use several workers"
 
 
 @RULES.add("ZL047", "shared-link-or-nfs-size", NOTE)
@@ -291,8 +297,8 @@ def closed_loop(trial: TrialView) -> TrialFinding | None:
     ):
         return None
     message = "each operation waits for the one before, so stalls of the device are missing from the percentiles"
-    hint = "add a series with `rate_iops`, `rate_process = poisson` and `io_submit_mode = offload`"
-    return TrialFinding(run, (), message, hint)
+    pace = run.advice("to_pace")
+    return TrialFinding(run, (), message, "add a series at a fixed rate" + (f": `{pace}`" if pace else ""))
 
 
 @RULES.add("ZL043", "generator-on-the-server", NOTE)

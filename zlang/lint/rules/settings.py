@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from zlang.lint.rule import NOTE, WARNING, Rules, TrialFinding, size
+from zlang.lint.rule import NOTE, WARNING, Rules, TrialFinding, size, write
 from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
@@ -63,7 +63,8 @@ def second_level_is_starved(trial: TrialView) -> TrialFinding | None:
     if not keeping.is_not("keeps_data") or not feeding.is_("feeds_second"):
         return None
     message = f"no data reach the second cache level of `{second.name}`, because the first level keeps no data"
-    return TrialFinding(keeping, ("keeps_data",), message, "write `primarycache = all`, or remove the cache devices")
+    hint = ", or ".join(filter(None, (write(keeping.advice("to_keep_data")), "remove the cache devices")))
+    return TrialFinding(keeping, ("keeps_data",), message, hint)
 
 
 @RULES.add("ZL035", "direct-differs-by-fs", WARNING)
@@ -207,7 +208,8 @@ def past_the_table(trial: TrialView) -> TrialFinding | None:
     if not run.is_("uncached") or not run.is_("modifies"):
         return None
     message = f"direct writes to `{finding.name}` are not deduplicated"
-    return TrialFinding(run, ("uncached",), message, "remove it, and write `end_fsync = on`")
+    hint = ", and ".join(filter(None, ("remove it", write(run.advice("to_sync_at_end")))))
+    return TrialFinding(run, ("uncached",), message, hint)
 
 
 @RULES.add("ZL036", "fallocate-on-zfs", WARNING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, time
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, time, write
 from zlang.lint.trial import TrialView
 
 RULES = Rules()
@@ -40,7 +40,8 @@ def write_is_not_synced(trial: TrialView) -> TrialFinding | None:
     if not run.is_("modifies") or not run.is_not("uncached") or not run.is_not("synced") or trial.waits_for_writes:
         return None
     message = "writes end in memory: nothing waits until they are on the device"
-    return TrialFinding(run, ("modifies",), message, "write `end_fsync = on`, `fsync = 1` or `direct = on`")
+    hint = write(*(run.advice(way) for way in ("to_sync_at_end", "to_sync", "to_bypass")))
+    return TrialFinding(run, ("modifies",), message, hint)
 
 
 @RULES.add("ZL050", "runtime-too-short", NOTE)
@@ -112,7 +113,8 @@ def time_without_end(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("timed") or run.number("runtime"):
         return None
-    return TrialFinding(run, ("timed",), "`time_based` is on, and no runtime is given", "write `runtime = 60s`")
+    message = f"`{run.word('timed')}` is on, and no runtime is given"
+    return TrialFinding(run, ("timed",), message, write(run.advice("to_set_time")))
 
 
 @RULES.add("ZL053", "runtime-without-time_based", WARNING)
@@ -145,7 +147,7 @@ def end_comes_before_time(trial: TrialView) -> TrialFinding | None:
     if not runtime or not run.is_not("timed") or run.is_("bounded"):
         return None
     message = f"the workload ends after one pass over the data, which may be before {time(runtime)}"
-    return TrialFinding(run, ("runtime",), message, "write `time_based = on`, or the amount to move: `io_size = …`")
+    return TrialFinding(run, ("runtime",), message, write(run.advice("to_run_for_time"), run.advice("to_bound")))
 
 
 @RULES.add("ZL057", "too-few-replicates", NOTE)

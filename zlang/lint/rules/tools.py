@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share
+from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, write
 from zlang.lint.trial import TrialView, formulas, metrics_of, terms
 from zlang.metrics import PERCENTILES, Metric, in_trials, statistics_of
 
@@ -148,7 +148,7 @@ def blocks_may_be_missed(trial: TrialView) -> TrialFinding | None:
     if not run.is_("random") or not run.is_("repeats_blocks") or run.is_("timed"):
         return None
     message = "random offsets may repeat: with as many draws as blocks, 37% of the blocks are never accessed"
-    return TrialFinding(run, ("repeats_blocks",), message, "remove `norandommap`")
+    return TrialFinding(run, ("repeats_blocks",), message, write(run.advice("to_visit_all")))
 
 
 @RULES.add("ZL073", "rwmix-as-mode", NOTE)
@@ -181,7 +181,7 @@ def mix_of_one(trial: TrialView) -> TrialFinding | None:
     if part is None or 0 < part < 1:
         return None
     message = f"a mix with {share(part)} reads is not a mix"
-    return TrialFinding(run, ("read_share",), message, "write `rw = randwrite` or `rw = randread`")
+    return TrialFinding(run, ("read_share",), message, write(run.advice("to_only_write"), run.advice("to_only_read")))
 
 
 @RULES.add("ZL067", "mixed-direction-latency", NOTE)
