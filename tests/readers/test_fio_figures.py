@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import random
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,14 @@ MODES = {
     "thinking": "--rw=randread --bs=4096 --thinktime=1000",
     "strided": "--rw=randread --bs=4096 --zonemode=strided --zonesize=64k --zonerange=128k --io_size=1M",
     "mixed": "--rw=randrw --bs=4096 --unified_rw_reporting=mixed",
+    "deep": "--rw=randrw --bs=4096 --direct=0 --ioengine=libaio --iodepth=64 --numjobs=2 --group_reporting=1",
+    "read back": "--rw=randrw --bs=4096 --ioengine=libaio --iodepth=16 --verify=md5 --verify_async=2 --loops=2",
+    "trimmed": "--rw=randwrite --bs=4096 --ioengine=null --iodepth=8 --fsync=16 --end_fsync=1",
+    "late": "--rw=randread --bs=4096 --startdelay=50ms --thinktime=500 --thinktime_blocks=4 --rwmixread=70",
+    "one": "--rw=read --bs=2M",
     "untimed": "--rw=randread --bs=4096 --gtod_reduce=1",
     "processor": "--ioengine=cpuio --cpuload=20 --runtime=100ms --time_based=1",
 }
-KEYS = ("total_ios", "io_bytes", "iops", "bw_bytes", "runtime")
 SHARES = (0.5, 0.9, 1.1, 2.0, 10.0, -1.0, 0.0)
 
 
@@ -74,36 +78,43 @@ def test_every_percentile_is_that_of_the_bins() -> None:
             assert fio.parse(orjson.dumps(report), {}).problems
 
 
-def test_most_changed_figures_are_found() -> None:
-    drawn = random.Random(1)
+NOT_COMPARED = {"timestamp_ms", "sys_cpu", "usr_cpu", "ctx", "minf", "majf", "job_runtime"}
+"""Figures of which the report has no other account; the window of the trial bounds the first one."""
+SELDOM_FOUND: dict[tuple[object, ...], int] = {("slat_ns", "N"): 1, ("lat_ns", "max"): 1, ("lat_ns", "mean"): 2}
+"""How often one changed figure is taken by direction, where fio has no percentiles: docs/reliability.md."""
+
+
+def test_a_changed_figure_is_refused_or_not_taken() -> None:
     sample = _sample()
-    assert not fio.parse(orjson.dumps(sample), {}).problems
-    found = tried = 0
-    for _ in range(600):
-        report = copy.deepcopy(sample)
-        if _changed(report["jobs"][0]["read"], drawn):
-            tried += 1
-            found += bool(fio.parse(orjson.dumps(report), {}).problems)
-    assert tried > 400
-    assert found / tried >= 0.85
+    expected = fio.parse(orjson.dumps(sample), {})
+    assert not expected.problems
+    taken: Counter[tuple[object, ...]] = Counter()
+    for path, value in _figures(sample):
+        for changed in _others(value):
+            report = copy.deepcopy(sample)
+            holder = report
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = changed
+            reading = fio.parse(orjson.dumps(report), {})
+            if not reading.problems and reading != expected:
+                taken[path[-2:]] += path[-1] not in NOT_COMPARED
+    del taken["lat_ns", "N"]  # of a sync that nobody asked for
+    assert {path: count for path, count in taken.items() if count > SELDOM_FOUND.get(path, 0)} == {}
 
 
-def _changed(part: dict[str, Any], drawn: random.Random) -> bool:
-    """Change one figure by a factor; whether it is another one then."""
-    places = [*((part, key) for key in KEYS), *_of_times(part)]
-    holder, key = drawn.choice(places)
-    value = holder[key] * drawn.choice(SHARES)
-    value = int(value) if isinstance(holder[key], int) else value
-    is_other = bool(value != holder[key])
-    holder[key] = value
-    return is_other
+def _figures(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], float]]:
+    if isinstance(part, dict | list):
+        for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+            yield from _figures(value, (*path, key))
+    elif isinstance(part, int | float) and not isinstance(part, bool):
+        yield path, part
 
 
-def _of_times(part: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    one = part["clat_ns"]
-    yield from ((one, key) for key in ("min", "max", "mean", "N"))
-    yield from ((one["percentile"], key) for key in ("99.000000", "99.900000"))
-    yield from ((one["bins"], key) for key in list(one["bins"])[:3])
+def _others(value: float) -> list[float]:
+    """Other values than this one, as somebody might write."""
+    others = [value * share for share in SHARES] if value else [1]
+    return [other for other in (map(int, others) if isinstance(value, int) else others) if other != value]
 
 
 def _sample() -> Any:

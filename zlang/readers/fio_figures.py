@@ -39,9 +39,13 @@ _OTHER_SIZES = frozenset(
     | {"kb_base", "read_iolog", "blockalign", "ba"}
 )
 """Options with which a block's size is not that of `bs`."""
+_OTHER_DEPTHS = frozenset({"io_submit_mode", "rate_process"})
+"""Options with which an operation is timed before it has a place in the queue."""
 _SAMPLED = ("bw_agg", "bw_min", "bw_max", "bw_mean", "bw_dev", "iops_")
 """Figures that fio samples every half second. They are not used: above 2 TiB/s its `bw_agg` is negative (fio 3.33)."""
 _MOST = 1 << 63
+_TICK = 2
+"""Milliseconds by which a runtime may be shorter than what was timed in it."""
 _MOST_CPU = 1.05
 """The share of a processor that one thread can use; fio's clock and the kernel's are not one."""
 _SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
@@ -59,14 +63,13 @@ def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
     for direction in DIRECTIONS:
         part = job.get(direction)
         if part:
-            for problem in (*_rates(part), *_blocks(part, direction, options), *_latencies(part, _pending(options))):
-                yield f"{direction} of job {name}: {problem}"
+            problems = (*_rates(part), *_blocks(part, direction, options), *_latencies(part, options))
+            yield from (f"{direction} of job {name}: {problem}" for problem in problems)
     syncs = job.get("sync", {}).get("lat_ns")
     if syncs and syncs["N"]:
         yield from (f"sync of job {name}: {problem}" for problem in _latency(syncs))
-    for key in ("usr_cpu", "sys_cpu"):
-        if job[key] > 100 * _MOST_CPU * _threads(options):
-            yield f"`{key}` of job {name} is {job[key]} %"
+    if job["usr_cpu"] + job["sys_cpu"] > 100 * _MOST_CPU * _threads(options):
+        yield f"`usr_cpu` and `sys_cpu` of job {name} are {job['usr_cpu']} % and {job['sys_cpu']} %"
 
 
 def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
@@ -99,6 +102,8 @@ def _rates(part: _Part) -> Iterator[str]:
     runtime, done, moved = part["runtime"], part["total_ios"], part["io_bytes"]
     if part["io_kbytes"] != moved >> 10:
         yield f"{part['io_kbytes']} KiB are not {moved} bytes"
+    if moved and not done:
+        yield f"{moved} bytes were moved by no operation"
     if not runtime:
         return
     if not math.isclose(part["iops"], 1000 * done / runtime, rel_tol=_RATE, abs_tol=_RATE):
@@ -141,8 +146,12 @@ def _pending(options: _Part) -> int:
     """How many operations may be timed and not counted: those that were under way when the ramp time ended."""
     if "ramp_time" not in options:
         return 0
-    depth = str(options.get("iodepth", "1"))
-    return _threads(options) * int(depth) if depth.isdecimal() else _MOST
+    return _threads(options) * _depth(options)
+
+
+def _depth(options: _Part) -> int:
+    text = str(options.get("iodepth", "1"))
+    return int(text) if text.isdecimal() else _MOST
 
 
 def _threads(options: _Part) -> int:
@@ -150,15 +159,18 @@ def _threads(options: _Part) -> int:
     return int(text) if text.isdecimal() else _MOST
 
 
-def _latencies(part: _Part, pending: int) -> Iterator[str]:
+def _latencies(part: _Part, options: _Part) -> Iterator[str]:
     """A mean lies between its least and its greatest, percentiles go up, bins hold all that was timed."""
+    pending = _pending(options)
     for key in _TIMES:
         item = part.get(key)
         if item and item["N"]:
-            for problem in _latency(item):
+            for problem in (*_latency(item), *_waiting(item, part["runtime"], options)):
                 yield f"`{key}`: {problem}"
             if item["N"] > part["total_ios"] + pending:
                 yield f"`{key}`: {item['N']} were timed of {part['total_ios']} operations"
+        elif item and (item["max"] or item.get("bins")):
+            yield f"`{key}`: {item['max']} ns is the longest of none"
     whole, remaining = part.get("lat_ns"), part.get("clat_ns")
     if whole and remaining and whole["N"] == remaining["N"]:
         for key in ("min", "mean", "max"):
@@ -166,12 +178,21 @@ def _latencies(part: _Part, pending: int) -> Iterator[str]:
                 yield f"the {key} of `lat_ns`, {whole[key]}, is below that of `clat_ns`, {remaining[key]}"
 
 
+def _waiting(part: _Part, runtime: int, options: _Part) -> Iterator[str]:
+    """So many operations are under way as there are places for them: Little's law."""
+    if options.keys() & _OTHER_DEPTHS or not runtime:
+        return
+    places = max(1, _threads(options) * _depth(options))
+    most = places * (runtime + _TICK) * 1_000_000 + _pending(options) * part["max"]
+    if part["N"] * part["mean"] > most * (1 + _PRINTED):
+        yield f"{part['N']} of {part['mean']} ns each do not fit into {runtime} ms with {places} at a time"
+
+
 def _latency(part: _Part) -> Iterator[str]:
+    yield from _spread(part)
     low, mean, high = part["min"], part["mean"], part["max"]
     if not low - _PRINTED <= mean + low * _PRINTED or not mean <= high * (1 + _PRINTED) + 1:
         yield f"the mean, {mean}, is not between {low} and {high}"
-    if part["stddev"] > (high - low) * (1 + _PRINTED) + 1:
-        yield f"the standard deviation, {part['stddev']}, is more than {high} - {low}"
     listed = sorted((float(share), value) for share, value in part.get("percentile", {}).items())
     if any(earlier[1] > later[1] for earlier, later in pairwise(listed)):
         yield "its percentiles do not go up"
@@ -191,3 +212,16 @@ def _latency(part: _Part) -> Iterator[str]:
             least, most = percentiles(bins, [Fraction(share) * 10 * (1 - _PARTS), Fraction(share) * 10 * (1 + _PARTS)])
             if share < 100 and not least <= value <= most:  # noqa: PLR2004 - %
                 yield f"its percentile {share:g} is {value}, and that of its bins {least}"
+
+
+def _spread(part: _Part) -> Iterator[str]:
+    """The variance lies between that of the two extremes alone and that of values which are all extreme."""
+    count, low, mean, high = part["N"], part["min"], part["mean"], part["max"]
+    variance, some = part["stddev"] ** 2, 1 + high * _PRINTED
+    if count == 1:
+        least = most = 0.0
+    else:
+        least = (max(0, high - mean - some) ** 2 + max(0, mean - low - some) ** 2) / (count - 1)
+        most = (mean - low + some) * (high - mean + some) * count / (count - 1)
+    if not least * (1 - _PRINTED) <= variance <= most * (1 + _PRINTED) + some:
+        yield f"the standard deviation, {part['stddev']}, is not that of {count} from {low} to {high} around {mean}"
