@@ -12,13 +12,12 @@ from emit_plans import full_plan, write
 from zlang.emit.registry import EMITTERS
 
 GOLDEN = Path(__file__).parent / "golden"
-SUFFIXES = {"sh": "sh", "json": "jsonl", "markdown": "md", "dot": "dot", "mermaid": "mmd"}
 
 
 @pytest.mark.parametrize("name", EMITTERS)
 def test_as_blessed(name: str) -> None:
     text = "".join(EMITTERS[name].emit(full_plan()))
-    path = GOLDEN / f"full.{SUFFIXES[name]}"
+    path = (GOLDEN / EMITTERS[name].file).with_stem("full")
     if os.environ.get("BLESS"):
         path.write_text(text, "utf-8")
     assert text == path.read_text("utf-8")

@@ -15,6 +15,7 @@ import typer
 
 from zlang import __version__, text
 from zlang.cli.words import RUNS
+from zlang.emit.registry import EMITTERS
 from zlang.importing import FILES
 from zlang.readers import REPORTS_OF
 
@@ -177,7 +178,7 @@ def plan(
         typer.Option(
             "--emit",
             metavar="FORMAT",
-            help="write the plan as sh, json, markdown, dot or mermaid, or as the job files of a tool, by its name",
+            help=f"write the plan as {', '.join(EMITTERS)}, or as the job files of a tool, by its name",
         ),
     ] = None,
     out: Annotated[

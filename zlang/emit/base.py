@@ -7,7 +7,7 @@ text of the user's is data in what is emitted, never syntax. What cannot be emit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from zlang.plan.plan import Plan, Scalar, Trial
 from zlang.text import visible
@@ -23,13 +23,6 @@ class Emitter(Protocol):
 
     def __call__(self, plan: Plan, /) -> Iterator[str]:
         """Begin the text anew."""
-
-
-class EmitFormat(NamedTuple):
-    """An emitter, and the file that a plan in its format is written to."""
-
-    emit: Emitter
-    file: str
 
 
 def one_line(text: str) -> str:

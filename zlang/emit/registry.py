@@ -1,16 +1,32 @@
-"""The formats of a plan: the word that people type, the emitter, and the file that it writes."""
+"""The formats of a plan: the word that people type, the module that emits it, and the file that it is written to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
-from zlang.emit import dot, json_lines, markdown, mermaid, shell
-from zlang.emit.base import EmitFormat
+if TYPE_CHECKING:
+    from zlang.emit.base import Emitter
+    from zlang.plan.plan import Plan
+
+
+class EmitFormat(NamedTuple):
+    """A module of this package, which is loaded when it is used, and the name of a file."""
+
+    module: str
+    file: str
+
+    def emit(self, plan: Plan) -> Iterator[str]:
+        """The text of a plan, piece by piece. Raises RunError."""
+        emitter: Emitter = import_module(f"zlang.emit.{self.module}").emit
+        return emitter(plan)
+
 
 EMITTERS: Mapping[str, EmitFormat] = {
-    "sh": EmitFormat(shell.emit, "plan.sh"),
-    "json": EmitFormat(json_lines.emit, "plan.jsonl"),
-    "markdown": EmitFormat(markdown.emit, "plan.md"),
-    "dot": EmitFormat(dot.emit, "plan.dot"),
-    "mermaid": EmitFormat(mermaid.emit, "plan.mmd"),
+    "sh": EmitFormat("shell", "plan.sh"),
+    "json": EmitFormat("json_lines", "plan.jsonl"),
+    "markdown": EmitFormat("markdown", "plan.md"),
+    "dot": EmitFormat("dot", "plan.dot"),
+    "mermaid": EmitFormat("mermaid", "plan.mmd"),
 }

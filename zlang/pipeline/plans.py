@@ -14,7 +14,7 @@ from zlang.pipeline.programs import levels
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from zlang.emit.base import EmitFormat
+    from zlang.emit.registry import EmitFormat
     from zlang.plan.estimate import Outlook
     from zlang.plan.plan import Finding, Plan, Setup, Trial
     from zlang.plan.schedule import Schedule
