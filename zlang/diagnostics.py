@@ -108,6 +108,7 @@ class Code(Enum):
     UNGUARDED = ("E336", "a command names `{device}`, and nothing guards it there")
 
     ASSERTED = ("E337", "{message}")
+    STREAMS_CLASH = ("E339", "{message}")
     SHARED_CACHE = ("E338", "`{name}` is given, so `{protocol}` must not empty its cache")
 
     BAD_KIND = ("E401", "{message}")

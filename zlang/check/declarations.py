@@ -194,13 +194,10 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     if resolved.type.unknown:
         return resolved
     if not resolved.type.kinds or not all(_can_stand_on(context, name, kind) for name in resolved.type.kinds):
-        expected = " or ".join(f"a `{p}`" for p in kind.parents) or "nothing"
-        place = f"what `{kind.name}` stands on"
-        hint = (
-            "a workload stands on nothing; an experiment says what it runs on: `on = …`"
-            if kind.role == "workload"
-            else _possible_parents(context, kind)
-        )
+        needed = kind.needs[0] if kind.role == "workload" and kind.needs else ()
+        expected = " or ".join(f"a `{p}`" for p in kind.parents or needed) or "nothing"
+        place = f"what `{kind.name}` {'runs' if kind.role == 'workload' else 'stands'} on"
+        hint = _possible_parents(context, kind)
         context.report(
             Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
         )
@@ -217,6 +214,8 @@ def _possible_parents(context: Context, kind: Kind) -> str:
 def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
     """Whether a kind may stand on another: it is named, or it offers what is named."""
     offered = context.scope.kind_called(parent)
+    if kind.role == "workload":
+        return offered is not None and kind.needs is not None and bool(set(offered.offers) & set(kind.needs[0]))
     return parent in kind.parents or (offered is not None and bool(set(offered.offers) & set(kind.parents)))
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from zlang import metrics
-from zlang.check import types
+from zlang.check import streams, types
 from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_searched
 from zlang.check.expressions import Context, failed, unknown
@@ -106,6 +106,8 @@ class Experiments:
             for name, usual in _UNSAID
         )
         self._design(design)
+        if streams.groups(fields["run"], fields.get("on")):
+            self._names.risks.add(fields["run"].reads.union(fields["on"].reads if "on" in fields else ()))
         self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
         choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
@@ -145,6 +147,7 @@ class Experiments:
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
         """Note that a given thing beneath the target decides together with the protocol whether caches are emptied."""
         on = fields["on"].type if "on" in fields else NOTHING
+        on = on | (on.element or NOTHING)
         kinds = [kind for name in on.kinds | on.beneath if (kind := self._modules.kind_by_name(name)) is not None]
         if any(kind.has("present") for kind in kinds):
             self._names.risks.add(fields["on"].reads.union(fields["cache"].reads if "cache" in fields else ()))
@@ -316,7 +319,9 @@ class Experiments:
     def _join_one(
         self, node: tree.ExperimentDef, run: Expr, on: Expr | None, wheres: list[Expr], scope: ModuleScope
     ) -> None:
-        for workload_name in sorted((run.type.element or run.type).kinds):
+        names = run.type.kinds | (run.type.element or NOTHING).kinds
+        own = run.type.beneath | (run.type.element or NOTHING).beneath
+        for workload_name in sorted(streams.without_target(run) & names if own else names):
             workload = self._modules.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue
@@ -327,7 +332,7 @@ class Experiments:
                 hint = f"`{workload_name}` needs {needs}: add `on = …`"
                 self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
                 return
-            for target_name in sorted(on.type.kinds):
+            for target_name in sorted(on.type.kinds | (on.type.element or NOTHING).kinds):
                 target = self._modules.kind_by_name(target_name)
                 if target is not None and not set(workload.needs[0]) & set(target.offers):
                     if wheres:
@@ -448,6 +453,8 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     if name == "with":
         return _OR_NONE | Type(element=types.ANYTHING_DECLARED)
+    if name in {"on", "run"}:
+        return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
 

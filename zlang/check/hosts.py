@@ -14,17 +14,16 @@ from functools import cache
 from itertools import islice
 
 from zlang import units
-from zlang.check import library, values, versions
+from zlang.check import library, streams, values, versions
 from zlang.check.factors import FirstLevels, each_level
 from zlang.check.instances import Frame
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
 from zlang.check.rendering import shell_text
+from zlang.check.streams import MOST_POINTS
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.units import Quantity
 
 _KIND = "host"
-MOST_POINTS = 1000
-"""How many points are looked at before a program is planned."""
 _PLAIN = re.compile(r"[\w./:@+=-]+")
 """Words that stand in a text of the language as they are."""
 _OPTIONAL = frozenset({"flush", "warm", "change"})
@@ -58,10 +57,8 @@ def names(experiment: Experiment) -> tuple[str, ...]:
 
 def name_at(experiment: Experiment, point: Point) -> str:
     """The name of the host that carries out the trials of a point."""
-    on = experiment.on.value(point) if experiment.on else None
-    workload = experiment.run.value(point)
-    assert isinstance(workload, Instance)
-    host = carrier(workload, on if isinstance(on, Instance) else None)
+    first, *_ = streams.at(experiment, point)
+    host = carrier(first.workload, first.on)
     return host.label if host else ""
 
 
@@ -170,11 +167,6 @@ def machine_instance(label: str, facts: Mapping[str, Value]) -> Instance:
     return Instance(library.load().kind(_KIND), label, label, facts, None, is_given=True, digest="")
 
 
-def things_of(value: Value) -> tuple[Instance, ...]:
-    """The declared things that a field of an experiment is at a point: one, a list of them, or none."""
-    return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
-
-
 def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Diagnostic]:
     """Findings about settings that two things of an experiment would both set."""
     instances: dict[tuple[str, str], Instance] = {}
@@ -212,16 +204,19 @@ def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstL
 
 
 def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Instance, Instance | None]]:
-    target = experiment.on.value(point) if experiment.on else None
-    instance = target if isinstance(target, Instance) else None
-    host = host_of(instance)
-    while instance is not None and instance.kind.role != "machine":
-        yield instance, host
-        instance = instance.parent
-    workload = experiment.run.value(point)
-    origin = workload.origin if isinstance(workload, Instance) else None
-    for expr in (experiment.before, experiment.run, experiment.collect):
-        for thing in things_of(expr.value(point) if expr else None):
-            yield thing, thing.origin or (origin if thing.kind.role == "collector" else None) or host
-    for thing in things_of(experiment.with_.value(point) if experiment.with_ else None):
+    every = streams.at(experiment, point)
+    host = host_of(every[0].on) if every else None
+    for target in streams.targets(every):
+        instance: Instance | None = target
+        while instance is not None and instance.kind.role != "machine":
+            yield instance, host_of(target)
+            instance = instance.parent
+    origin = every[0].workload.origin if every else None
+    for thing in streams.things_of(experiment.before.value(point) if experiment.before else None):
+        yield thing, thing.origin or host
+    for stream in every:
+        yield stream.workload, stream.workload.origin or host_of(stream.on)
+    for thing in streams.things_of(experiment.collect.value(point) if experiment.collect else None):
+        yield thing, thing.origin or origin or host
+    for thing in streams.things_of(experiment.with_.value(point) if experiment.with_ else None):
         yield thing, host_of(thing)

@@ -137,6 +137,7 @@ class InstanceBuilder:
     __slots__ = (
         "cache",
         "fields",
+        "is_copied",
         "is_given",
         "key",
         "kind",
@@ -167,6 +168,7 @@ class InstanceBuilder:
         self.order = tuple(sorted(self.reads))
         self.cache: dict[tuple[int | None, ...], Instance] = {}
         self.property_text = digests.Memory(_property_text)
+        self.is_copied = kind.is_copied and "copies" in fields
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
@@ -191,6 +193,7 @@ class InstanceBuilder:
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
         given = LazyValues(self.fields, point)
         origin = given.get("from")
+        copies = given.get("copies") if self.is_copied else None
         return Instance(
             kind=self.kind,
             key=self.key,
@@ -203,6 +206,7 @@ class InstanceBuilder:
             places=self.places,
             replays=replays,
             origin=origin if isinstance(origin, Instance) else None,
+            copies=_number_of(copies),
         )
 
     def _build(self, point: Reached | FaultPoint) -> Instance:
@@ -216,10 +220,11 @@ class InstanceBuilder:
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
         assert origin is None or isinstance(origin, Instance)
+        copies = _number_of(given.pop("copies", None)) if self.is_copied else 1
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, given)]
-        digest = _digest(self.kind, self.label, property_texts, on, origin, replays=replays)
+        digest = _digest(self.kind, self.label, property_texts, on, origin, replays=replays, copies=copies)
         made = Instance(
             kind=self.kind,
             key=self.key,
@@ -234,6 +239,8 @@ class InstanceBuilder:
             origin=origin,
             named=named,
             property_texts=tuple(property_texts),
+            copies=copies,
+            placed_by=self.parent.reads if self.parent else frozenset(),
         )
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
@@ -251,13 +258,20 @@ def _digest(
     origin: Instance | None,
     *,
     replays: bool,
+    copies: int = 1,
 ) -> str:
     """The hash of a thing; `said` are its values, in the order of their names."""
     more = ["replay"] if replays else []
     more += [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
     more += [label] if kind.role == "machine" else []
+    more += [f"copies {copies}"] if copies > 1 else []
     return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(names), *more)
+
+
+def _number_of(copies: Value) -> int:
+    """How many of a thing there are."""
+    return int(copies.amount) if isinstance(copies, Quantity) else 1
 
 
 def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
@@ -279,7 +293,9 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
         return thing
     given = {**thing.values, name: value}
     texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
-    digest = _digest(thing.kind, thing.label, texts, thing.parent, thing.origin, replays=thing.replays)
+    digest = _digest(
+        thing.kind, thing.label, texts, thing.parent, thing.origin, replays=thing.replays, copies=thing.copies
+    )
     return replace(thing, values=given, digest=digest, places=places, property_texts=tuple(texts))
 
 

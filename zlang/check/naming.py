@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from zlang.check import hosts, values
+from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame
 from zlang.check.program import Absent, Axis, Experiment, Instance, Joined, Symbol, Value, Variable
@@ -45,14 +45,14 @@ class GuardedThing(Record):
 class TrialThings(Record):
     """The things of a trial: what it is measured on, what is set meanwhile, and what works on these."""
 
-    on: Instance | None
+    targets: tuple[Instance, ...]
     with_: tuple[Instance, ...]
     workers: tuple[Instance, ...]
 
     @property
     def made(self) -> tuple[Instance, ...]:
         """All that is made or set for the trial, with what it stands on."""
-        tops = (*self.with_, *([self.on] if self.on else []))
+        tops = (*self.with_, *self.targets)
         return tuple({(instance.key, instance.digest): instance for top in tops for instance in chain(top)}.values())
 
 
@@ -61,9 +61,9 @@ def chain(thing: Instance) -> list[Instance]:
     return [*(chain(thing.parent) if thing.parent else []), thing]
 
 
-def beside(on: Instance | None, with_: Iterable[Instance]) -> tuple[Instance, ...]:
-    """The things of `with` that are not beneath the target anyway."""
-    beneath = chain(on) if on else []
+def beside(targets: Iterable[Instance], with_: Iterable[Instance]) -> tuple[Instance, ...]:
+    """The things of `with` that are not beneath a target anyway."""
+    beneath = [thing for target in targets for thing in chain(target)]
     return tuple(item for item in with_ if not _is_one_of_them(item, beneath))
 
 
@@ -140,24 +140,23 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
 
 
 def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
-    on, with_, *workers = (
-        hosts.things_of(expr.value(point) if expr else None)
-        for expr in (
-            *(experiment.on, experiment.with_),
-            *(experiment.before, experiment.run, experiment.cache, experiment.collect),
-        )
+    with_, *workers = (
+        streams.things_of(expr.value(point) if expr else None)
+        for expr in (experiment.with_, experiment.before, experiment.cache, experiment.collect)
     )
-    target = next(iter(on), None)
-    return TrialThings(target, beside(target, with_), tuple(item for some in workers for item in some))
+    every = streams.at(experiment, point)
+    targets = streams.targets(every)
+    running = tuple(stream.workload for stream in every)
+    return TrialThings(targets, beside(targets, with_), (*running, *(item for some in workers for item in some)))
 
 
 def devices_of(experiment: Experiment) -> tuple[GuardedThing, ...]:
     """The devices that are declared beside an experiment, at all that they can be."""
     guarded_things: dict[tuple[str, str], GuardedThing] = {}
     for expr in experiment.armed:
-        for point in islice(_choices(expr.axes, {}), hosts.MOST_POINTS):
+        for point in islice(_choices(expr.axes, {}), streams.MOST_POINTS):
             try:
-                some = hosts.things_of(expr.value(point))
+                some = streams.things_of(expr.value(point))
             except ProgramError:
                 continue  # said where it is used
             for thing in some:

@@ -120,7 +120,8 @@ class Instance:
     replicate what it did in the first. `origin` is the machine from which a workload comes, where the program says.
     `named` are the things whose places its values hold, and where these are named.
     `property_texts` are the values that decide what is measured, each with its name as text. `alias` stands for the
-    key in commands that identities are hashes of.
+    key in commands that identities are hashes of. There are `copies` of it, and the factors it is `placed_by` decide
+    what it stands on.
     """
 
     kind: Kind
@@ -137,6 +138,8 @@ class Instance:
     named: tuple[tuple[Instance, Span], ...] = ()
     property_texts: tuple[str, ...] = ()
     alias: str = ""
+    copies: int = 1
+    placed_by: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -328,9 +331,10 @@ class Kind:
     `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that need it. One
     that is `rebuilt_per_child` is made anew for each state of what stands on it. `phases` are what a protocol does:
     actions of the target's kinds, or its own. A workload that `draws` by a seed has the property `seed` from the
-    language. `traits` are those that it declares, `own_traits` the names of those that
-    no rule knows. A resource with what has to be `armed` is not the run's own: it is
-    written to only after its `guard`. What one `is_own` of a user's says of its writes is not relied on.
+    language. `traits` are those that it declares, `own_traits` the names of those that no rule knows. A resource with
+    what has to be `armed` is not the run's own: it is written to only after its `guard`. What one `is_own` of a user's
+    says of its writes is not relied on. Of one that `is_copied` there can be several: it has the property `copies` from
+    the language. `section` are the words that one stream adds to the command in which a workload carries out several.
     """
 
     name: str
@@ -357,6 +361,8 @@ class Kind:
     asserts: tuple[Assertion, ...] = ()
     without: Mapping[str, str] = field(default_factory=dict)
     is_own: bool = False
+    is_copied: bool = False
+    section: Expr | None = None
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
-from zlang.check import hosts, naming
+from zlang.check import hosts, naming, streams
 from zlang.check.instances import treatment_site
 from zlang.check.program import Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
@@ -188,15 +188,19 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
             reached[expr] = expr.value(point) if expr is not None else None
         except ProgramError as error:
             point.faults.append(error.diagnostic)
-    point.faults += hosts.set_twice(experiment, hosts.things_of(reached.get(experiment.with_)))
-    on, run = reached.get(experiment.on), reached.get(experiment.run)
-    collect = reached.get(experiment.collect)
-    for thing in (run, *(collect if isinstance(collect, tuple) else ())):
-        if isinstance(thing, Instance):
-            lacking = unmet_need(experiment, thing, on if isinstance(on, Instance) else None)
-            point.faults += [lacking] if lacking is not None else []
+    point.faults += hosts.set_twice(experiment, streams.things_of(reached.get(experiment.with_)))
+    every = streams.of(reached.get(experiment.run), reached.get(experiment.on))
+    targets = streams.targets(every)
+    pairs = [(stream.workload, stream.on) for stream in every]
+    watching = streams.things_of(reached.get(experiment.collect))
+    pairs += [(collector, target) for collector in watching for target in targets[:1] or (None,)]
+    for thing, target in pairs:
+        lacking = unmet_need(experiment, thing, target)
+        point.faults += [lacking] if lacking is not None else []
+    point.faults += streams.findings(experiment, every)
     point.faults += points.violated(experiment, point)
-    point.faults += _flushed(experiment, reached.get(experiment.cache), on)
+    for target in targets:
+        point.faults += _flushed(experiment, reached.get(experiment.cache), target)
     return tuple(point.faults)
 
 

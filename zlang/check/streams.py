@@ -1,0 +1,206 @@
+"""The streams of a trial: workloads that run on targets at the same time.
+
+In: what an experiment runs and what it runs on, at a point. Out: `Stream`s. Rules: `|` is "or", a list is "and", and
+`copies` are a list of things that are alike. A workload that stands on something keeps to it. A stream that is alone is
+the trial that there is without a list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+
+from zlang.check.factors import each_level
+from zlang.check.instances import Frame
+from zlang.check.program import Experiment, Expr, Instance, Kind, Point, Value
+from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.record import Record
+
+MOST_POINTS = 1000
+"""How many points are looked at before a program is planned."""
+_MOST_LEVELS = 64
+"""Of one factor; those of a longer one differ in a number."""
+
+
+class Stream(Record):
+    """A workload on a target. Both names are empty where it is alone; `group` is the name that its copies share."""
+
+    name: str
+    group: str
+    workload: Instance
+    on: Instance | None
+
+
+class _Pair(Record):
+    """A stream without its name: the names of its workload and target before they were copied."""
+
+    workload: Instance
+    on: Instance | None
+    workload_name: str
+    target_name: str
+
+
+def at(experiment: Experiment, point: Point) -> tuple[Stream, ...]:
+    """The streams of the trial at a point."""
+    return of(experiment.run.value(point), experiment.on.value(point) if experiment.on else None)
+
+
+def of(run: Value, on: Value) -> tuple[Stream, ...]:
+    """Each workload on the targets that are its own, or else on those of the experiment."""
+    if isinstance(run, Instance) and run.copies == 1 and run.parent is None and _is_alone(on):
+        return (Stream("", "", run, on if isinstance(on, Instance) else None),)
+    pairs = list(_pairs(run, on))
+    if len(pairs) == 1:
+        return (Stream("", "", pairs[0].workload, pairs[0].on),)
+    groups = _groups(pairs)
+    sizes, numbers = Counter(groups), Counter[str]()
+    streams: list[Stream] = []
+    for pair, group in zip(pairs, groups, strict=True):
+        numbers[group] += 1
+        name = f"{group}.{numbers[group]}" if sizes[group] > 1 else group
+        streams.append(Stream(name, group, pair.workload, pair.on))
+    return tuple(streams)
+
+
+def things_of(value: Value) -> tuple[Instance, ...]:
+    """The declared things that a field of an experiment is at a point: one, a list of them, or none."""
+    return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
+
+
+def targets(streams: Sequence[Stream]) -> tuple[Instance, ...]:
+    """What the streams run on, each thing once."""
+    return tuple({(on.key, on.digest): on for stream in streams if (on := stream.on)}.values())
+
+
+def groups(run: Expr, on: Expr | None) -> dict[str, tuple[Kind, ...]]:
+    """The names by which streams are told apart in trials that have several, each with the kinds of its workloads.
+
+    There are none where each trial has a single stream, and it is an empty name where all streams are copies of one.
+    """
+    kinds: dict[str, dict[Kind, None]] = {}
+    axes = (*run.axes, *(on.axes if on else ()))
+    for point in islice(each_level(axes, _MOST_LEVELS), MOST_POINTS):
+        with suppress(ProgramError):
+            streams = of(run.value(point), on.value(point) if on else None)
+            several = len({stream.group for stream in streams}) > 1
+            for stream in streams if len(streams) > 1 else ():
+                kinds.setdefault(stream.group if several else "", {})[stream.workload.kind] = None
+    return {group: tuple(of_group) for group, of_group in kinds.items()}
+
+
+def called(stream: Stream, groups: Collection[str]) -> str | None:
+    """What a stream that is alone is called where it runs beside others."""
+    workload, on = stream.workload.label, stream.on.label if stream.on else ""
+    return next((name for name in (workload, on, f"{workload}-{on}") if name and name in groups), None)
+
+
+def without_target(run: Expr) -> frozenset[str]:
+    """The kinds of workloads that stand on nothing, so that the experiment has to say what they run on."""
+    kinds = frozenset[str]()
+    for point in islice(each_level(run.axes), MOST_POINTS):
+        with suppress(ProgramError):
+            kinds |= {thing.kind.name for thing in things_of(run.value(point)) if thing.parent is None}
+    return kinds
+
+
+def may_differ(experiment: Experiment) -> bool:
+    """Whether a trial may have streams that are not copies of one."""
+    return bool(
+        experiment.run.type.element or experiment.run.type.beneath or (experiment.on and experiment.on.type.element)
+    )
+
+
+def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
+    """What is wrong with streams beside each other."""
+    seen: dict[tuple[str, ...], Stream] = {}
+    for stream in streams if len(streams) > 1 else ():
+        on = stream.on
+        key = (stream.group, stream.workload.digest, on.key if on else "")
+        other = seen.setdefault(key, stream)
+        if other is stream:
+            continue
+        is_same = stream.workload.key == other.workload.key
+        if is_same or _writes(stream):
+            subject = f"on `{on.label}`" if on else "at the same time"
+            message = f"`{stream.workload.label}` occurs twice {subject}"
+            if _writes(stream):
+                message = f"two streams of `{stream.group}` write the same data {subject}"
+            hint = f"give each a target of its own, such as `copies = {len(streams)}` of the target"
+            if is_same and not _writes(stream):
+                hint = "write it once, with `copies = 2`"
+            yield Code.STREAMS_CLASH.at(experiment.run.span, message=message, hint=hint)
+            return
+
+
+def _writes(stream: Stream) -> bool:
+    writes = stream.workload.kind.writes
+    return writes is not None and writes.value(Frame(stream.workload, stream.on)) is True
+
+
+def placed_by(experiment: Experiment) -> frozenset[str]:
+    """The factors that decide what workloads with a target of their own run on."""
+    reads = frozenset[str]()
+    for point in islice(each_level(experiment.run.axes), MOST_POINTS):
+        with suppress(ProgramError):
+            reads = reads.union(*(workload.placed_by for workload in things_of(experiment.run.value(point))))
+    return reads
+
+
+def _is_alone(on: Value) -> bool:
+    return not isinstance(on, tuple) and not (isinstance(on, Instance) and _has_copies(on))
+
+
+def _pairs(run: Value, on: Value) -> Iterator[_Pair]:
+    shared = [(copy, target.label) for target in things_of(on) for copy in _copies(target)]
+    for workload in things_of(run):
+        own = [(copy, workload.parent.label) for copy in _copies(workload.parent)] if workload.parent else shared
+        # The stream says what it runs on, so that it is the same as one that the experiment gives its target.
+        bare = workload if workload.parent is None else replace(workload, parent=None)
+        for copy in _numbered(bare):
+            places: list[tuple[Instance | None, str]] = [*own] if own else [(None, "")]
+            for target, name in places:
+                yield _Pair(copy, target, workload.label, name)
+
+
+def _groups(pairs: Sequence[_Pair]) -> list[str]:
+    """What streams are called: by their workloads, their targets, or both, as it takes to tell them apart."""
+    workloads = dict.fromkeys(pair.workload_name for pair in pairs)
+    targets_of = {name: {pair.target_name for pair in pairs if pair.workload_name == name} for name in workloads}
+    groups: list[str] = []
+    for pair in pairs:
+        if len(targets_of[pair.workload_name]) == 1:
+            groups.append(pair.workload_name)
+        else:
+            groups.append(pair.target_name if len(workloads) == 1 else f"{pair.workload_name}-{pair.target_name}")
+    return groups
+
+
+def _copies(thing: Instance) -> Iterator[Instance]:
+    """A thing as often as it is there, on each copy of what it stands on; the first copy keeps its name."""
+    if not _has_copies(thing):
+        yield thing
+        return
+    for parent in _copies(thing.parent) if thing.parent else (None,):
+        end = parent.key.removeprefix(thing.parent.key) if parent and thing.parent else ""
+        for copy in _numbered(thing):
+            yield replace(copy, key=f"{copy.key}{end}", label=f"{copy.label}{end}", parent=parent)
+
+
+def _has_copies(thing: Instance | None) -> bool:
+    while thing is not None and thing.copies == 1:
+        thing = thing.parent
+    return thing is not None
+
+
+def _numbered(thing: Instance) -> Iterator[Instance]:
+    # A name of the program has no number after a full stop.
+    for number in range(1, thing.copies + 1):
+        end = f".{number}" if number > 1 else ""
+        yield (
+            thing
+            if thing.copies == 1
+            else replace(thing, key=f"{thing.key}{end}", label=f"{thing.label}{end}", copies=1)
+        )
