@@ -19,7 +19,7 @@ Readers = Mapping[str, tuple[Metric, ...]]
 """The metrics of each reader of the library."""
 _FINDER = "shell"
 """The reader of the metrics that a kind declares itself."""
-_MEASURING = ("run", "watch", "look")
+_MEASURING = ("run", "together", "watch", "look")
 """Actions of which the output holds the metrics of a kind."""
 
 

@@ -16,7 +16,7 @@ from zlang.syntax import tree
 _ACTIONS = {
     "machine": (),
     "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard", "hold", "look"),
-    "workload": ("prepare", "run", "round"),
+    "workload": ("prepare", "run", "together", "round"),
     "collector": ("watch", "look"),
     "treatment": ("apply",),
 }
@@ -27,6 +27,7 @@ _PARTS_OF = {
     "needs": ("workload", "treatment", "protocol", "collector"),
     "writes": ("workload",),
     "job": ("workload",),
+    "section": ("workload",),
     "rebuilt_per_child": ("resource",),
     "armed": ("resource",),
     "is_ambient": ("resource",),

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
+
 from zlang.check import kind_checks
 from zlang.check.expressions import constant, resolve, unknown
 from zlang.check.kind_actions import Readers, read_metrics, resolve_action
 from zlang.check.kind_declarations import Declared, Report, declared_in, is_field, is_on, left_out, names_in
 from zlang.check.kind_scope import CONTEXT, KindScope
 from zlang.check.lazy import LazyMapping
-from zlang.check.program import Assertion, Expr, Kind, KindAction, PropertyDef, Symbol
+from zlang.check.program import ABSENT, Assertion, Expr, Kind, KindAction, PropertyDef, Symbol
 from zlang.check.property_definitions import ATTRIBUTES, define
 from zlang.check.texts import resolve_plain_text
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition
-from zlang.check.types import BOOL, NUMERIC, Type, Variant
+from zlang.check.types import BOOL, COUNT, NUMERIC, UNKNOWN, Type, Variant
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
+from zlang.units import Quantity
 
 ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol")
 
 
 PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 """What a protocol can have done by the kinds of its target; `verify_` may be followed by any state that they verify."""
+
+
+_FIELDS = ("armed", "rebuilt_per_child", "is_ambient", "lists", "phases", "section")
 
 
 FORMS = ("option", "job", "job_head", "job_line")
@@ -93,21 +100,12 @@ class _KindBuilder:
                     doc = resolve_plain_text(self.context, item.value, "doc")
                 case tree.Field() if item.name.text == "writes":
                     writes = self._writes(item.value)
-                case tree.Field() if item.name.text in {"armed", "rebuilt_per_child", "is_ambient", "lists", "phases"}:
+                case tree.Field() if item.name.text in _FIELDS:
                     self._check_names(item)
                 case tree.Field() if item.name.text in FORMS:
                     forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
-                    candidates = (
-                        "doc",
-                        "writes",
-                        "armed",
-                        "rebuilt_per_child",
-                        "is_ambient",
-                        "lists",
-                        "phases",
-                        *FORMS,
-                    )
+                    candidates = ("doc", "writes", *_FIELDS, *FORMS)
                     hint = did_you_mean(item.name.text, candidates) or "a kind has " + ", ".join(candidates)
                     self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
                 case (
@@ -140,6 +138,8 @@ class _KindBuilder:
             armed=next((resolve(self.context, i.value) for i in node.items if is_field(i, "armed")), None),
             without=dict(left_out(node)),
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
+            is_copied=self._may_be_copied(actions),
+            section=next((resolve(self.context, i.value) for i in node.items if is_field(i, "section")), None),
         )
 
     def _assertion(self, node: tree.Assert) -> Assertion:
@@ -210,6 +210,15 @@ class _KindBuilder:
             self.scope.properties.add("seed", _seed_property(self.node.name.span))
         return self.scope.draws
 
+    def _may_be_copied(self, actions: Mapping[tuple[str, str, str], KindAction]) -> bool:
+        """Whether there can be several of a thing; a kind with a property `copies` of its own means that by it."""
+        is_made = self.node.role.text == "resource" and any(name == "create" for name, _, _ in actions)
+        is_single = self._is_set("is_ambient") or any(is_field(item, "armed") for item in self.node.items)
+        if "copies" in self.scope.nodes or is_single or not (is_made or self.node.role.text == "workload"):
+            return False
+        self.scope.properties.add("copies", _copies_property(self.node.name.span, self.node.role.text))
+        return True
+
     def _known_phases(self, item: tree.Field) -> None:
         own = [action.name.text for action in self.node.items if isinstance(action, tree.ActionDef)]
         if self.node.role.text != "protocol":
@@ -230,11 +239,7 @@ class _KindBuilder:
 
     def _template_source(self) -> str:
         """The text of what is done, as it stands there: white space can matter to the shell."""
-        without = (
-            tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert | tree.Without
-        )  # these decide nothing that is done
-        items = [item for item in self.node.items if not isinstance(item, without) and not is_field(item, "doc")]
-        return "\n".join(item.span.text for item in items)
+        return "\n".join(item.span.text for item in self.node.items if not _is_silent(item))
 
 
 def _seed_property(span: Span) -> PropertyDef:
@@ -244,7 +249,29 @@ def _seed_property(span: Span) -> PropertyDef:
     return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
 
 
+def _copies_property(span: Span, role: str) -> PropertyDef:
+    """The property `copies` of everything that can be there several times."""
+    single = Quantity(Fraction(1))
+    return PropertyDef(
+        name="copies",
+        type=COUNT,
+        span=span,
+        default=constant(span, COUNT, single),
+        allow=constant(span, UNKNOWN, (single, ABSENT)),
+        allow_text="1..",
+        doc=f"how many of it {'run' if role == 'workload' else 'are measured'} at the same time",
+    )
+
+
 def _host_property(span: Span) -> PropertyDef:
-    """The property `from` of every workload."""
+    """What every workload has."""
     doc = "the host that runs the workload, if it is not the host of the target"
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
+
+
+def _is_silent(item: tree.KindItem) -> bool:
+    """Whether an item decides nothing that is done by a thing alone; what streams do together, their commands say."""
+    if isinstance(item, tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert | tree.Without):
+        return True
+    is_for_streams = isinstance(item, tree.ActionDef) and item.name.text == "together"
+    return is_for_streams or is_field(item, "doc") or is_field(item, "section")
