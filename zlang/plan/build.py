@@ -6,20 +6,20 @@ plan, byte for byte; items are made as they are asked for. Raises ProgramError w
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from zlang.check import hosts, naming
-from zlang.check.program import Program
+from zlang.check import hosts, naming, streams
+from zlang.check.program import Instance, Program
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
 from zlang.lint.trial import Thing
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities
-from zlang.plan.plan import Finding, Plan, Scalar, Setup, Trial
+from zlang.plan.plan import ALONE, Finding, Plan, Scalar, Setup, Trial
 from zlang.plan.schedule import KEPT, Schedule, Slot
 from zlang.plan.setups import leaves_changed
 from zlang.plan.trial_config import TrialConfig, trial_config
@@ -83,16 +83,18 @@ class Builder:
         steps, config = self.trial_steps, trial_config(self._experiment, slot.point)
         own = self.identities.of(config)
         setups, protocol = steps.prepared(config, slot.replicate, own)
-        frame = steps.frame(config, slot.replicate, own)
+        frames = steps.frames(config, slot.replicate, own)
         carrier = hosts.carrier(config.workload, config.on)
-        writes = leaves_changed(config.workload, frame)
-        changed = [config.on] if config.on else []
+        writes = [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
+        writing = [stream for stream, is_writer in zip(config.streams, writes, strict=True) if is_writer]
+        changed = [stream.on for stream in writing if stream.on]
+        writers = {stream.workload.key for stream in writing}
         changed += [
             named.thing
             for named in steps.exposure.named(config)
-            if named.by.key == config.workload.key and not named.thing.is_given
+            if named.by.key in writers and not named.thing.is_given
         ]
-        invalidates = tuple(dict.fromkeys(instance.key for instance in changed)) if writes else ()
+        invalidates = tuple(dict.fromkeys(instance.key for instance in changed))
         if slot.ends_block:
             invalidates = tuple(
                 dict.fromkeys(
@@ -109,12 +111,17 @@ class Builder:
             cache_state=config.cache_state,
             setups=tuple(setup.signature for setup in setups),
             invalidates=invalidates,
-            steps=steps.steps(config, protocol, frame),
+            steps=steps.steps(config, protocol, frames),
             host=carrier.label if carrier else "",
             whole_plot=slot.whole_plot,
             traits=self._traits(config),
-            footprint=footprint.of_workload(config.workload, config.on, frame, writes=writes),
-            fetch=footprint.of_reads(config.workload, config.on) if config.on and config.is_cold else None,
+            footprint=footprint.of_streams(
+                footprint.of_workload(stream.workload, stream.on, frame, writes=is_writer)
+                for stream, frame, is_writer in zip(config.streams, frames, writes, strict=True)
+            ),
+            fetch=footprint.of_reads_together((stream.workload, stream.on) for stream in config.streams)
+            if config.is_cold
+            else None,
         )
         steps.exposure.require_guards(config, setups, trial)
         return trial, setups
@@ -131,14 +138,25 @@ class Builder:
 
     def _traits(self, config: TrialConfig) -> Mapping[str, Scalar]:
         """The traits of the workload and of the nearest of what it runs on, as far as results need them."""
-        key = (config.workload.digest, config.on.digest if config.on else "")
+        first, *others = [self._traits_of(stream.workload, stream.on) for stream in config.streams]
+        # What streams do not agree on is not known of the trial.
+        agreed = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
+        alone = None if others else streams.called(config.streams[0], self._groups)
+        return {**agreed, ALONE: alone} if alone else agreed
+
+    @cached_property
+    def _groups(self) -> Collection[str]:
+        """The names of streams in trials that have several."""
+        return streams.groups(self._experiment.run, self._experiment.on)
+
+    def _traits_of(self, workload: Instance, on: Instance | None) -> Mapping[str, Scalar]:
+        key = (workload.digest, on.digest if on else "")
         traits = self._cached_traits.get(key)
         if traits is None:
             if len(self._cached_traits) >= KEPT:
                 self._cached_traits.clear()
-            chain = naming.chain(config.on)[::-1] if config.on else ()
-            things = [Thing(config.workload, config.on), *map(Thing, chain)]
-            traits = self._cached_traits[key] = dict(_kept_traits(things))
+            chain = naming.chain(on)[::-1] if on else ()
+            traits = self._cached_traits[key] = dict(_kept_traits([Thing(workload, on), *map(Thing, chain)]))
         return traits
 
 

@@ -52,20 +52,25 @@ class Exposure:
         for instance in config.things.made:
             if not instance.is_given:
                 yield from naming.exposed(instance.parent)
-        if config.before is not None and config.on is not None:
-            at = treatment_site(config.before, config.on)
+        for target in config.targets if config.before is not None else ():
+            assert config.before is not None
+            at = treatment_site(config.before, target)
             if at is not None and may_write(config.before, drawn_frame(config.before, at, config.key)):
                 yield from naming.exposed(at)
             yield from self.named_devices(config, (config.before,))
-        yield from self.exposed(config, drawn_frame(config.workload, config.on, config.key))
+        frames = [drawn_frame(stream.workload, stream.on, config.key) for stream in config.streams]
+        yield from self.exposed(config, frames)
 
-    def exposed(self, config: TrialConfig, frame: Frame) -> list[Instance]:
-        """The devices that the steps of a trial can write to directly."""
-        workers = (config.workload, config.protocol, *config.collectors)
-        is_written = any(
-            may_write(worker, frame if worker is config.workload else Frame(worker, config.on)) for worker in workers
-        )
-        devices = [*(naming.exposed(config.on) if is_written else ()), *self.named_devices(config, workers)]
+    def exposed(self, config: TrialConfig, frames: Sequence[Frame]) -> list[Instance]:
+        """The devices that the steps of a trial can write to directly; `frames` are those of its streams."""
+        others = (config.protocol, *config.collectors)
+        workers = (*(stream.workload for stream in config.streams), *others)
+        devices: list[Instance] = []
+        for stream, frame in zip(config.streams, frames, strict=True):
+            by_others = any(may_write(worker, Frame(worker, stream.on)) for worker in others)
+            if by_others or may_write(stream.workload, frame):
+                devices += naming.exposed(stream.on)
+        devices += self.named_devices(config, workers)
         return list({device.key: device for device in devices}.values())
 
     def require_guards(self, config: TrialConfig, setups: Sequence[Setup], trial: Trial) -> None:
@@ -73,7 +78,7 @@ class Exposure:
 
         A workload that only reads its target is given the places that the target offers, and no others.
         """
-        made, on = config.things.made, naming.chain(config.on) if config.on else []
+        made, on = config.things.made, [thing for target in config.targets for thing in naming.chain(target)]
         devices = {item.thing.key: item for item in self._devices}
         devices |= {instance.key: naming.device(instance) for instance in made if instance.kind.armed}
         if not devices:

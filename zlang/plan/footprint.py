@@ -5,6 +5,7 @@ In: a declared thing at a point. Out: `Footprint`. Rule: what a kind does not sa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from zlang.check.instances import Frame
@@ -39,6 +40,30 @@ def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: b
     amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
     written = _as_int(amount) if writes else 0
     return Footprint(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
+
+
+def of_streams(footprints: Iterable[Footprint]) -> Footprint:
+    """What workloads take that run at the same time; bytes on several devices are not known of one of them."""
+    first, *others = footprints
+    if not others:
+        return first
+    every = (first, *others)
+    devices = {each.device: None for each in every if each.written != 0} or {first.device: None}
+    amounts = [each.written for each in every if each.written is not None]
+    written = sum(amounts) if len(amounts) == len(every) and len(devices) == 1 else None
+    seconds = [each.seconds for each in every if each.seconds is not None]
+    return Footprint(next(iter(devices)), written, first.rate, max(seconds) if len(seconds) == len(every) else None)
+
+
+def of_reads_together(streams: Iterable[tuple[Instance, Instance | None]]) -> Fetch | None:
+    """What workloads that run at the same time must fetch; None where it is not known of each of them."""
+    fetches = [of_reads(workload, on) if on else None for workload, on in streams]
+    stated = [fetch for fetch in fetches if fetch is not None]
+    if len(stated) < len(fetches):
+        return None
+    return (
+        stated[0] if len(stated) == 1 else Fetch(min(each.share for each in stated), sum(each.most for each in stated))
+    )
 
 
 def of_reads(thing: Instance, on: Instance) -> Fetch | None:

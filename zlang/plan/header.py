@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from zlang.check import digests, hosts, values
+from zlang.check import digests, hosts, streams, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
 from zlang.check.questions import Expectation, Plot, Table
@@ -18,7 +18,7 @@ from zlang.plan import footprint
 from zlang.plan.exposure import Exposure
 from zlang.plan.order import Order
 from zlang.plan.plan import Action, Device, Factor, Header, Scalar, Step
-from zlang.plan.schedule import Schedule, treated
+from zlang.plan.schedule import Schedule
 
 _SHOWN_LEVELS = 1000
 
@@ -75,16 +75,22 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
 def _devices(experiment: Experiment) -> Iterator[Device]:
     """The devices beneath everything that are reached from the first point by one choice."""
     devices: dict[str, Device] = {}
-    for point in hosts.each_choice(experiment, experiment.on.axes if experiment.on else ()):
+    axes = (*(experiment.on.axes if experiment.on else ()), *(experiment.run.axes if _has_streams(experiment) else ()))
+    for point in hosts.each_choice(experiment, axes):
         with suppress(ProgramError):  # said at the point itself, if it is one
-            on, _ = treated(experiment, point)
-            if on is not None and on.kind.role == "resource":
+            targets = streams.targets(streams.at(experiment, point))
+            for on in (target for target in targets if target.kind.role == "resource"):
                 under = footprint.device_of(on)
                 offers = under.kind.offers
                 place = offers["dir"].value(Frame(under)) if "dir" in offers else ""
                 device = footprint.device(under, place if isinstance(place, str) else values.show(place))
                 devices.setdefault(device.name, device)
     yield from devices.values()
+
+
+def _has_streams(experiment: Experiment) -> bool:
+    """Whether workloads may have targets of their own."""
+    return bool(experiment.run.type.beneath or experiment.run.type.element)
 
 
 def _kinds(program: Program, experiment: Experiment) -> list[Kind]:

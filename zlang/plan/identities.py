@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zlang.check import digests
 from zlang.check.program import Experiment, Instance
+from zlang.check.streams import Stream
 from zlang.plan import identity
 from zlang.plan.schedule import KEPT
+from zlang.plan.streams import place_of
 from zlang.plan.trial_config import TrialConfig
 from zlang.plan.trial_steps import Prepared, TrialSteps
 
@@ -35,15 +38,17 @@ class Identities:
             self._trial_steps.require_possible(config)
             renamed, given = self._with_neutral_names(config)
             prepared = self._of_prepared(self._trial_steps.prepared(renamed))
-            frame = self._trial_steps.frame(renamed, 1, "")
-            steps = identity.of_steps(self._trial_steps.steps(renamed, (), frame))
-            cached = identity.joined(*identity.values_of(renamed.workload), given, prepared, steps)
+            frames = self._trial_steps.frames(renamed, 1, "")
+            steps = identity.of_steps(self._trial_steps.steps(renamed, (), frames))
+            values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
+            cached = identity.joined(*values, given, prepared, steps)
             self._cache[config.key] = cached
         return cached
 
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
-        """The same point with names by position, and the hash of all its values but the workload's."""
-        things = (config.on, config.before, config.protocol, *config.with_, *config.collectors)
+        """What a point reaches, with names by position, and the hash of the values of all but the workload."""
+        others = config.targets[1:]
+        things = (config.on, config.before, config.protocol, *config.with_, *config.collectors, *others)
         place = tuple(map(id, things))
         cached = self._neutral.get(place)
         if cached is None:
@@ -54,15 +59,16 @@ class Identities:
         on, before, protocol, *more = cached[1].things
         assert protocol is not None, "BUG: a protocol went away"
         there = tuple([item for item in more if item is not None])
-        with_, collectors = there[: len(config.with_)], there[len(config.with_) :]
-        workload = replace(config.workload, alias="workload")
+        first, second = len(config.with_), len(config.with_) + len(config.collectors)
+        targets = dict(
+            zip([(target.key, target.digest) for target in config.targets], (on, *there[second:]), strict=False)
+        )
         return TrialConfig(
-            workload=workload,
-            on=on,
-            with_=with_,
+            streams=tuple(_neutral(config.streams, targets)),
+            with_=there[:first],
             before=before,
             protocol=protocol,
-            collectors=collectors,
+            collectors=there[first:second],
             key=config.key,
         ), cached[1].values
 
@@ -76,3 +82,19 @@ class Identities:
             cached = prepared, digests.digest(identity.of_setups(setups), identity.of_steps(steps))
             self._prepared[id(prepared)] = cached
         return cached[1]
+
+
+def _values_of(stream: Stream, config: TrialConfig) -> Iterator[str]:
+    """The values of a workload; of one among several also which of the targets it runs on."""
+    yield from identity.values_of(stream.workload)
+    if len(config.streams) > 1:
+        yield str(config.targets.index(stream.on)) if stream.on else "-"
+
+
+def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instance | None]) -> Iterator[Stream]:
+    """Streams called by their places, on targets with other names."""
+    for number, stream in enumerate(streams):
+        name = "" if len(streams) == 1 else place_of(number)
+        workload = replace(stream.workload, alias="workload" if len(streams) == 1 else f"workload{number}")
+        on = stream.on and targets[stream.on.key, stream.on.digest]
+        yield Stream(name, name, workload, on)

@@ -24,10 +24,10 @@ def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
     experiment = schedule.experiment
     config = trial_config(experiment, slot.point)
     forms = config.workload.kind.forms
-    if "job" not in forms:
+    if "job" not in forms or len(config.streams) > 1:
         return None
     steps = TrialSteps(experiment, schedule.here, schedule.draw)
-    frame = steps.frame(config, slot.replicate, Identities(experiment).of(config))
+    frame, *_ = steps.frames(config, slot.replicate, Identities(experiment).of(config))
     head = [
         part if isinstance(part, str) else _name_in_file(part.value(frame), experiment)
         for part in forms.get("job_head", ())

@@ -26,6 +26,8 @@ LOCAL = "local"
 """The host of a step that is carried out where the plan is."""
 COUNTED = "counted-"
 """Begins the names of steps that print how many bytes a resource has read; they end in `-before` or `-after`."""
+ALONE = "stream"
+"""The trait of a trial with one stream that says what that is called in trials with several."""
 Scalar = str | int | float | bool | None
 """A factor's level as it is stored: sizes in bytes, durations in seconds, rates per second, shares in percent."""
 

@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 from operator import mul
 from typing import TypeVar
 
-from zlang.check import digests, hosts, naming, values
+from zlang.check import digests, hosts, naming, streams, values
 from zlang.check.program import (
     Experiment,
     FactorDef,
@@ -65,7 +65,8 @@ class Schedule:
         self.space: Space = like.space if like else points.without_search(experiment)
         self.search = experiment.search
         self.rounds = rounds or (bisection.rounds(self.search.levels) if self.search else ((0,),))
-        decisive = frozenset[str]().union(*(expr.reads for expr in (experiment.on, experiment.before) if expr))
+        reads = (expr.reads for expr in (experiment.on, experiment.before) if expr)
+        decisive = streams.placed_by(experiment).union(*reads)
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
         self.hard_to_change = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
         self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
@@ -192,13 +193,15 @@ class Schedule:
         """The states in which a plot needs what it stands on, parents first: what is made, then what is rewritten."""
         states: list[Hashable] = []
         with suppress(ProgramError):  # said when the plot is planned
-            on, before = treated(self.experiment, self.plots.at(plot, 0))
-            for setup in self._setups.of(resources_of(on), before) if on is not None else ():
-                rewritten = [setting for setting in setup.settings if setting.rewrites]
-                states += [
-                    setup.base or setup.signature,
-                    tuple(step.command for item in rewritten for step in item.steps),
-                ]
+            point = self.plots.at(plot, 0)
+            before = treatment(self.experiment, point)
+            for on in streams.targets(streams.at(self.experiment, point)):
+                for setup in self._setups.of(resources_of(on), before):
+                    rewritten = [setting for setting in setup.settings if setting.rewrites]
+                    states += [
+                        setup.base or setup.signature,
+                        tuple(step.command for item in rewritten for step in item.steps),
+                    ]
         return tuple(states)
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
@@ -231,11 +234,10 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
     return look
 
 
-def treated(experiment: Experiment, point: Mapping[str, int]) -> tuple[Instance | None, Instance | None]:
-    """The target at a point, and the treatment that puts it into a state."""
-    result = (expr.value(point) if expr else None for expr in (experiment.on, experiment.before))
-    on, before = (item if isinstance(item, Instance) else None for item in result)
-    return on, before
+def treatment(experiment: Experiment, point: Mapping[str, int]) -> Instance | None:
+    """What puts the targets into a state."""
+    before = experiment.before.value(point) if experiment.before else None
+    return before if isinstance(before, Instance) else None
 
 
 def resources_of(thing: Instance) -> list[Instance]:

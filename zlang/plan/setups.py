@@ -323,7 +323,7 @@ def _shown_command(step: Step) -> str:
 def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: str) -> list[Step]:
     steps = []
     last_step = _step_name(name, action, len(action.commands))
-    reader = _reader(action.readers[0], frame, f"{last_step}.out") if action.readers else None
+    reader = reader_of(action.readers[0], frame, f"{last_step}.out") if action.readers else None
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
         if command.request is not None:
@@ -386,7 +386,7 @@ def _seconds(value: Value) -> int:
     return max(1, -(-value.amount.numerator // value.amount.denominator))
 
 
-def _reader(definition: ReaderDef, frame: Frame, output: str) -> Reader:
+def reader_of(definition: ReaderDef, frame: Frame, output: str) -> Reader:
     """The reader of a step; without an artefact of its own it reads the step's output."""
     arguments: dict[str, object] = {}
     for name, expr in definition.arguments:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from zlang.check import digests, hosts, naming
+from zlang.check import digests, naming, streams
 from zlang.check.program import Experiment, Instance, Kind, Symbol
+from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
-from zlang.plan.schedule import treated
+from zlang.plan.schedule import treatment
 from zlang.space import points
 
 AS_IS = "as_is"
@@ -29,8 +30,7 @@ class TrialConfig:
     `key` is the hash of the values that it reaches: in one program they decide all that is done.
     """
 
-    workload: Instance
-    on: Instance | None
+    streams: tuple[Stream, ...]
     with_: tuple[Instance, ...]
     before: Instance | None
     protocol: Instance
@@ -38,10 +38,26 @@ class TrialConfig:
     key: str
 
     @property
+    def workload(self) -> Instance:
+        """The workload of the first stream, which most often is alone."""
+        return self.streams[0].workload
+
+    @property
+    def on(self) -> Instance | None:
+        """What the first stream runs on."""
+        return self.streams[0].on
+
+    @property
+    def targets(self) -> tuple[Instance, ...]:
+        """What the streams run on, each thing once."""
+        return streams.targets(self.streams)
+
+    @property
     def things(self) -> naming.TrialThings:
         """All that the trial is of."""
         before = (self.before,) if self.before else ()
-        return naming.TrialThings(self.on, self.with_, (*before, self.workload, self.protocol, *self.collectors))
+        workloads = (stream.workload for stream in self.streams)
+        return naming.TrialThings(self.targets, self.with_, (*before, *workloads, self.protocol, *self.collectors))
 
     @property
     def cache_state(self) -> str:
@@ -60,23 +76,29 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
     """Work out what is measured at a point, and how. Raises ProgramError where an assertion does not hold."""
     for finding in points.violated(experiment, point):
         raise ProgramError(finding)
-    target, state = treated(experiment, point)
-    workload = experiment.run.value(point)
+    every = streams.at(experiment, point)
+    state = treatment(experiment, point)
     cache = experiment.cache.value(point)
     collect = experiment.collect.value(point) if experiment.collect else ()
-    assert isinstance(workload, Instance)
+    assert every, "BUG: nothing is run"
     assert isinstance(cache, Instance | Symbol)
     protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
     collectors = [item for item in collect if isinstance(item, Instance)] if isinstance(collect, tuple) else []
-    decisive = (instance.digest if instance else "" for instance in (workload, target, state))
-    with_ = naming.beside(target, hosts.things_of(experiment.with_.value(point) if experiment.with_ else None))
+    first, *others = every
+    decisive = [instance.digest if instance else "" for instance in (first.workload, first.on, state)]
+    targets = streams.targets(every)
+    # Without its own word, another stream could be taken for a collector of the same hash.
+    for stream in others:
+        decisive += ["stream", stream.workload.digest, stream.on.digest if stream.on else ""]
+    if others:
+        decisive.append(_shared(stream.on for stream in every))
+    with_ = naming.beside(targets, streams.things_of(experiment.with_.value(point) if experiment.with_ else None))
     watching = (collector.digest for collector in collectors)
     # Without its own word, what is set could be taken for a collector of the same hash.
-    meanwhile = ("with", *(instance.digest for instance in with_), _shared((*with_, target))) if with_ else ()
+    meanwhile = ("with", *(instance.digest for instance in with_), _shared((*with_, *targets))) if with_ else ()
     key = digests.digest(*decisive, protocol.digest, *watching, *meanwhile)
     return TrialConfig(
-        workload=workload,
-        on=target,
+        streams=every,
         with_=with_,
         before=state,
         protocol=protocol,

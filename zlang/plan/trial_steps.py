@@ -6,10 +6,10 @@ cannot be carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from zlang.check import hosts, naming
+from zlang.check import hosts, naming, streams
 from zlang.check.instances import Frame, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
@@ -17,6 +17,7 @@ from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, Action, Setup, Step
 from zlang.plan.schedule import KEPT, resources_of
 from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame, steps_of
+from zlang.plan.streams import measure, place_of
 from zlang.plan.trial_config import AS_IS, COLD, TrialConfig
 from zlang.space import faults
 
@@ -39,17 +40,22 @@ class TrialSteps:
 
     def require_possible(self, config: TrialConfig) -> None:
         """Raise ProgramError where a workload or a collector cannot be carried out at a point."""
-        self._join(config.workload, config.on)
+        for finding in streams.findings(self._experiment, config.streams):
+            raise ProgramError(finding)
+        for stream in config.streams:
+            self._join(stream.workload, stream.on)
+            _require_on_host(stream.workload, hosts.carrier(stream.workload, stream.on))
         carrier = hosts.carrier(config.workload, config.on)
-        for thing in (config.workload, *config.collectors):
-            _require_on_host(thing, carrier)
+        for collector in config.collectors:
+            _require_on_host(collector, carrier)
         for collector in config.collectors:
             self._join(collector, config.on)
 
-    def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frame: Frame) -> tuple[Step, ...]:
-        """The steps of a trial, around those of its cache protocol."""
-        exposed = self.exposure.exposed(config, frame)
-        held = hold(exposed, (config.workload, config.protocol, *config.collectors), self._here)
+    def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
+        """What a trial does, around the steps of its cache protocol; `frames` are those of its streams."""
+        exposed = self.exposure.exposed(config, frames)
+        workloads = [stream.workload for stream in config.streams]
+        held = hold(exposed, (*workloads, config.protocol, *config.collectors), self._here)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
         count_before = self._count_steps(config, "before", Action.PREPARE)
@@ -57,23 +63,26 @@ class TrialSteps:
         # What looks at the target may read of it, so that the caches are treated after that.
         before = (replace(step, reader=None) for step in self._look_steps(config, "before", Action.PREPARE))
         after = self._look_steps(config, "after", Action.TIDY)
-        action = hosts.action_of(config.workload, "prepare", at=frame.target)
-        prepare = self._steps(action, Action.PREPARE, "prepare", frame) if action else []
+        prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
         guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *before, *protocol, *again)
-        measured = (*count_before, *self._watch_steps(config), *self._measure(frame), *count_after)
+        measured = (*count_before, *self._watch_steps(config), *self._measure(config, frames), *count_after)
         return (*guarded, *measured, *(held.after if held else ()), *after)
 
-    def frame(self, config: TrialConfig, replicate: int, own: str) -> Frame:
-        """Where the workload's templates are filled in; each replicate draws offsets, or replays the first's."""
-        drawn_for = [] if config.workload.replays else [str(replicate)]
-        return drawn_frame(config.workload, config.on, self._draw(own, *drawn_for))
+    def frames(self, config: TrialConfig, replicate: int, own: str) -> tuple[Frame, ...]:
+        """Where each workload's templates are filled in; each replicate draws offsets, or replays the first's."""
+        frames = []
+        for number, stream in enumerate(config.streams):
+            drawn_for = [] if stream.workload.replays else [str(replicate)]
+            drawn_for += [place_of(number)] if len(config.streams) > 1 else []
+            frames.append(drawn_frame(stream.workload, stream.on, self._draw(own, *drawn_for)))
+        return tuple(frames)
 
     def prepared(self, config: TrialConfig, replicate: int = 1, own: str = "") -> Prepared:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
-        on, protocol = config.on, config.protocol
-        if on is None and not config.with_:
+        on, protocol, targets = config.on, config.protocol, config.targets
+        if not targets and not config.with_:
             return (), ()
-        chains = [naming.chain(item) for item in (*config.with_, on) if item is not None]
+        chains = [naming.chain(item) for item in (*config.with_, *targets)]
         keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
         chain_digests = "/".join(chain[-1].digest for chain in chains)
         named = self.exposure.named(config)
@@ -87,24 +96,25 @@ class TrialSteps:
             raise ProgramError(finding)
         resources = [resources_of(chain[-1]) for chain in chains]
         every = [instance for chain in resources for instance in chain]
+        if len(targets) > 1:
+            every = list({(instance.key, instance.digest): instance for instance in every}.values())
         for instance in every:
             _require_on_host(instance, hosts.host_of(instance))
         meanwhile = resources[: len(config.with_)]
         setups = [replace(setup, is_ambient=True) for chain in meanwhile for setup in self._setups.of(chain, None)]
         steps: list[Step] = []
+        setups += self._setups_of_targets(config)
         if on is not None:
-            if config.before is not None:
-                self._join(config.before, on)
-                _require_on_host(config.before, config.before.origin or hosts.host_of(on))
-                self._require_changeable(config.before, on)
-            by_treatment = self.exposure.named_devices(config, (config.before,)) if config.before else []
-            setups += self._setups.of(resources[-1], config.before, by_treatment)
-            self._join(protocol, on)
             frame = Frame(protocol, on)
+            if protocol.kind.draws and len(config.streams) > 1:
+                message = f"`{protocol.kind.name}` rehearses one workload, and this trial has several streams"
+                hint = "choose another cache protocol"
+                raise ProgramError(Code.NOT_SHOWN.at(self._experiment.cache.span, message=message, hint=hint))
             if protocol.kind.draws:
                 frame = rehearsal_frame(protocol, config.workload, on, self._draw(own, str(replicate)))
-            by_workload = [named_thing.thing for named_thing in named if named_thing.by.key == config.workload.key]
-            beneath = {resource.key: resource for resource in resources[-1]}
+            workloads = {stream.workload.key for stream in config.streams}
+            by_workload = [named_thing.thing for named_thing in named if named_thing.by.key in workloads]
+            beneath = {resource.key: resource for target in targets for resource in resources_of(target)}
             beneath |= {item.key: item for thing in by_workload for item in resources_of(thing)}
             for phase in protocol.kind.phases:
                 steps += self._phase(phase, frame, on, tuple(beneath.values()))
@@ -113,6 +123,36 @@ class TrialSteps:
             self._prepared.clear()
         self._prepared[key] = tuple(setups), tuple(steps)
         return self._prepared[key]
+
+    def _setups_of_targets(self, config: TrialConfig) -> Iterable[Setup]:
+        """The setups of all targets, each once. Raises ProgramError where one target cannot be there with another."""
+        treatment = config.before
+        by_treatment = self.exposure.named_devices(config, (treatment,)) if treatment else []
+        setups: dict[str, Setup] = {}
+        self._require_one_state(config)
+        for target in config.targets:
+            if treatment is not None:
+                self._join(treatment, target)
+                _require_on_host(treatment, treatment.origin or hosts.host_of(target))
+                self._require_changeable(treatment, target)
+            for setup in self._setups.of(resources_of(target), treatment, by_treatment):
+                setups.setdefault(setup.signature, setup)
+            self._join(config.protocol, target)
+        return setups.values()
+
+    def _require_one_state(self, config: TrialConfig) -> None:
+        """Raise ProgramError where two targets would need a thing in two states at the same time."""
+        states: dict[str, tuple[str, str, bool]] = {}
+        for target in config.targets if len(config.targets) > 1 else ():
+            site = treatment_site(config.before, target) if config.before else None
+            resources = resources_of(target)
+            for thing, carried in zip(resources, (*resources[1:], None), strict=True):
+                carries = carried.key if carried and thing.kind.rebuilt_per_child else ""
+                state = thing.digest, carries, thing is site
+                if states.setdefault(thing.key, state) != state:
+                    message = f"two streams need `{thing.label}` in different states at the same time"
+                    hint = "give each stream a target of its own"
+                    raise ProgramError(Code.NOT_SHOWN.at(self._experiment.run.span, message=message, hint=hint))
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
         lacking = faults.unmet_need(self._experiment, workload, on)
@@ -171,13 +211,24 @@ class TrialSteps:
                 yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
 
     def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
-        """The steps that count, around a cold measurement, the bytes that a resource with its own cache has read."""
-        for instance in naming.chain(config.on) if config.on and config.is_cold else ():
+        """What counts, around a cold measurement, the bytes that a resource with a cache of its own has read."""
+        beneath = {thing.key: thing for target in config.targets for thing in naming.chain(target)}
+        for instance in beneath.values() if config.is_cold else ():
             action = hosts.action_of(instance, "look", COLD)
             if action is not None:
                 yield from self._steps(action, verb, f"{COUNTED}{instance.key}-{when}", Frame(instance))
 
-    def _measure(self, frame: Frame) -> list[Step]:
+    def _prepare(self, number: int, frame: Frame, frames: Sequence[Frame]) -> Sequence[Step]:
+        """What a workload has done before it is measured."""
+        assert frame.instance is not None, "BUG: a measurement without a workload"
+        action = hosts.action_of(frame.instance, "prepare", at=frame.target)
+        name = "prepare" if len(frames) == 1 else f"prepare-{place_of(number)}"
+        return self._steps(action, Action.PREPARE, name, frame) if action else ()
+
+    def _measure(self, config: TrialConfig, frames: Sequence[Frame]) -> list[Step]:
+        if len(frames) > 1:
+            return measure(self._experiment, config.streams, frames, self._here)
+        (frame,) = frames
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = hosts.action_of(frame.instance, "run", at=frame.target)
         assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"

@@ -1,0 +1,180 @@
+"""Several streams at the same time, as one step: processes that begin together, and are all waited for.
+
+In: the streams of a trial, each with the frame in which its templates are filled in. Out: one `MEASURE` step, whose
+reader knows the streams. Rules: a kind with `together` carries all its streams out in one process, and says how;
+processes wait behind a gate, so that none begins before all are there. In commands a stream is called by its place:
+its name does not decide what is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from zlang.check import hosts, values
+from zlang.check.instances import Frame
+from zlang.check.program import Experiment, Kind, KindAction, Value
+from zlang.check.streams import Stream
+from zlang.diagnostics import Code, ProgramError
+from zlang.plan.plan import Action, Reader, Step
+from zlang.plan.setups import reader_of, steps_of
+from zlang.record import Record
+
+READER = "streams"
+"""The reader of a step with several streams: it has each of them read by the reader of its own kind."""
+_NAME = "measure"
+_TOGETHER = "together"
+
+# A fifo is opened for reading when it is opened for writing: that is the gate. Until then each process has said that it
+# is there; what opens the gate later, because it was slow, finds it open.
+_GATE = """\
+gate=$OUT/gate
+mkdir -- "$gate" {places} && mkfifo -- "$gate/ready" "$gate/open" || exit 1
+exec 3<>"$gate/ready"
+begin() {{
+  OUT=$OUT/$1
+  export OUT
+  echo >&3
+  : <"$gate/open"
+  exec 3>&-
+  date +%s.%N >"$OUT/began"
+  eval "$2"
+  code=$?
+  date +%s.%N >"$OUT/ended"
+  test "$code" = 0 || cat -- "$OUT"/*.err >&2
+  exit "$code"
+}}
+processes=
+{processes}
+for each in $processes; do read -r _ <&3; done
+exec 4>"$gate/open"
+code=0
+for each in $processes; do wait "$each" || code=$?; done
+rm -r -- "$gate"
+exit "$code"
+"""
+
+
+class _Process(Record):
+    """What carries out some of the streams: its place, its steps, and what reads each of its streams."""
+
+    place: str
+    steps: tuple[Step, ...]
+    readers: tuple[tuple[int, Reader], ...]
+
+
+def place_of(number: int) -> str:
+    """What a stream is called in commands, and its directory."""
+    return f"stream{number + 1}"
+
+
+def measure(experiment: Experiment, streams: Sequence[Stream], frames: Sequence[Frame], here: str | None) -> list[Step]:
+    """The one step that carries out the streams. Raises ProgramError where they cannot be begun together."""
+    processes = [_process(numbers, frames, here) for numbers in _by_process(streams)]
+    every = [step for process in processes for step in process.steps]
+    _require_together(experiment, streams, processes)
+    is_alone = len(processes) == 1 and len(every) == 1
+    command = every[0].command if is_alone else _gated(processes)
+    timeout = max(sum(step.timeout for step in process.steps) for process in processes)
+    parts: dict[int, Mapping[str, object]] = {
+        number: {
+            "name": streams[number].name,
+            "group": streams[number].group,
+            "directory": "" if is_alone else process.place,
+            "step": process.steps[-1].name,
+            "reader": reader.name,
+            "artefact": reader.artefact,
+            "args": dict(reader.args),
+        }
+        for process in processes
+        for number, reader in process.readers
+    }
+    reader = Reader(READER, "", {READER: [parts[number] for number in sorted(parts)]})
+    why = "the workloads, at the same time"
+    return [
+        Step(
+            name=_NAME,
+            action=Action.MEASURE,
+            command=command,
+            why=why,
+            timeout=timeout,
+            host=every[0].host,
+            reader=reader,
+        )
+    ]
+
+
+def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
+    """Which streams one process carries out: those of one kind that says how, from one machine."""
+    groups: dict[object, list[int]] = {}
+    for number, stream in enumerate(streams):
+        is_shared = stream.workload.kind.has(_TOGETHER)
+        machine = hosts.carrier(stream.workload, stream.on)
+        key = (stream.workload.kind, machine.key if machine else "") if is_shared else number
+        groups.setdefault(key, []).append(number)
+    return [tuple(numbers) for numbers in groups.values()]
+
+
+def _process(numbers: Sequence[int], frames: Sequence[Frame], here: str | None) -> _Process:
+    first = frames[numbers[0]]
+    assert first.instance is not None, "BUG: a stream without a workload"
+    kind = first.instance.kind
+    is_shared = len(numbers) > 1
+    sections = {number: _section(kind, frames[number], number) for number in numbers} if is_shared else {}
+    words = tuple(word for section in sections.values() for word in section)
+    frame = Frame(first.instance, first.target, {**first.context, "sections": words}) if is_shared else first
+    action = hosts.action_of(first.instance, _TOGETHER if is_shared else "run", at=first.target)
+    assert action is not None, f"BUG: {kind.name} cannot be carried out"
+    steps = steps_of(action, Action.MEASURE, _NAME, frame, here)
+    if not is_shared:
+        readers = [(numbers[0], steps[-1].reader)]
+    else:
+        output = f"{steps[-1].name}.out"
+        own = [Frame(f.instance, f.target, {**f.context, "stream": place_of(n)}) for n, f in enumerate(frames)]
+        readers = [(number, reader_of(action.readers[0], own[number], output)) for number in numbers]
+        # Whatever takes longest, its own time has to be enough.
+        longest = max(sum(step.timeout for step in _commands(action, own[number], here)) for number in numbers)
+        steps = [replace(step, timeout=max(step.timeout, longest)) for step in steps]
+    return _Process(place_of(numbers[0]), tuple(steps), tuple((number, reader) for number, reader in readers if reader))
+
+
+def _commands(action: KindAction, frame: Frame, here: str | None) -> list[Step]:
+    """The steps of a process as if it were of this stream alone."""
+    return steps_of(
+        action, Action.MEASURE, _NAME, Frame(frame.instance, frame.target, {**frame.context, "sections": ()}), here
+    )
+
+
+def _section(kind: Kind, frame: Frame, number: int) -> tuple[Value, ...]:
+    """The words that one stream adds to the command of the process that it shares."""
+    assert kind.section is not None, f"BUG: {kind.name} has no section"
+    at = Frame(frame.instance, frame.target, {**frame.context, "stream": place_of(number)})
+    words = kind.section.value(at)
+    return words if isinstance(words, tuple) else (words,)
+
+
+def _require_together(experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process]) -> None:
+    """Raise ProgramError where somebody has to begin a stream by hand, or it is begun on another machine."""
+    places = {step.host for process in processes for step in process.steps}
+    for process in processes:
+        for number, _ in process.readers:
+            if len(places) > 1 or any(step.action is Action.ASK for step in process.steps):
+                name = streams[number].workload.label
+                message = (
+                    f"`{name}` cannot begin together with the other streams: it is not started on the same machine"
+                )
+                hint = "streams of one trial run on one machine, and zlang starts them"
+                raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
+
+
+def _gated(processes: Sequence[_Process]) -> str:
+    """The processes behind a gate, each with its output in a directory of its own."""
+    begun = []
+    for process in processes:
+        text = " && ".join(
+            f'sh -c {values.quote(step.command)} >"$OUT/{step.name}.out" 2>"$OUT/{step.name}.err"'
+            for step in process.steps
+        )
+        begun.append(f'begin {process.place} {values.quote(text)} &\nprocesses="$processes $!"')
+    places = " ".join(f'"$OUT/{process.place}"' for process in processes)
+    return _GATE.format(places=places, processes="\n".join(begun))
