@@ -2,8 +2,9 @@
 
 In: the artefact (`json` or `json+`) and the step's own output. Args: `jobs`, the number of entries that the report must
 have; `runtime` (seconds) or `runtime_ns`, how long each job had to run; where neither is there `size`, the bytes that
-each job had to move; `concurrent`, that jobs of several groups ran at the same time; `counted`, a file in which there
-may be a copy of /proc/PID/io. Out: a `Reading` with a direction's metrics only where that direction did I/O.
+each job had to move; `concurrent`, that jobs of several groups ran at the same time; `stream`, the only job that is
+read, of several that were begun together; `counted`, a file in which there may be a copy of /proc/PID/io. Out: a
+`Reading` with a direction's metrics only where that direction did I/O.
 Rule: fio's exit code and its `error` are not believed. It exits 0 with a well-formed report after a refused device, a
 killed worker, a steady state that was not attained; so a report counts only if all of what was asked is in it.
 
@@ -92,14 +93,16 @@ def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "
     except orjson.JSONDecodeError as error:
         return _failed([_describe_broken_json(data[start:].decode("utf-8", "replace"), name, error)], text)
     try:
-        jobs = report["jobs"]
+        every = report["jobs"]
+        jobs = [job for job in every if job["jobname"] == args["stream"]] if "stream" in args else every
         problems = list(_problems(jobs, args, text))
         if not problems:
             shared = report.get("global options")
             problems = [each for job in jobs for each in fio_figures.contradictions(job, shared)][:_MOST_SHOWN]
         if problems:
             return _failed(problems, text)
-        return _reading(jobs, report.get("timestamp_ms"))
+        reading = _reading(jobs, report.get("timestamp_ms"))
+        return reading if jobs is every else replace(reading, window=_window(jobs, every, report.get("timestamp_ms")))
     # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], text)
@@ -247,6 +250,25 @@ def _waiting(jobs: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
 
 
 # --- metrics
+
+
+def _window(jobs: list[_Part], every: list[_Part], written: object) -> Window | None:
+    """When some jobs were measured, of several that fio began together: the longest ended when the report was made."""
+    if not isinstance(written, int):
+        return None
+    began = written / 1000 - max(_before(job) + _longest(job) for job in every)
+    begin = began + max(_before(job) for job in jobs)
+    return begin, begin + max(_longest(job) for job in jobs)
+
+
+def _before(job: _Part) -> float:
+    """How many seconds a job waited, and ran without being measured."""
+    options = job.get("job options", {})
+    return sum(float(options[name]) for name in ("startdelay", "ramp_time") if name in options)
+
+
+def _longest(job: _Part) -> float:
+    return max((job[direction]["runtime"] for direction in DIRECTIONS if direction in job), default=0) / 1000
 
 
 def _reading(jobs: list[_Part], written: object) -> Reading:

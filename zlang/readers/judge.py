@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from zlang.plan.plan import COUNTED, Action, Fetch, Step, Trial
-from zlang.readers.reading import Histogram, Judgement, Reading, Sample, Window, text_of
+from zlang.plan.plan import ALONE, COUNTED, Action, Fetch, Step, Trial
+from zlang.readers import streams
+from zlang.readers.reading import Histogram, Judgement, Reading, Sample, StreamReading, Window, text_of
 from zlang.readers.registry import READERS
 
 AS_IS = "as_is"
@@ -37,6 +38,8 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     samples: list[Sample] = []
     notes: list[str] = []
     measured: list[Window] = []
+    parts: list[StreamReading] = []
+    alone = trial.traits.get(ALONE)
     of_load = window
     # Collectors last: what they saw counts for the time in which the load was measured.
     for step in sorted(trial.steps, key=lambda step: step.action is Action.COLLECT):
@@ -46,8 +49,11 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         reading = _read(step, out, of_load if watches else window)
         for name, value in reading.metrics.items():
             metrics[name if name not in metrics else f"{step.name}_{name}"] = value
+        if alone and step.action is Action.MEASURE:
+            metrics |= {f"{alone}.{name}": value for name, value in reading.metrics.items()}
         latency += reading.latency
         samples += reading.samples
+        parts += reading.streams
         result = notes if watches else why_not
         result += [f"{step.reader.name}: {problem}" for problem in reading.problems]
         why_not += reading.against
@@ -67,6 +73,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         samples=tuple(samples),
         notes=tuple(notes),
         window=of_load,
+        streams=tuple(parts),
     )
 
 
@@ -81,6 +88,8 @@ def _clip_to_measurement(window: Window | None, measured: Sequence[Window]) -> W
 
 def _read(step: Step, out: Path, window: Window | None) -> Reading:
     assert step.reader is not None, "BUG: a step without a reader is read"
+    if step.reader.name == streams.NAME:
+        return streams.read(READERS, out, step.reader, step, window)
     read = READERS.get(step.reader.name)
     if read is None:
         return Reading(problems=("this version of zlang has no such reader",))

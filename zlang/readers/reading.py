@@ -66,13 +66,23 @@ class Sample(NamedTuple):
     value: float
 
 
+class StreamReading(NamedTuple):
+    """What one of several streams measured, under its name and that which it shares with its copies."""
+
+    name: str
+    group: str
+    metrics: Mapping[str, float]
+    latency: tuple[Histogram, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The reading of one step's artefacts. `problems` say why it is not a measurement; without any it counts.
 
     `against` says why the trial does not count although all was measured. `window` is when the load was measured, where
     the tool knows better than the journal: without start and ramp. `read` is how many bytes the load read, and
-    `fetched` how many of them came from devices, where the kernel counts that for a process.
+    `fetched` how many of them came from devices, where the kernel counts that for a process. `streams` are those of
+    which the metrics are the sum.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -83,6 +93,7 @@ class Reading:
     against: tuple[str, ...] = ()
     read: float | None = None
     fetched: float | None = None
+    streams: tuple[StreamReading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,7 @@ class Judgement:
     samples: tuple[Sample, ...]
     notes: tuple[str, ...] = ()
     window: Window | None = None
+    streams: tuple[StreamReading, ...] = ()
 
 
 FindLogs = Callable[[Path], Iterator[Log]]

@@ -1,0 +1,188 @@
+"""The streams of one trial: what each measured, and what they come to together in the time in which all of them ran.
+
+In: the directory of an attempt. Args: `streams`, a list of what the plan says of each: its `name`, the `group` that it
+shares with its copies, its `directory` beneath, and its own reader with `artefact` and `args`. Out: a `Reading` of the
+whole, with each stream's. Rules: operations, bytes and their rates add up; histograms are merged, and percentiles are
+those of the merged ones; anything else is only known of each stream. The *window* begins when the last stream is being
+measured and ends with the first that no longer is; a stream that was measured for much longer has figures of another
+time, so the trial does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from zlang.check import library
+from zlang.metrics import PERCENTILES, Metric, distribution, statistics_of
+from zlang.plan.plan import Reader, Step
+from zlang.readers.reading import Histogram, Read, Reading, StreamReading, Window, merge, percentiles, text_of
+
+NAME = "streams"
+_ADDED = frozenset({"iops", "rate", "size"})
+_THROUGHPUT = ".throughput"
+_SHARE_MISSING = 0.05
+"""The share of a stream's time in which others may not have run."""
+_LEAST_MISSING = 1.0
+"""Seconds in which others may not have run, however short streams are: fio takes half a second to begin (measured)."""
+
+
+def read(
+    readers: Mapping[str, Read], directory: Path, reader: Reader, step: Step, window: Window | None = None
+) -> Reading:
+    """What all streams measured together, or why they did not."""
+    parts = [part for part in _listed(reader.args.get(NAME)) if isinstance(part, Mapping)]
+    readings = [_read(readers, directory, part, step, window) for part in parts]
+    names = [str(part["name"]) for part in parts]
+    problems = [f"stream {name}: {p}" for name, reading in zip(names, readings, strict=True) for p in reading.problems]
+    if problems or not parts:
+        return Reading(problems=tuple(problems) or ("the plan names no stream",))
+    streams = tuple(
+        StreamReading(name, str(part["group"]), reading.metrics, reading.latency)
+        for name, part, reading in zip(names, parts, readings, strict=True)
+    )
+    windows = [reading.window or window for reading in readings]
+    begin, end, against = _shared(names, windows)
+    declared = [metric for part in parts for metric in _declared(part)]
+    fetched = {
+        (part["directory"], _counted(part)): reading.fetched for part, reading in zip(parts, readings, strict=True)
+    }
+    return Reading(
+        metrics={**together(streams, declared), **dict(_by_group(streams, declared)), **_fairness(streams, declared)},
+        latency=_merged(streams),
+        window=(begin, end) if begin < end else None,
+        against=(*(text for reading in readings for text in reading.against), *against),
+        streams=streams,
+        read=_sum(reading.read for reading in readings),
+        fetched=_sum(fetched.values()),
+    )
+
+
+def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
+    """What adds up over streams: metrics by their types, distributions by their histograms."""
+    metrics: dict[str, float] = {}
+    for metric in dict.fromkeys(declared):
+        if metric.is_distribution:
+            metrics.update(_statistics(metric, streams))
+        elif metric.type in _ADDED:
+            measured = [stream.metrics[metric.name] for stream in streams if metric.name in stream.metrics]
+            if measured:
+                metrics[metric.name] = sum(measured)
+    return metrics
+
+
+def _statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tuple[str, float]]:
+    """The statistics of a distribution over all operations; none where a stream has no histogram of it."""
+    names = {word: own.name for word, own in statistics_of(metric).items()}
+    having = [stream for stream in streams if names["mean"] in stream.metrics]
+    histograms = [
+        h.bins for stream in having for h in stream.latency if distribution(h.direction, h.kind) == metric.name
+    ]
+    if not having or len(histograms) != len(having):
+        return
+    counts = [sum(bins.values()) for bins in histograms]
+    means = [stream.metrics[names["mean"]] for stream in having]
+    yield names["mean"], sum(mean * n for mean, n in zip(means, counts, strict=True)) / sum(counts)
+    yield names["max"], max(stream.metrics[names["max"]] for stream in having)
+    result = percentiles(merge(histograms), [share for _, share in PERCENTILES])
+    yield from ((names[word], float(value)) for (word, _), value in zip(PERCENTILES, result, strict=True))
+
+
+def _by_group(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> Iterator[tuple[str, float]]:
+    """The metrics of each group of streams, as `GROUP.METRIC`; those of one stream as they are."""
+    groups: dict[str, list[StreamReading]] = {}
+    for stream in streams:
+        groups.setdefault(stream.group, []).append(stream)
+    for group, members in groups.items() if len(groups) > 1 else ():
+        metrics = members[0].metrics if len(members) == 1 else together(members, declared)
+        yield from ((f"{group}.{name}", value) for name, value in metrics.items())
+
+
+def _fairness(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
+    """Jain's index of the bytes a second of the streams: 1 where all have the same, 1/n where one has all."""
+    names = {metric.name for metric in declared if metric.means.endswith(_THROUGHPUT)}
+    rates = [sum(value for name, value in stream.metrics.items() if name in names) for stream in streams]
+    is_measured = all(names & stream.metrics.keys() for stream in streams)
+    squares = sum(rate * rate for rate in rates)
+    return {"fairness": sum(rates) ** 2 / (len(rates) * squares)} if squares and is_measured else {}
+
+
+def _merged(streams: Iterable[StreamReading]) -> tuple[Histogram, ...]:
+    by_kind: dict[tuple[str, str], list[Mapping[int, int]]] = {}
+    for stream in streams:
+        for histogram in stream.latency:
+            by_kind.setdefault((histogram.direction, histogram.kind), []).append(histogram.bins)
+    return tuple(Histogram(direction, kind, merge(bins)) for (direction, kind), bins in by_kind.items())
+
+
+def _shared(names: Sequence[str], windows: Sequence[Window | None]) -> tuple[float, float, list[str]]:
+    """The time in which all streams were measured, and which of them were measured for much longer."""
+    stated = [window for window in windows if window is not None]
+    if not stated:
+        return 0.0, 0.0, []
+    begin, end = max(begin for begin, _ in stated), min(end for _, end in stated)
+    if begin >= end:
+        return begin, end, ["the streams did not run at the same time"]
+    against = []
+    for name, window in zip(names, windows, strict=True):
+        seconds = window[1] - window[0] if window else 0.0
+        missing = seconds - (end - begin)
+        if missing > max(_SHARE_MISSING * seconds, _LEAST_MISSING):
+            time = f"{seconds:.1f} s, and all streams for {end - begin:.1f} s of that"
+            against.append(f"stream {name} was measured for {time}")
+    return begin, end, against
+
+
+def _read(
+    readers: Mapping[str, Read], directory: Path, part: Mapping[str, object], step: Step, window: Window | None
+) -> Reading:
+    """What one stream's own reader says of it; of another process in the time in which that ran."""
+    read_one = readers.get(str(part["reader"]))
+    if read_one is None:
+        return Reading(problems=("this version of zlang has no such reader",))
+    arguments = part["args"]
+    assert isinstance(arguments, Mapping), "BUG: a stream without arguments"
+    own = directory / str(part["directory"])
+    reader = Reader(str(part["reader"]), str(part["artefact"]), arguments)
+    ran = _ran(own) or window
+    reading = read_one(own, reader, _renamed(step, str(part["step"])), ran)
+    return reading if reading.window is not None else replace(reading, window=ran)
+
+
+def _renamed(step: Step, name: str) -> Step:
+    return Step(name, step.action, step.command, step.why, step.timeout)
+
+
+def _ran(directory: Path) -> Window | None:
+    """When a process began and ended that ran behind the gate."""
+    texts = [text_of(directory / name) for name in ("began", "ended")]
+    try:
+        begin, end = (float(text or "") for text in texts)
+    except ValueError:
+        return None
+    return begin, end
+
+
+def _declared(part: Mapping[str, object]) -> Iterator[Metric]:
+    """The metrics that a stream's reader measures: those of the library, and those that its kind finds."""
+    yield from library.load().readers.get(str(part["reader"]), ())
+    arguments = part["args"]
+    for wanted in _listed(arguments.get("found")) if isinstance(arguments, Mapping) else ():
+        if isinstance(wanted, list | tuple):
+            name, type_, *_ = map(str, wanted)
+            yield Metric(name, type_)
+
+
+def _counted(part: Mapping[str, object]) -> object:
+    arguments = part["args"]
+    return arguments.get("counted") if isinstance(arguments, Mapping) else None
+
+
+def _sum(numbers: Iterable[float | None]) -> float | None:
+    every = list(numbers)
+    return sum(number for number in every if number is not None) if None not in every else None
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else ()
