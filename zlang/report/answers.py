@@ -122,7 +122,7 @@ def trials_of(db: Path, run: str | None) -> Trials:
     trial = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "trial"}
     known_metrics = [(str(path), str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "metric"]
     # One that has the name of something that every trial has is called otherwise in the database.
-    metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, column(path))}
+    metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, path, column(path))}
     schema = str(catalogue[0][4]) if catalogue else experiment
     times = repeat if isinstance(repeat, int) else 1
     return Trials(

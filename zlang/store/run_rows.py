@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from zlang import metrics
 from zlang.check import library
 from zlang.errors import RunError
 from zlang.files import open_regular
@@ -20,7 +21,7 @@ from zlang.metrics import Metric
 from zlang.plan.plan import Header, Setup, Step, Trial
 from zlang.readers import outside
 from zlang.readers.judge import judge
-from zlang.readers.reading import Judgement
+from zlang.readers.reading import Histogram, Judgement
 from zlang.run import sequential
 from zlang.run.account import Account
 from zlang.run.run_state import Attempt
@@ -164,6 +165,7 @@ class RunRows:
             if name != "elapsed" or value != row["elapsed"]:
                 row[code(name)] = number(value)
         self._series(row, verdict)
+        self._streams(row, verdict)
         for log in logs.of_attempt(self._inside(attempt.out)):
             own = {"trial": trial.identity, "replicate": trial.replicate}
             self.staging.add(logs.FILES, {**self.named, **own, **log})
@@ -171,11 +173,8 @@ class RunRows:
     def _series(self, row: Row, verdict: Judgement) -> None:
         """Stage histograms and time series, a list a line."""
         own = {**self.named, "trial": row["trial"], "replicate": row["replicate"]}
-        for h in verdict.latency:
-            bins = sorted(h.bins.items())
-            ns, counts = [b for b, _ in bins], [c for _, c in bins]
-            line = {**own, "valid": verdict.valid, "direction": h.direction, "kind": h.kind}
-            self.staging.add("histograms", {**line, "total": sum(counts), "ns": ns, "counts": counts})
+        for histogram in verdict.latency:
+            self.staging.add("histograms", {**own, "valid": verdict.valid, **_binned(histogram)})
         own["began"] = verdict.window[0] if verdict.window else None
         series: dict[tuple[str, str], tuple[list[float], list[float | str]]] = {}
         for s in verdict.samples:
@@ -186,6 +185,17 @@ class RunRows:
             for n in range(0, len(times), _SERIES):
                 part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
                 self.staging.add("samples", {**own, "source": source, "metric": metric, **part})
+
+    def _streams(self, row: Row, verdict: Judgement) -> None:
+        """Stage what each of several streams measured."""
+        own = {**self.named, "trial": row["trial"], "replicate": row["replicate"], "valid": verdict.valid}
+        for stream in verdict.streams:
+            each = {**own, "stream": stream.name, "host": row["host"]}
+            for metric, value in stream.metrics.items():
+                named = {"group": stream.group, "metric": metrics.column(metric)}
+                self.staging.add("stream_metrics", {**each, **named, "value": number(value)})
+            for histogram in stream.latency:
+                self.staging.add("stream_histograms", {**each, **_binned(histogram)})
 
     def _inside(self, out: str) -> Path:
         """The directory that the journal names, within the folder."""
@@ -307,6 +317,18 @@ class RunRows:
 
     def _problem(self, text: str, **more: object) -> None:
         stage_problem(self.staging, self.run, self.header.experiment, text, **more)
+
+
+def _binned(histogram: Histogram) -> Row:
+    bins = sorted(histogram.bins.items())
+    ns, counts = [b for b, _ in bins], [c for _, c in bins]
+    return {
+        "direction": histogram.direction,
+        "kind": histogram.kind,
+        "total": sum(counts),
+        "ns": ns,
+        "counts": counts,
+    }
 
 
 def _text(path: Path) -> str:

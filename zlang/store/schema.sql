@@ -82,17 +82,35 @@ CREATE TABLE factors (position BIGINT, name VARCHAR, type VARCHAR, unit VARCHAR,
 CREATE TABLE all_metrics (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, metric VARCHAR, value DOUBLE
 );
+
+-- The same of each stream, where a trial has several. In `metrics` a row without a `stream` is of the whole trial.
+CREATE TABLE stream_metrics (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, stream VARCHAR, "group" VARCHAR,
+    host VARCHAR, metric VARCHAR, value DOUBLE
+);
 CREATE VIEW metrics AS
-    SELECT * EXCLUDE (valid) FROM all_metrics ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
+    SELECT run, experiment, trial, replicate, metric, value, stream, host FROM (
+        SELECT *, NULL::VARCHAR AS stream, NULL::VARCHAR AS host FROM all_metrics
+        UNION ALL BY NAME SELECT * EXCLUDE ("group") FROM stream_metrics
+    ) ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
 -- One row a histogram: the bins of one direction and kind of latency. `latency` has a row for every bin.
 CREATE TABLE histograms (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN,
     direction VARCHAR, kind VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
 );
+
+-- The same of each stream, where a trial has several. In `latency` a row without a `stream` is of the whole trial.
+CREATE TABLE stream_histograms (
+    run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, stream VARCHAR, host VARCHAR,
+    direction VARCHAR, kind VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
+);
 CREATE VIEW latency AS
-    SELECT run, experiment, trial, replicate, direction, kind, unnest(ns) AS ns, unnest(counts) AS count
-    FROM histograms ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
+    SELECT run, experiment, trial, replicate, direction, kind, unnest(ns) AS ns, unnest(counts) AS count, stream, host
+    FROM (
+        SELECT *, NULL::VARCHAR AS stream, NULL::VARCHAR AS host FROM histograms
+        UNION ALL BY NAME SELECT * FROM stream_histograms
+    ) ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
 -- The percentile of bins of latency, of one trial or of many together: the least bin below which at least `percent` of
 -- all operations lie, the nearest-rank rule. Counts go beyond 64 bits because a percent has four decimals.

@@ -2,5 +2,5 @@
 -- param metric
 select trial, run, count(*) as n, median(value) as median
 from metrics
-where metric = $metric and trial in (select trial from metrics group by trial having count(distinct run) > 1)
+where metric = $metric and stream is null and trial in (select trial from metrics group by trial having count(distinct run) > 1)
 group by all order by all

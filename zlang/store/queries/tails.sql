@@ -11,5 +11,5 @@ select columns(getvariable('factors')), l.direction, l.kind, sum(l.count) as ios
     latency_percentile(l.ns, l.count, 99.9) as io_lat_p999,
     max(l.ns) as io_lat_max
 from latency l join trials t using (run, trial, replicate)
-where l.direction = coalesce($direction, l.direction) and l.kind = coalesce($kind, l.kind)
+where l.stream is null and l.direction = coalesce($direction, l.direction) and l.kind = coalesce($kind, l.kind)
 group by all order by all
