@@ -6,9 +6,10 @@ argument `metrics` of its reader, what it is told declares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from zlang.check import values
+from zlang.check import streams, values
 from zlang.check.factors import each_level
 from zlang.check.instances import Frame
 from zlang.check.metric_declarations import parse, pattern_problem
@@ -20,6 +21,8 @@ MOST_LEVELS = 1000
 """Of a factor of words or declared things; a longer one is a range, which has numbers."""
 FIELDS = ("run", "cache", "collect")
 _ALL_OF_READER = "time"
+_STREAMS = "streams"
+"""The reader of a trial that has several of them."""
 
 
 def measured(
@@ -43,7 +46,24 @@ def measured(
                     wrong.setdefault(str(error), finding)
     for finding in wrong.values():
         report(finding)
+    if "run" in fields:
+        names.update(dict.fromkeys(_of_streams(fields["run"], fields.get("on"), tuple(names), readers)))
     return tuple(names)
+
+
+def _of_streams(
+    run: Expr, on: Expr | None, measured: Sequence[tuple[str, Metric]], readers: Mapping[str, tuple[Metric, ...]]
+) -> Iterator[tuple[str, Metric]]:
+    """What trials with several streams have besides: the metrics of each, as `STREAM.METRIC`, and of all together."""
+    groups = streams.groups(run, on)
+    for metric in readers.get(_STREAMS, ()) if groups else ():
+        yield _STREAMS, metric
+    for group, kinds in groups.items():
+        of_kinds = {reader.reader for kind in kinds for action in kind.actions.values() for reader in action.readers}
+        own = [metric for reader, metric in measured if reader in of_kinds]
+        for metric in in_trials(own) if group else ():
+            name, doc = f"{group}.{metric.name}", f"{metric.doc}, of {group}"
+            yield _STREAMS, replace(metric, name=name, doc=doc, needs="", means="")
 
 
 def words(item: object) -> list[str]:

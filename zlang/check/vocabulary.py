@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from zlang import metrics
-from zlang.check import types, values
+from zlang.check import streams, types, values
 from zlang.check.instances import Frame, explored
 from zlang.check.measured import MOST_LEVELS
 from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
@@ -20,6 +20,9 @@ from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.units import Quantity
+
+_STREAMS = "streams"
+"""The reader of a trial that has several."""
 
 
 class FactorColumn(Record):
@@ -110,11 +113,13 @@ def words_of(
     distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
     for reader, metric in measured:
-        own = {metrics.column(item.name): item for item in metrics.in_trials([metric])}
+        # What one of several streams measured is called by its path.
+        is_path = reader == _STREAMS
+        own = {item.name if is_path else metrics.column(item.name): item for item in metrics.in_trials([metric])}
         result |= own
         if metric.is_distribution:
             distributions[metric.name] = metric
-        needs |= dict.fromkeys([*own, metric.name], (reader, metric.needs))
+        needs |= {} if is_path else dict.fromkeys([*own, metric.name], (reader, metric.needs))
     result.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
     requested = set() if is_partial else set(needs.values())
     done = {need: _may_measure(fields["run"], factors, *need) for need in requested if need[1]}
@@ -136,15 +141,17 @@ def _may_measure(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait
     """Whether some workload that this reader reads of may do that; one that does not say may."""
 
     def text(point: PartialPoint) -> bool:
-        workload = run.value(point)
-        if not isinstance(workload, Instance):
-            return True
-        readers = {item.reader for action in workload.kind.actions.values() for item in action.readers}
-        value = workload.kind.traits.get(trait)
-        return reader in readers and (value is None or value.value(Frame(workload)) is not False)
+        workloads = streams.things_of(run.value(point))
+        return not workloads or any(_may_do(workload, reader, trait) for workload in workloads)
 
     answers, _, is_all = explored(factors, MOST_LEVELS, text)
     return any(answers) or not is_all
+
+
+def _may_do(workload: Instance, reader: str, trait: str) -> bool:
+    readers = {item.reader for action in workload.kind.actions.values() for item in action.readers}
+    value = workload.kind.traits.get(trait)
+    return reader in readers and (value is None or value.value(Frame(workload)) is not False)
 
 
 def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> FactorColumn:
