@@ -18,7 +18,7 @@ from zlang.lint.after import AFTER
 from zlang.lint.levels import Levels
 from zlang.lint.rule import Rule
 from zlang.lint.rules import RULES
-from zlang.lint.trial import TrialView
+from zlang.lint.trial import each
 from zlang.source import Span
 from zlang.space import faults, points
 from zlang.space.faults import Place, Question
@@ -89,7 +89,8 @@ def _answer(
 ) -> tuple[Diagnostic, ...]:
     decided = {path: point[path] for path in reads if path in point}
     try:
-        return rule(TrialView(experiment, PartialPoint(decided, reads), here))
+        views = each(experiment, PartialPoint(decided, reads), here)
+        return tuple(dict.fromkeys(finding for view in views for finding in rule(view)))
     except ProgramError:
         return ()  # said where the points are tried
     except Undecided:
@@ -104,6 +105,9 @@ def _factors_read(
 ) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
     result, reads, is_all = explored(
-        experiment.factors, _MOST_ASKED, lambda point: bool(rule(TrialView(experiment, point, here))), points
+        experiment.factors,
+        _MOST_ASKED,
+        lambda point: any(tuple(bool(rule(view)) for view in each(experiment, point, here))),
+        points,
     )
     return reads if any(result) or not is_all else None

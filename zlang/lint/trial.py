@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from zlang.check import streams
 from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame, LazyValues
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
+from zlang.check.streams import Stream
 from zlang.metrics import Metric, distribution, in_trials
 from zlang.source import Span
 from zlang.units import Quantity
@@ -167,25 +169,49 @@ def _read_by(term: Term) -> tuple[str, ...]:
 
 
 class TrialView:
-    """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine."""
+    """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine.
 
-    def __init__(self, experiment: Experiment, point: PartialPoint | FirstLevels, here: Instance | None = None) -> None:
+    It is seen from one of its streams.
+    """
+
+    def __init__(
+        self, experiment: Experiment, point: PartialPoint | FirstLevels, here: Instance | None = None, stream: int = 0
+    ) -> None:
         self.experiment = experiment
-        self._point, self._here = point, here
+        self._point, self._here, self._stream = point, here, stream
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All that is run at the same time."""
+        return streams.at(self.experiment, self._point)
 
     def clause_span(self, name: str) -> Span:
         """Where the experiment says a field or a clause; where it does not, its name."""
         return self.experiment.places.get(name, self.experiment.span)
 
     @property
+    def others(self) -> tuple[Thing, ...]:
+        """The workloads that run at the same time as this stream."""
+        if not streams.may_differ(self.experiment):
+            return ()
+        every = self.streams
+        return tuple(Thing(each.workload, each.on) for i, each in enumerate(every) if i != self._stream)
+
+    @property
     def target(self) -> Thing | None:
         """What is measured."""
+        if streams.may_differ(self.experiment):
+            on = self.streams[self._stream].on
+            return Thing(on) if on else None
         value = self.experiment.on.value(self._point) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
 
     @property
     def run(self) -> Thing:
         """The workload."""
+        if streams.may_differ(self.experiment):
+            stream = self.streams[self._stream]
+            return Thing(stream.workload, stream.on)
         value = self.experiment.run.value(self._point)
         target = self.target
         assert isinstance(value, Instance), "BUG: a workload that is none"
@@ -240,9 +266,8 @@ class TrialView:
 
     @property
     def first_target(self) -> Thing | None:
-        """The target where every factor has its first level."""
-        value = self.experiment.on.value(FirstLevels({})) if self.experiment.on else None
-        return Thing(value) if isinstance(value, Instance) else None
+        """What is measured where every factor has its first level."""
+        return self.first.target
 
     @property
     def first(self) -> TrialView:
@@ -259,6 +284,14 @@ class TrialView:
         """The value of one of the machine's facts."""
         machine = self.machine
         return plain(machine.instance.values.get(name)) if machine else None
+
+
+def each(experiment: Experiment, point: PartialPoint | FirstLevels, here: Instance | None) -> Iterator[TrialView]:
+    """The trial as each of its streams sees it."""
+    first = TrialView(experiment, point, here)
+    yield first
+    for number in range(1, len(first.streams) if streams.may_differ(experiment) else 1):
+        yield TrialView(experiment, point, here, number)
 
 
 def plain(value: Value) -> TraitValue:

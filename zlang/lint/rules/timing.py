@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, time, write
-from zlang.lint.trial import TrialView
+from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
 _SHORT = 30
@@ -312,3 +312,55 @@ def processors_are_paced(trial: TrialView) -> TrialFinding | None:
         return None
     message = f"the processors of `{machine.name}` may slow down between operations"
     return TrialFinding(machine, ("paced_down",), message, "set the CPU governor to `performance`")
+
+
+@RULES.add("ZL079", "streams-of-different-length", WARNING)
+def streams_end_apart(trial: TrialView) -> TrialFinding | None:
+    """The streams of a trial do not run for the same time.
+
+    Several workloads at the same time are measured while all of them run. A workload that ends when its work is done
+    may end early, and the others then go on alone: their figures would be of two situations. Such a trial does not
+    count. The same is true of a different `ramp_time`: until it is over, the workload that ramps up is a load that is
+    not measured.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    file archive on here { size = 1GiB }
+    fio oltp { rw = randread  time_based = on  runtime = 60s }
+    fio backup on archive { rw = read  bs = 1MiB }
+    experiment beside { on = data  run = [oltp, backup]  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    file archive on here { size = 1GiB }
+    fio oltp { rw = randread  time_based = on  runtime = 60s }
+    fio backup on archive { rw = read  bs = 1MiB  time_based = on  runtime = 60s }
+    experiment beside { on = data  run = [oltp, backup]  cache = cold }
+    ```
+    """
+    run, others = trial.run, trial.others
+    if not others:
+        return None
+    advice = (run.advice("to_run_for_time"), run.advice("to_set_time"))
+    ways = f"`{'  '.join(advice)}`" if all(advice) else "with the same runtime"
+    hint = f"let all streams run for the same time: {ways}"
+    if not run.is_("timed") or not run.number("runtime"):
+        message = f"`{run.name}` may end before the other streams: it has no set time"
+        return TrialFinding(run, ("runtime", "timed"), message, hint)
+    for other in others:
+        is_timed = other.is_("timed") and other.number("runtime")
+        if is_timed and _lengths(run) != _lengths(other):
+            message = f"`{run.name}` and `{other.name}` do not run for the same time"
+            return TrialFinding(run, ("runtime",), message, hint)
+    return None
+
+
+def _lengths(run: Thing) -> tuple[object, object]:
+    return run.number("runtime"), run.number("ramp") or 0
