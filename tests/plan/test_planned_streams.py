@@ -1,0 +1,176 @@
+"""Streams in plans: what they share with trials without a list, and how one step carries several out."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
+from zlang.plan.plan import Action, Plan, Setup, Step, Trial
+from zlang.source import Source
+
+HEAD = """
+import fio
+
+dir here { path = "." }
+file data on here { size = 8MiB }
+file archive on here { size = 8MiB }
+fio oltp { rw = randrw  bs = 4KiB  time_based = on  runtime = 2s }
+fio backup { rw = read  bs = 64KiB  time_based = on  runtime = 2s  ramp_time = 1s }
+fio placed on archive { rw = read  bs = 64KiB  time_based = on  runtime = 2s  ramp_time = 1s }
+shell sleeps { command = "sleep 1"  writes = off }
+"""
+
+OWN = "fio own on data { rw = randrw  bs = 4KiB  time_based = on  runtime = 2s }\n"
+
+
+def plan_of(text: str, head: str = HEAD) -> Plan:
+    checked = programs.check(Source("program.zexp", head + text), Overrides())
+    assert [f.message for f in checked.findings if f.code.id.startswith("E")] == []
+    (experiment,) = checked.program.experiments.values()
+    return plans.plan(checked, experiment, 1, Overrides()).plan
+
+
+def trials_of(text: str) -> list[Trial]:
+    return [item for item in plan_of(text).items() if isinstance(item, Trial)]
+
+
+def measured(trial: Trial) -> Step:
+    (step,) = [step for step in trial.steps if step.action is Action.MEASURE]
+    return step
+
+
+def test_a_stream_alone_is_the_trial_without_a_list() -> None:
+    """Also one whose target is its own, and one of which there is one copy."""
+    alone = plan_of("experiment e { on = data  run = oltp  cache = cold }")
+    for text in (
+        "experiment e { on = [data]  run = [oltp]  cache = cold }",
+        "experiment e { on = data  run = [oltp]  cache = cold }",
+        "experiment e { on = data  run = oltp with { copies = 1 }  cache = cold }",
+        OWN + "experiment e { run = own  cache = cold }",
+    ):
+        (expected,) = [item for item in alone.items() if isinstance(item, Trial)]
+        (trial,) = [item for item in plan_of(text).items() if isinstance(item, Trial)]
+        assert trial.identity == expected.identity
+        assert trial.setups == expected.setups
+        if "own" not in text and "with" not in text:
+            assert trial.steps == expected.steps
+
+
+def test_the_order_of_a_choice_does_not_matter_for_a_stream_alone() -> None:
+    trials = trials_of("experiment e { on = data  run = oltp | [oltp, backup] }")
+    (alone,) = trials_of("experiment e { on = data  run = oltp }")
+    assert {trial.factors["run"] for trial in trials} == {"oltp", "[oltp, backup]"}
+    assert alone.identity in {trial.identity for trial in trials}
+
+
+def test_streams_of_one_kind_share_a_process() -> None:
+    (trial,) = trials_of("experiment e { on = data  run = [oltp, placed]  cache = cold }")
+    step = measured(trial)
+    assert step.reader is not None
+    parts = step.reader.args["streams"]
+    assert isinstance(parts, list)
+    assert [(part["name"], part["directory"], part["args"]["stream"]) for part in parts] == [
+        ("oltp", "", "stream1"),
+        ("placed", "", "stream2"),
+    ]
+    assert step.command.count("\n      fio ") + step.command.count("\nfio ") == 1
+    assert '--filename=./zlang-"$RUN"/data' in step.command
+    assert '--filename=./zlang-"$RUN"/archive' in step.command
+    names = [step.name for step in trial.steps]
+    assert names.index("verify-archive") < names.index("measure")
+    assert {
+        setup.key
+        for setup in plan_of("experiment e { on = data  run = [oltp, placed] }").items()
+        if isinstance(setup, Setup)
+    } == {
+        "here",
+        "data",
+        "archive",
+    }
+    assert trial.invalidates == ("data",)
+
+
+def test_names_do_not_decide_what_is_measured() -> None:
+    (trial,) = trials_of("experiment e { on = data  run = [oltp, backup] }")
+    other = HEAD.replace("oltp", "database").replace("archive", "store")
+    items = plan_of("experiment e { on = data  run = [database, backup] }", other).items()
+    (renamed,) = [item for item in items if isinstance(item, Trial)]
+    assert renamed.identity == trial.identity
+
+
+def test_which_target_a_stream_runs_on_decides_what_is_measured() -> None:
+    (one,) = trials_of("experiment e { on = data  run = [oltp, backup] }")
+    (other,) = trials_of("experiment e { on = data  run = [oltp, placed] }")
+    assert one.identity != other.identity
+
+
+def test_copies_share_the_first_file() -> None:
+    text = "file disk on here { size = 1MiB  copies = 1 | 3 }\nexperiment e { on = disk  run = backup }"
+    plan = plan_of(text)
+    assert {item.key for item in plan.items() if isinstance(item, Setup)} == {"here", "disk", "disk.2", "disk.3"}
+    by_copies = {trial.factors["copies"]: trial for trial in plan.items() if isinstance(trial, Trial)}
+    (alone,) = trials_of("file disk on here { size = 1MiB }\nexperiment e { on = disk  run = backup }")
+    assert by_copies[1].identity == alone.identity
+    assert set(by_copies[1].setups) < set(by_copies[3].setups)
+    reader = measured(by_copies[3]).reader
+    assert reader is not None
+    parts = reader.args["streams"]
+    assert isinstance(parts, list)
+    assert [(part["name"], part["group"]) for part in parts] == [(f"backup.{n}", "backup") for n in (1, 2, 3)]
+
+
+def test_a_workload_on_each_target_and_each_workload_on_each() -> None:
+    assert _names("experiment e { on = [data, archive]  run = backup }") == ["data", "archive"]
+    assert _names("experiment e { on = [data, archive]  run = [backup, placed] }") == [
+        "backup-data",
+        "backup-archive",
+        "placed",
+    ]
+
+
+def _names(text: str) -> list[str]:
+    (trial,) = trials_of(text)
+    reader = measured(trial).reader
+    assert reader is not None
+    parts = reader.args["streams"]
+    assert isinstance(parts, list)
+    return [part["name"] for part in parts]
+
+
+def test_processes_of_different_kinds_begin_when_all_are_there(tmp_path: Path) -> None:
+    """One that fails is waited for with the others, and fails the step; the gate is gone afterwards."""
+    text = 'shell fails { command = "echo no such disk >&2; exit 3"  writes = off }\n'
+    (trial,) = trials_of(text + "experiment e { on = data  run = [sleeps, fails] }")
+    (out, run) = (tmp_path / "out", "gate")
+    out.mkdir()
+    (tmp_path / f"zlang-{run}").mkdir()
+    for shell in ("dash", "bash"):
+        done = subprocess.run(
+            [shell, "-c", measured(trial).command],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "RUN": run, "OUT": str(out)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 3
+        assert "no such disk" in done.stderr
+        began = [float((out / place / "began").read_text()) for place in ("stream1", "stream2")]
+        ended = [float((out / place / "ended").read_text()) for place in ("stream1", "stream2")]
+        assert max(began) < min(ended) or ended[1] < ended[0]
+        assert not (out / "gate").exists()
+        for place in ("stream1", "stream2"):
+            for file in (out / place).iterdir():
+                file.unlink()
+            (out / place).rmdir()
+
+
+def test_programs_without_lists_are_planned_in_one_way() -> None:
+    """The reader of a measurement is that of its kind, and the plan knows no stream."""
+    (trial,) = trials_of("experiment e { on = data  run = oltp }")
+    reader = measured(trial).reader
+    assert reader is not None
+    assert reader.name == "fio"
+    assert "stream" not in trial.traits
