@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from tools.generated import write_or_check_all  # noqa: E402 - found only by the line above
 from zlang.check import library  # noqa: E402
-from zlang.cli import describing  # noqa: E402
+from zlang.pipeline import describing  # noqa: E402
 
 FOLDER = ROOT / "docs/kinds"
 _HEAD = re.compile(r"(?:#.*\n)+")

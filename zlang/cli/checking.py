@@ -73,16 +73,12 @@ def check(
         except RunError as error:
             unread.append(error)
             continue
-        findings, counts = plans.all_findings(checked)
-        if not _is_wrong(findings):
-            try:
-                findings += programs.lint(checked, rules)
-            except RunError as error:
-                unread.append(error)
+        findings, counts, problem = plans.report(checked, rules)
+        unread += [problem] if problem else []
         new = [finding for finding in findings if _place(finding) not in seen]
         seen |= {_place(finding) for finding in findings}
         fresh += new
-        is_wrong = _is_wrong(findings)
+        is_wrong = plans.is_wrong(findings)
         worst = max(worst, int(is_wrong))
         if form == TEXT and not diff:
             report(new, hint="`zlang check --fix` fixes {}")
@@ -94,10 +90,6 @@ def check(
         streams.use_utf8()
         sys.stdout.writelines(formats()[form](fresh, unread))
     return 1 if unread else worst
-
-
-def _is_wrong(findings: Iterable[Diagnostic]) -> bool:
-    return any(finding.code.severity is Severity.ERROR for finding in findings)
 
 
 def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
@@ -181,12 +173,12 @@ def sound(file: str, overrides: Overrides, machine: Instance | None = None) -> C
         from zlang.space import faults
 
         findings += faults.of(risky, plans.DEFAULT_SEED)[0]
-    if not _is_wrong(findings):
+    if not plans.is_wrong(findings):
         findings += [
             finding for finding in programs.lint(checked, {}, machine) if finding.code.severity is not Severity.NOTE
         ]
     report(findings)
-    if _is_wrong(findings):
+    if plans.is_wrong(findings):
         import typer
 
         raise typer.Exit(1)

@@ -22,13 +22,13 @@ from pathlib import Path
 
 from zlang.check import library
 from zlang.check.traits import TRAITS
-from zlang.cli import checking, describing, render
+from zlang.cli import checking, render
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
 from zlang.lint.rules.excluded import Excluded
 from zlang.metrics import Metric, in_trials, statistics_of
-from zlang.pipeline import plans, programs
+from zlang.pipeline import describing, plans, programs
 from zlang.record import Record
 from zlang.report import findings as findings_after
 from zlang.report.findings import examples

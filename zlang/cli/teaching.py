@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 from zlang.check import library
-from zlang.cli import describing, render, words
+from zlang.cli import render, words
 from zlang.errors import RunError
+from zlang.pipeline import describing
 
 _HERE = Path(__file__).resolve()
 EXAMPLES = next((up / "examples" for up in (_HERE.parents[1], _HERE.parents[2]) if (up / "examples").is_dir()), _HERE)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
-from zlang.diagnostics import Diagnostic, Lint
+from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
-from zlang.pipeline.programs import levels
+from zlang.pipeline.programs import levels, lint
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -85,6 +86,27 @@ def all_findings(checked: Checked) -> tuple[list[Diagnostic], str]:
         return list(checked.findings), ""
     findings, counts = faults.of(checked.program.experiments.values(), DEFAULT_SEED)
     return [*checked.findings, *findings], "; ".join(counts) or "no experiment, no problems"
+
+
+def report(
+    checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({})
+) -> tuple[list[Diagnostic], str, RunError | None]:
+    """The findings of `zlang check`: errors, or else pitfalls; the counts of points; and why no pitfall was looked for.
+
+    `options` are the rules that the command line denies, warns of or allows.
+    """
+    findings, counts = all_findings(checked)
+    if is_wrong(findings):
+        return findings, counts, None
+    try:
+        return findings + lint(checked, options), counts, None
+    except RunError as error:
+        return findings, counts, error
+
+
+def is_wrong(findings: Iterable[Diagnostic]) -> bool:
+    """Whether any of them is an error."""
+    return any(finding.code.severity is Severity.ERROR for finding in findings)
 
 
 def contradictions(planned: Planned) -> list[str]:

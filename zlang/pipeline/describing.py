@@ -100,7 +100,7 @@ def where(word: str) -> str:
 def describe(kind: Kind, only: str = "") -> Described:
     """All of a kind; or one property of it, and what it does with that."""
     node = library.load().node(kind.name)
-    properties = [_property(kind, kind.properties[name]) for name in ([only] if only else kind.properties)]
+    properties = [describe_property(kind, kind.properties[name]) for name in ([only] if only else kind.properties)]
     actions = [item for item in node.items if isinstance(item, tree.ActionDef)]
     shown = [action for action in actions if not only or _action_name(action) in properties[0].used_by]
     return Described(
@@ -129,7 +129,8 @@ def _action_name(action: tree.ActionDef) -> str:
     return " ".join(word.text for word in (action.name, *action.selectors))
 
 
-def _property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
+def describe_property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
+    """Describe one property of a kind."""
     return DescribedProperty(
         name=definition.name,
         type=_type(definition.type),
