@@ -620,6 +620,13 @@ def import_(
 import_.__name__ = "import"
 
 
+def lsp() -> None:
+    """Serve editors: the language server, on standard input and output."""
+    from zlang.cli import serving
+
+    serving.serve()
+
+
 def kinds(
     name: Annotated[
         str | None, typer.Argument(help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False)
@@ -670,6 +677,7 @@ COMMANDS = (
     findings,
     init,
     import_,
+    lsp,
     kinds,
     doctor,
 )

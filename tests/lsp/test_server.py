@@ -1,0 +1,281 @@
+"""The language server, through a client: it says what `zlang check` says, and helps to write."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygls")
+
+from editor import Editor, place
+from lsprotocol import types
+
+from zlang.cli.app import guarded
+from zlang.lsp.positions import TextLines
+from zlang.source import Source
+
+ROOT = Path(__file__).parents[2]
+
+STUDY = """\
+import fio
+
+param size: size = 64MiB
+profile small { size = 1MiB }
+
+dir here { path = "." }
+let half = 50% of size
+let mark = "😀 {half}"    # what stands behind it has another column in UTF-16
+file data on here { size = size }
+fio reads {
+  rw   = randread | read
+  bs   = 4KiB | 8KiB | 64KiB
+  size = half
+}
+let deep = reads with { iodepth = 4 }
+
+experiment study "What does it cost?" {
+  on     = data
+  run    = reads
+  repeat = 3
+  where bs <= 8KiB
+  table read_iops by bs
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
+    made = Editor(tmp_path_factory.mktemp("programs"))
+    yield made
+    made.close()
+
+
+def said_by_check(file: Path, capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int, int]]:
+    capsys.readouterr()
+    guarded(["check", "--format", "json", str(file)])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return sorted((item["rule"] or item["code"], item["severity"], item["line"], item["column"]) for item in found)
+
+
+def as_check_says_it(text: str, found: list[types.Diagnostic]) -> list[tuple[str, str, int, int]]:
+    severities = {1: "error", 2: "warning", 3: "note"}
+    result = []
+    for item in found:
+        offset = TextLines(text).offset(item.range.start)
+        line, column = Source("", text).position(offset)
+        assert item.severity is not None
+        result.append((str(item.code), severities[item.severity.value], line, column))
+    return sorted(result)
+
+
+def test_what_is_said_after_each_edit_is_what_check_says(editor: Editor, capsys: pytest.CaptureFixture[str]) -> None:
+    """Random edits, half of which are undone by the next, so that programs are half-written and whole again."""
+    draw = random.Random(18)
+    file = editor.folder / "fuzzed.zexp"
+    file.write_text(STUDY)
+    assert as_check_says_it(STUDY, editor.open(file.name, STUDY)) == said_by_check(file, capsys)
+    pieces = ["{", "}", '"', "|", "= 4", "\n", "bss", "😀", "# allow x: y", "where ", "", "", "8 MB"]
+    for _ in range(25):
+        text = editor.texts[file.name]
+        start = draw.randrange(len(text))
+        end = min(len(text), start + draw.choice([0, 0, 1, 2, 9]))
+        old = text[start:end]
+        new = draw.choice(pieces)
+        editor.change(file.name, start, end, new)
+        if draw.random() < 0.7:
+            editor.change(file.name, start, start + len(new), old)
+        file.write_text(editor.texts[file.name])
+        assert as_check_says_it(editor.texts[file.name], editor.said_of(file.name)) == said_by_check(file, capsys)
+
+
+def test_a_text_that_was_not_saved_stands_for_its_file(editor: Editor) -> None:
+    (editor.folder / "lab.zexp").write_text('dir here { path = "." }\n')
+    user = 'import "./lab.zexp" as lab\nfile data on lab.here { size = 1MiB }\nfile more on lab.there { size = 1MiB }\n'
+    assert [str(item.code) for item in editor.open("user.zexp", user)] == ["E214"]
+    assert editor.open("lab.zexp", 'dir here { path = "." }\n') == []
+    editor.change("lab.zexp", 0, 0, 'dir there { path = "." }\n')
+    while editor.said_of("user.zexp"):
+        pass  # what was said of it before the other text changed
+    place_of = editor.wait(
+        editor.client.text_document_definition_async(types.DefinitionParams(**editor.at("user.zexp", "there")))
+    )
+    assert (place_of.uri, place_of.range.start) == (editor.uri("lab.zexp"), types.Position(0, 4))
+    params = types.RenameParams(new_name="place", **editor.at("user.zexp", "there"))
+    renamed = editor.wait(editor.client.text_document_rename_async(params))
+    assert {uri: [edit.range.start.character for edit in edits] for uri, edits in renamed.changes.items()} == {
+        editor.uri("lab.zexp"): [4],
+        editor.uri("user.zexp"): [17],
+    }
+
+
+@pytest.fixture(scope="module")
+def study(editor: Editor) -> Editor:
+    editor.open("study.zexp", STUDY)
+    return editor
+
+
+@pytest.mark.parametrize(
+    ("mark", "after", "words"),
+    [
+        ("fio reads", 1, "**fio**: workload"),
+        ("bs   =", 1, "3 levels: `4KiB`, `8KiB`, `64KiB`"),
+        ("rw   =", 1, "becomes `option: --rw={value}`"),
+        ("randread", 1, "`randread`: a value of `rw`"),
+        ("half\n", 1, "let half = 50% of size"),
+        ("64MiB", 2, "67,108,864 bytes"),
+        ("study ", 1, "12 trials (4 points × 3)"),
+        ("read_iops by", 1, "higher is better"),
+        ("repeat", 1, "the number of replicates"),
+    ],
+)
+def test_hover(study: Editor, mark: str, after: int, words: str) -> None:
+    answer = study.wait(
+        study.client.text_document_hover_async(types.HoverParams(**study.at("study.zexp", mark, after)))
+    )
+    assert words in answer.contents.value
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "others"),
+    [
+        ("fio more { di", {"direct", "disable_lat"}, {"rw"}),
+        ("fio more { direct = ", {"on", "off"}, {"randread"}),
+        ("fio more { rw = randread | rand", {"randwrite", "randrw"}, {"read", "bs"}),
+        ("fio more { bs = 4", {"4KiB", "4MiB"}, {"4s"}),
+        ("fio more {\n  rw = read\n  b", {"bs", "bssplit"}, {"rw"}),
+        ("file more on ", {"here"}, {"reads", "study"}),
+        ("experiment more { on = ", {"data"}, {"reads", "cold"}),
+        ("experiment more { run = ", {"reads", "deep"}, {"data"}),
+        ("experiment more { cache = ", {"cold", "warm"}, {"data"}),
+        ("experiment more { re", {"repeat"}, {"run"}),
+        ("experiment more {\n  table ", {"read_iops", "bs", "median"}, {"data"}),
+        ("let more = deep with { i", {"iodepth", "io_size"}, {"repeat"}),
+        ("import ", {"zfs", "fio"}, {"data"}),
+        ("profile more { ", {"size"}, {"half"}),
+        ("", {"fio", "experiment", "zvol"}, {"bs"}),
+        ("ext", {"ext4"}, {"fio"}),
+        ("# a comment on d", set(), {"data"}),
+    ],
+)
+def test_completion(study: Editor, line: str, words: set[str], others: set[str]) -> None:
+    end = len(study.texts["study.zexp"])
+    study.change("study.zexp", end, end, line)
+    whole = study.texts["study.zexp"]
+    where = types.CompletionParams(study.document("study.zexp"), place(whole, len(whole)))
+    labels = {item.label for item in study.wait(study.client.text_document_completion_async(where)).items}
+    study.change("study.zexp", end, end + len(line), "")
+    assert words <= labels
+    assert not others & labels
+
+
+def test_the_names_of_a_program(study: Editor) -> None:
+    client = study.client
+    answer = study.wait(
+        client.text_document_definition_async(types.DefinitionParams(**study.at("study.zexp", "reads with", 1)))
+    )
+    assert answer.range.start == place(STUDY, STUDY.index("reads {"))
+    library = study.wait(
+        client.text_document_definition_async(types.DefinitionParams(**study.at("study.zexp", "bs   =", 1)))
+    )
+    assert library.uri == (ROOT / "stdlib/fio.zexp").as_uri()
+    assert (
+        (ROOT / "stdlib/fio.zexp").read_text().split("\n")[library.range.start.line].startswith("  property bs: size")
+    )
+    named = types.ReferenceParams(types.ReferenceContext(include_declaration=True), **study.at("study.zexp", "half "))
+    places = [item.range.start for item in study.wait(client.text_document_references_async(named))]
+    assert places == [place(STUDY, STUDY.index(mark)) for mark in ("half =", "half}", "half\n")]
+    params = types.RenameParams(new_name="amount", **study.at("study.zexp", "size: size"))
+    (edits,) = study.wait(client.text_document_rename_async(params)).changes.values()
+    lines, text = TextLines(STUDY), STUDY
+    for edit in sorted(edits, key=lambda edit: (edit.range.start.line, edit.range.start.character), reverse=True):
+        text = text[: lines.offset(edit.range.start)] + edit.new_text + text[lines.offset(edit.range.end) :]
+    assert text == STUDY.replace("param size", "param amount").replace("{ size = 1MiB", "{ amount = 1MiB").replace(
+        "of size", "of amount"
+    ).replace("size = size", "size = amount")
+
+
+def test_the_shape_of_a_program(study: Editor) -> None:
+    client, document = study.client, study.document("study.zexp")
+    symbols = study.wait(client.text_document_document_symbol_async(types.DocumentSymbolParams(document)))
+    assert [item.name for item in symbols] == [
+        "size",
+        "small",
+        "here",
+        "half",
+        "mark",
+        "data",
+        "reads",
+        "deep",
+        "study",
+    ]
+    folds = study.wait(client.text_document_folding_range_async(types.FoldingRangeParams(document)))
+    assert (9, 13) in [(fold.start_line, fold.end_line) for fold in folds]
+    links = study.wait(client.text_document_document_link_async(types.DocumentLinkParams(document)))
+    assert [link.target for link in links] == [(ROOT / "stdlib/fio.zexp").as_uri()]
+    lenses = study.wait(client.text_document_code_lens_async(types.CodeLensParams(document)))
+    assert [lens.command.title.partition(",")[0] for lens in lenses] == ["plan", "run", "12 trials (4 points × 3)"]
+    everything = types.Range(types.Position(0, 0), types.Position(99, 0))
+    hints = study.wait(client.text_document_inlay_hint_async(types.InlayHintParams(document, everything)))
+    assert {hint.label for hint in hints} == {"2 levels", "3 levels"}
+    where = types.SelectionRangeParams(document, [place(STUDY, STUDY.index("8KiB |"))])
+    (selection,) = study.wait(client.text_document_selection_range_async(where))
+    assert selection.parent.parent.parent.range.start.line == 9
+    found = study.wait(client.workspace_symbol_async(types.WorkspaceSymbolParams("stud")))
+    assert "study" in [item.name for item in found]
+
+
+def test_colours_cover_each_word_once_and_count_in_utf_16(study: Editor) -> None:
+    params = types.SemanticTokensParams(study.document("study.zexp"))
+    data = study.wait(study.client.text_document_semantic_tokens_full_async(params)).data
+    legend = study.capabilities.semantic_tokens_provider.legend.token_types
+    line = column = 0
+    coloured = {}
+    lines = [text.encode("utf-16-le") for text in STUDY.split("\n")]
+    for down, right, length, kind, _ in (data[index : index + 5] for index in range(0, len(data), 5)):
+        line, column = line + down, right + (0 if down else column)
+        word = lines[line][2 * column : 2 * (column + length)].decode("utf-16-le")
+        coloured[line, word] = legend[kind]
+    assert coloured[7, '"😀 {half}"'] == "string"
+    assert coloured[6, "half"] == "variable"
+    assert coloured[9, "fio"] == "type"
+    assert coloured[10, "rw"] == "property"
+    assert coloured[10, "randread"] == "enumMember"
+    assert coloured[16, "experiment"] == "keyword"
+
+
+def test_a_finding_can_be_mended_allowed_and_formatted(editor: Editor) -> None:
+    wrong = 'import fio\ndir here { path = "." }\nfile data on here { size = 1MiB }\nfio reads { bss = 4k }\n'
+    (finding,) = editor.open("wrong.zexp", wrong)
+    where = types.CodeActionParams(editor.document("wrong.zexp"), finding.range, types.CodeActionContext([finding]))
+    (action,) = editor.wait(editor.client.text_document_code_action_async(where))
+    assert action.title == "write `bs`"
+    (edit,) = action.edit.changes[editor.uri("wrong.zexp")]
+    start, end = TextLines(wrong).offset(edit.range.start), TextLines(wrong).offset(edit.range.end)
+    editor.change("wrong.zexp", start, end, edit.new_text)
+    assert editor.said_of("wrong.zexp") == []
+    options = types.DocumentFormattingParams(
+        editor.document("wrong.zexp"), types.FormattingOptions(2, insert_spaces=True)
+    )
+    (edit,) = editor.wait(editor.client.text_document_formatting_async(options))
+    assert (edit.range.start.line, edit.new_text) == (3, "fio reads { bs = 4KiB }\n")
+    end = len(editor.texts["wrong.zexp"])
+    editor.change(
+        "wrong.zexp",
+        end,
+        end,
+        "fio writes { rw = randwrite  size = 512KiB }\nexperiment e { on = data  run = writes }\n",
+    )
+    found = editor.said_of("wrong.zexp")
+    lint = next(item for item in found if item.code == "buffered-write-not-synced")
+    where = types.CodeActionParams(editor.document("wrong.zexp"), lint.range, types.CodeActionContext([lint]))
+    titles = [action.title for action in editor.wait(editor.client.text_document_code_action_async(where))]
+    assert "allow buffered-write-not-synced here" in titles
+
+
+def test_line_ends_of_windows(editor: Editor) -> None:
+    (finding,) = editor.open("windows.zexp", 'dir here { path = "." }\r\n\r\nfile data on her { size = 1MiB }\r\n')
+    assert (finding.code, finding.range.start) == ("E201", types.Position(2, 13))

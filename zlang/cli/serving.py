@@ -1,0 +1,14 @@
+"""`zlang lsp`: the language server."""
+
+from __future__ import annotations
+
+from zlang.errors import RunError
+
+
+def serve() -> None:
+    """Serve an editor until it ends. Raises RunError where the library for that is not installed."""
+    try:
+        from zlang.lsp import server
+    except ModuleNotFoundError:
+        raise RunError("the language server is not installed", "pip install 'zlang[lsp]'") from None
+    server.serve()

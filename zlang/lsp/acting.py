@@ -1,0 +1,125 @@
+"""Findings as an editor shows them, and what can be done about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lsprotocol.types import (
+    CodeAction,
+    CodeActionKind,
+    Diagnostic,
+    DiagnosticRelatedInformation,
+    DiagnosticSeverity,
+    Location,
+    Range,
+    TextEdit,
+    WorkspaceEdit,
+)
+
+from zlang import diagnostics
+from zlang.diagnostics import Edit, Fix, Lint, Severity
+from zlang.lsp.documents import Analysis, Documents, ParsedText, uri_of
+from zlang.source import Span
+from zlang.syntax import format as formatting
+
+SOURCE = "zlang"
+_SEVERITIES = {
+    Severity.ERROR: DiagnosticSeverity.Error,
+    Severity.WARNING: DiagnosticSeverity.Warning,
+    Severity.NOTE: DiagnosticSeverity.Information,
+}
+
+
+def by_file(documents: Documents, analysis: Analysis) -> dict[str, list[Diagnostic]]:
+    """All findings of a program, at the files in which they are."""
+    result: dict[str, list[Diagnostic]] = {path: [] for path in analysis.paths}
+    for finding in analysis.findings:
+        result.setdefault(finding.span.source.name, []).append(shown(documents, finding))
+    if analysis.problem is not None:
+        message = f"{analysis.problem}\n{analysis.problem.hint}".strip()
+        where = analysis.root.lines.range(0, 0)
+        result[analysis.root.source.name].append(Diagnostic(where, message, DiagnosticSeverity.Error, source=SOURCE))
+    return result
+
+
+def shown(documents: Documents, finding: diagnostics.Diagnostic) -> Diagnostic:
+    """A finding as the protocol has it."""
+    notes = [
+        DiagnosticRelatedInformation(Location(uri_of(note.span.source.name), range_of(documents, note.span)), note.text)
+        for note in finding.notes
+    ]
+    text = "\n".join(part for part in (finding.message, finding.label, finding.hint) if part)
+    return Diagnostic(
+        range=range_of(documents, finding.span),
+        message=text,
+        severity=_SEVERITIES[finding.code.severity],
+        code=finding.code.name if isinstance(finding.code, Lint) else finding.code.id,
+        source=SOURCE,
+        related_information=notes or None,
+    )
+
+
+def range_of(documents: Documents, span: Span) -> Range:
+    """The range of a span, in whichever file it is."""
+    text = documents.text(span.source.name)
+    if text is None or text.source.text != span.source.text:
+        text = ParsedText(span.source.name, span.source.text)
+    return text.lines.of(span)
+
+
+def actions(documents: Documents, text: ParsedText, analysis: Analysis, where: Range) -> list[CodeAction]:
+    """What can be done about the findings in a range: their fixes, and to allow them."""
+    start, end = text.lines.offset(where.start), text.lines.offset(where.end)
+    result: list[CodeAction] = []
+    for finding in analysis.findings:
+        if finding.span.source.name == text.source.name and finding.span.start <= end and finding.span.end >= start:
+            result += _of_finding(documents, text, finding)
+    return result
+
+
+def _of_finding(documents: Documents, text: ParsedText, finding: diagnostics.Diagnostic) -> Iterator[CodeAction]:
+    about = [shown(documents, finding)]
+    for fix in finding.fixes:
+        yield CodeAction(
+            fix.title, CodeActionKind.QuickFix, about, fix.is_safe or None, edit=edit(documents, fix.edits)
+        )
+    if isinstance(finding.code, Lint):
+        allowance = Fix("", (_allowance(text, finding.span, finding.code.name),), is_safe=False)
+        title = f"allow {finding.code.name} here"
+        yield CodeAction(title, CodeActionKind.QuickFix, about, edit=edit(documents, allowance.edits))
+
+
+def _allowance(text: ParsedText, span: Span, name: str) -> Edit:
+    """A comment above the declaration in which a finding is."""
+    entries = [
+        entry.span.start for entry in text.symbols.tree.entries if entry.span.start <= span.start < entry.span.end
+    ]
+    at = text.source.text.rfind("\n", 0, entries[0] if entries else span.start) + 1
+    return Edit(Span(text.source, at, at), f"# allow {name}: say why\n")
+
+
+def edit(documents: Documents, edits: Iterable[Edit]) -> WorkspaceEdit:
+    """Edits of files as the protocol has them."""
+    changes: dict[str, list[TextEdit]] = {}
+    for item in edits:
+        uri = uri_of(item.span.source.name)
+        changes.setdefault(uri, []).append(TextEdit(range_of(documents, item.span), item.text))
+    return WorkspaceEdit(changes)
+
+
+def formatted(text: ParsedText) -> list[TextEdit]:
+    """The edits that put a text into the style: the lines between the first and the last that change."""
+    after = formatting.program(text.source).text
+    before = text.source.text
+    if after == before:
+        return []
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    top = 0
+    while top < min(len(old), len(new)) and old[top] == new[top]:
+        top += 1
+    end = 0
+    while end < min(len(old), len(new)) - top and old[-1 - end] == new[-1 - end]:
+        end += 1
+    start = len("".join(old[:top]))
+    stop = len(before) - len("".join(old[len(old) - end :]))
+    return [TextEdit(text.lines.range(start, stop), "".join(new[top : len(new) - end]))]

@@ -1,0 +1,172 @@
+"""The programs that an editor has open, and what is known of each as it is now.
+
+In: texts by their address. Out: `Analysis`: the checked program, all findings, its names. Rule: everything comes from
+`pipeline`; a text that was not saved stands for its file, also where another program imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from pygls import uris
+
+from zlang.check.check import Checked, Overrides
+from zlang.diagnostics import Diagnostic
+from zlang.errors import RunError
+from zlang.lsp.positions import TextLines
+from zlang.lsp.symbols import Symbols
+from zlang.pipeline import plans, programs
+from zlang.source import Source
+from zlang.syntax import format as formatting
+from zlang.syntax import parse
+
+ENDING = ".zexp"
+_MOST_FILES = 1000
+
+
+class ParsedText:
+    """A text with its tree: all that can be said of it by itself. `source` has a newline at each line end."""
+
+    def __init__(self, path: str, text: str, version: int | None = None) -> None:
+        self.version = version
+        self.source = Source(path, formatting.plain(text))
+        self.lines = TextLines(self.source.text)
+
+    @cached_property
+    def parsed(self) -> parse.Parsed:
+        """The tree, and what is wrong with the form."""
+        return parse.program(self.source)
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether its names are known already."""
+        return "symbols" in self.__dict__
+
+    @cached_property
+    def symbols(self) -> Symbols:
+        """The names that the text declares and uses."""
+        return Symbols(self.parsed.tree)
+
+
+class Analysis:
+    """A program with all that it imports, checked once."""
+
+    def __init__(self, root: ParsedText, checked: Checked) -> None:
+        self.root, self.checked = root, checked
+        self.findings: list[Diagnostic]
+        self.problem: RunError | None
+        self.findings, self.counts, self.problem = plans.report(checked)
+
+    @property
+    def paths(self) -> set[str]:
+        """The files of the program."""
+        return {source.name for source in self.checked.program.sources}
+
+
+class Documents:
+    """The open texts, by their path."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ParsedText] = {}
+        self._analyses: dict[str, Analysis] = {}
+        self._last: dict[str, Analysis] = {}
+        self._symbols: dict[str, Symbols] = {}
+        self._saved: dict[str, tuple[float, ParsedText]] = {}
+        self.folders: list[str] = []
+
+    def open(self, uri: str, text: str, version: int | None) -> ParsedText:
+        """Take a text as it is now; what was known of programs that use it no longer holds."""
+        path = path_of(uri)
+        before = self._open.get(path)
+        if before is not None and before.has_symbols:
+            self._symbols[path] = before.symbols
+        parsed = self._open[path] = ParsedText(path, text, version)
+        self.forget(path)
+        return parsed
+
+    def last_symbols(self, path: str) -> Symbols | None:
+        """The names of a text as far as they are known: those of the text before, while it is being read again."""
+        text = self.text(path)
+        if text is not None and not text.has_symbols and path in self._symbols:
+            return self._symbols[path]
+        return text.symbols if text is not None else None
+
+    def close(self, uri: str) -> None:
+        """From now on the file stands for itself."""
+        self._open.pop(path_of(uri), None)
+        self.forget(path_of(uri))
+
+    def forget(self, path: str) -> None:
+        """Check programs again that use a file which has changed."""
+        self._analyses = {
+            root: analysis for root, analysis in self._analyses.items() if root != path and path not in analysis.paths
+        }
+
+    def users(self, path: str) -> list[str]:
+        """The open programs that use a file, itself among them."""
+        return [root for root in self._open if root == path or path in self.imported_by(root)]
+
+    def imported_by(self, path: str, seen: frozenset[str] = frozenset()) -> set[str]:
+        """The files that a file imports, also through others."""
+        text = self.text(path)
+        if text is None or path in seen:
+            return set()
+        direct = set(text.symbols.imported_files(path))
+        return direct.union(*(self.imported_by(other, seen | {path}) for other in direct))
+
+    @property
+    def paths(self) -> list[str]:
+        """The open programs."""
+        return list(self._open)
+
+    def text(self, path: str) -> ParsedText | None:
+        """The text of a file: as it is in the editor, or else as it is saved."""
+        if path in self._open:
+            return self._open[path]
+        try:
+            changed = Path(path).stat().st_mtime
+            if self._saved.get(path, (0.0, None))[0] != changed:
+                self._saved[path] = changed, ParsedText(path, programs.read(path).text)
+        except (OSError, ValueError, RunError):
+            return None
+        return self._saved[path][1]
+
+    def analysis(self, path: str) -> Analysis | None:
+        """What there is to say of a program."""
+        if path not in self._analyses:
+            root = self.text(path)
+            if root is None:
+                return None
+            texts = {name: text.source.text for name, text in self._open.items()}
+            analysis = Analysis(root, programs.check(root.source, Overrides(), texts))
+            self._last[path] = analysis
+            if self.text(path) is not root:  # it has changed meanwhile
+                return analysis
+            self._analyses[path] = analysis
+        return self._analyses[path]
+
+    def last_analysis(self, path: str) -> Analysis | None:
+        """What was known last of a program, while it is being checked again."""
+        return self._analyses.get(path) or self._last.get(path)
+
+    def known_analysis(self, path: str) -> Analysis | None:
+        """What is known of a program without checking it again."""
+        return self._analyses.get(path)
+
+    def neighbours(self, path: str) -> Iterator[str]:
+        """The programs in the folders that are open, and beside a file."""
+        folders = [*self.folders, str(Path(path).parent)]
+        files = (str(file) for folder in folders for file in sorted(Path(folder).rglob(f"*{ENDING}"))[:_MOST_FILES])
+        yield from dict.fromkeys([*self._open, *files])
+
+
+def path_of(uri: str) -> str:
+    """The path for an address; an address that is no file's stands for itself."""
+    return uris.to_fs_path(uri) or uri
+
+
+def uri_of(path: str) -> str:
+    """The address for a path."""
+    return uris.from_fs_path(path) or path if path.startswith("/") else path

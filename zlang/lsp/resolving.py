@@ -1,0 +1,108 @@
+"""Where a name leads: to a definition of this file, of an imported one, or of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from zlang.check import library
+from zlang.check.program import Kind
+from zlang.lsp.documents import Documents, ParsedText
+from zlang.lsp.symbols import EXPERIMENT, Definition, FieldUse, NameUse, Sort, file_of
+from zlang.record import Record
+from zlang.source import Source, Span
+
+_MOST = 3
+
+
+class NamedPlace(Record):
+    """A definition and the text that has it."""
+
+    text: ParsedText
+    definition: Definition
+
+
+def definition(documents: Documents, text: ParsedText, name: Definition | NameUse | FieldUse) -> NamedPlace | None:
+    """The definition in a program to which a name leads."""
+    match name:
+        case Definition():
+            return NamedPlace(text, name)
+        case FieldUse():
+            return None
+        case NameUse(local=Definition() as local):
+            return NamedPlace(text, local)
+        case NameUse():
+            return _of_path(documents, text, name.path[: name.index + 1], set())
+
+
+def _of_path(documents: Documents, text: ParsedText, path: tuple[str, ...], seen: set[str]) -> NamedPlace | None:
+    """The definition for a name within others: of two parts where the first is an imported file."""
+    symbols, first = text.symbols, path[0]
+    if text.source.name in seen or len(path) > _MOST:
+        return None
+    seen.add(text.source.name)
+    for named in (symbols.definitions, symbols.experiments):
+        if len(path) == 1 and first in named:
+            return NamedPlace(text, named[first])
+    for entry in symbols.imports():
+        if not entry.is_file:
+            continue
+        imported = documents.text(file_of(entry, text.source.name))
+        if imported is None:
+            continue
+        if entry.alias is None and (place := _of_path(documents, imported, path, seen)):
+            return place
+        if entry.alias is not None and entry.alias.text == first and len(path) > 1:
+            return _of_path(documents, imported, path[1:], seen)
+    return None
+
+
+def uses(documents: Documents, place: NamedPlace) -> Iterator[tuple[ParsedText, Span]]:
+    """Each place where a definition is named, its own among them, in all programs that can know it."""
+    target = place.text.source.name, place.definition.span.start
+    if place.definition.sort is Sort.LOCAL:
+        yield from ((place.text, use.span) for use in place.text.symbols.uses if use.local is place.definition)
+        return
+    for path in documents.neighbours(place.text.source.name):
+        text = documents.text(path)
+        if text is None or (
+            path != place.text.source.name and place.text.source.name not in documents.imported_by(path)
+        ):
+            continue
+        if path == place.text.source.name:
+            yield text, place.definition.span
+        yield from (
+            (text, use.span)
+            for use in text.symbols.uses
+            if use.path[use.index] == place.definition.name
+            and (to := definition(documents, text, use)) is not None
+            and (to.text.source.name, to.definition.span.start) == target
+        )
+        if place.definition.sort is Sort.PARAM:
+            fields = (field for field in text.symbols.fields if field.owner == "profile")
+            yield from ((text, field.span) for field in fields if field.name == place.definition.name)
+
+
+def kind(documents: Documents, text: ParsedText, name: str) -> Kind | None:
+    """The kind of that name as a program sees it."""
+    analysis = documents.last_analysis(text.source.name)
+    own = analysis.checked.program.kinds if analysis else {}
+    if name in own:
+        return own[name]
+    plain = name.rpartition(".")[2]
+    return library.load().kind(plain) if library.load().module_of(plain) else None
+
+
+def library_place(documents: Documents, text: ParsedText, name: NameUse | FieldUse) -> Span | None:
+    """Where the library declares a kind or a property."""
+    if isinstance(name, NameUse):
+        part = name.path[name.index]
+        return library.load().node(part).name.span if library.load().module_of(part) else None
+    found_kind = kind(documents, text, name.owner) if name.owner != EXPERIMENT else None
+    if found_kind is None or name.name not in found_kind.properties:
+        return None
+    return found_kind.properties[name.name].span
+
+
+def library_file(source: Source) -> str:
+    """The path of a module of the library on this machine."""
+    return str(library.SOURCES / source.name.rpartition("/")[2])

@@ -1,0 +1,270 @@
+"""The language server on standard input and output.
+
+Rule: a request is answered from the text as it is; what takes long (to check the whole program) waits until nobody has
+typed for a moment, and what it finds is what `zlang check` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from zlang import __version__
+from zlang.lsp import acting, completing, hovering, resolving, structure
+from zlang.lsp.documents import Analysis, Documents, ParsedText, path_of, uri_of
+from zlang.lsp.symbols import FieldUse, NameUse
+
+_PAUSE = 0.12
+"""Seconds without a key after which a program is checked."""
+_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_LEGEND = types.SemanticTokensLegend(list(structure.TOKENS), [])
+
+
+class ProgramServer(LanguageServer):
+    """The server with the programs that are open."""
+
+    def __init__(self) -> None:
+        super().__init__("zlang", __version__)
+        self.documents = Documents()
+        self.published: dict[str, set[str]] = {}
+        self.waiting: dict[str, int] = {}
+        self.one_at_a_time = asyncio.Lock()
+
+    def text(self, uri: str) -> ParsedText | None:
+        """The text at an address."""
+        return self.documents.text(path_of(uri))
+
+    def take(self, uri: str) -> None:
+        """Take the text as it is in the editor now."""
+        document = self.workspace.get_text_document(uri)
+        self.documents.open(uri, document.source, document.version)
+
+    async def check_soon(self, uri: str) -> None:
+        """Check what uses a text, as soon as nobody has typed for a moment."""
+        path = path_of(uri)
+        self.waiting[path] = turn = self.waiting.get(path, 0) + 1
+        await asyncio.sleep(_PAUSE)
+        if self.waiting.get(path) != turn:
+            return
+        await self.check_users(path)
+
+    async def check_users(self, path: str) -> None:
+        """Check what uses a file, in a thread of its own, so that what is asked meanwhile is answered."""
+        async with self.one_at_a_time:
+            for root in await asyncio.to_thread(self.documents.users, path):
+                analysis = await asyncio.to_thread(self.documents.analysis, root)
+                if analysis is not None and analysis is self.documents.known_analysis(root):
+                    self.publish(root, analysis)
+        capabilities = self.client_capabilities.workspace
+        if capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+        if capabilities and capabilities.inlay_hint and capabilities.inlay_hint.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
+
+    def publish(self, root: str, analysis: Analysis) -> None:
+        """Send what there is to say of a program, for each of its files."""
+        by_file = acting.by_file(self.documents, analysis)
+        for path in self.published.get(root, set()) - by_file.keys():
+            self._send(path, [])
+        self.published[root] = set(by_file)
+        for path, findings in by_file.items():
+            if path == root or path not in self.documents.paths:
+                self._send(path, findings, analysis.root.version if path == root else None)
+
+    def withdraw(self, root: str) -> None:
+        """Say nothing more of a program that was closed."""
+        for path in self.published.pop(root, set()):
+            if path not in self.documents.paths:
+                self._send(path, [])
+
+    def _send(self, path: str, findings: list[types.Diagnostic], version: int | None = None) -> None:
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri_of(path), findings, version))
+
+
+def serve() -> None:
+    """Serve until the editor ends."""
+    server().start_io()
+
+
+def server() -> ProgramServer:
+    """The server with all that it can answer."""
+    made = ProgramServer()
+    _texts(made)
+    _help(made)
+    _names(made)
+    _shapes(made)
+    return made
+
+
+def _texts(server: ProgramServer) -> None:
+    @server.feature(types.INITIALIZED)
+    def initialized(ls: ProgramServer, _: types.InitializedParams) -> None:
+        ls.documents.folders = [path_of(folder) for folder in ls.workspace.folders]
+
+    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(ls: ProgramServer, params: types.DidOpenTextDocumentParams) -> None:
+        ls.take(params.text_document.uri)
+        await ls.check_users(path_of(params.text_document.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(ls: ProgramServer, params: types.DidChangeTextDocumentParams) -> None:
+        ls.take(params.text_document.uri)
+        await ls.check_soon(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    async def saved(ls: ProgramServer, params: types.DidSaveTextDocumentParams) -> None:
+        ls.documents.forget(path_of(params.text_document.uri))
+        await ls.check_soon(params.text_document.uri)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+    def closed(ls: ProgramServer, params: types.DidCloseTextDocumentParams) -> None:
+        ls.documents.close(params.text_document.uri)
+        ls.withdraw(path_of(params.text_document.uri))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def files_changed(ls: ProgramServer, params: types.DidChangeWatchedFilesParams) -> None:
+        for change in params.changes:
+            ls.documents.forget(path_of(change.uri))
+            await ls.check_users(path_of(change.uri))
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def formatting(ls: ProgramServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        text = ls.text(params.text_document.uri)
+        return acting.formatted(text) if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
+    def code_actions(ls: ProgramServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+        text, analysis = (
+            ls.text(params.text_document.uri),
+            ls.documents.known_analysis(path_of(params.text_document.uri)),
+        )
+        return acting.actions(ls.documents, text, analysis, params.range) if text and analysis else []
+
+
+def _help(server: ProgramServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(ls: ProgramServer, params: types.HoverParams) -> types.Hover | None:
+        text = ls.text(params.text_document.uri)
+        about = hovering.hover(ls.documents, text, text.lines.offset(params.position)) if text else None
+        if text is None or about is None:
+            return None
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, about[0]), text.lines.of(about[1]))
+
+    options = types.CompletionOptions(trigger_characters=[".", "=", "|", " "])
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, options)
+    def complete(ls: ProgramServer, params: types.CompletionParams) -> types.CompletionList:
+        text = ls.text(params.text_document.uri)
+        items = completing.complete(ls.documents, text, text.lines.offset(params.position)) if text else []
+        return types.CompletionList(is_incomplete=True, items=items)
+
+
+def _names(server: ProgramServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    def define(ls: ProgramServer, params: types.DefinitionParams) -> types.Location | None:
+        text = ls.text(params.text_document.uri)
+        name = text.symbols.at(text.lines.offset(params.position)) if text else None
+        if text is None or name is None:
+            return None
+        place = resolving.definition(ls.documents, text, name)
+        if place is not None:
+            return types.Location(uri_of(place.text.source.name), place.text.lines.of(place.definition.span))
+        span = resolving.library_place(ls.documents, text, name) if isinstance(name, NameUse | FieldUse) else None
+        if span is None:
+            return None
+        path = resolving.library_file(span.source) if span.source.name.startswith("stdlib/") else span.source.name
+        return types.Location(uri_of(path), acting.range_of(ls.documents, span))
+
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    def references(ls: ProgramServer, params: types.ReferenceParams) -> list[types.Location]:
+        return [types.Location(uri_of(text.source.name), where) for text, where in _uses(ls, params)]
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+    def highlights(ls: ProgramServer, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+        path = path_of(params.text_document.uri)
+        return [types.DocumentHighlight(where) for text, where in _uses(ls, params) if text.source.name == path]
+
+    @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
+    def prepare(ls: ProgramServer, params: types.PrepareRenameParams) -> types.Range | None:
+        text = ls.text(params.text_document.uri)
+        name = text.symbols.at(text.lines.offset(params.position)) if text else None
+        if text is None or name is None or resolving.definition(ls.documents, text, name) is None:
+            return None
+        return text.lines.of(name.span)
+
+    @server.feature(types.TEXT_DOCUMENT_RENAME)
+    def rename(ls: ProgramServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
+        if _NAME.fullmatch(params.new_name) is None:
+            ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, "a name has letters, digits, `_`"))
+            return None
+        changes: dict[str, list[types.TextEdit]] = {}
+        for text, where in _uses(ls, params):
+            changes.setdefault(uri_of(text.source.name), []).append(types.TextEdit(where, params.new_name))
+        return types.WorkspaceEdit(changes) if changes else None
+
+
+def _uses(
+    ls: ProgramServer, params: types.ReferenceParams | types.DocumentHighlightParams | types.RenameParams
+) -> list[tuple[ParsedText, types.Range]]:
+    """Where the name at a place is named."""
+    text = ls.text(params.text_document.uri)
+    name = text.symbols.at(text.lines.offset(params.position)) if text else None
+    place = resolving.definition(ls.documents, text, name) if text and name else None
+    named = (
+        {(of.source.name, span.start): (of, of.lines.of(span)) for of, span in resolving.uses(ls.documents, place)}
+        if place
+        else {}
+    )
+    return list(named.values())
+
+
+def _shapes(server: ProgramServer) -> None:
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(ls: ProgramServer, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        text = ls.text(params.text_document.uri)
+        return structure.symbols(text) if text else []
+
+    @server.feature(types.WORKSPACE_SYMBOL)
+    def all_symbols(ls: ProgramServer, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        paths = dict.fromkeys(path for root in (ls.documents.paths or [""]) for path in ls.documents.neighbours(root))
+        texts = [text for text in map(ls.documents.text, paths) if text]
+        return [
+            types.WorkspaceSymbol(types.Location(uri_of(text.source.name), item.selection_range), item.name, item.kind)
+            for text in texts
+            for item in structure.symbols(text)
+            if params.query.lower() in item.name.lower()
+        ]
+
+    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    def folds(ls: ProgramServer, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+        text = ls.text(params.text_document.uri)
+        return structure.folds(text) if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_SELECTION_RANGE)
+    def selections(ls: ProgramServer, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
+        text = ls.text(params.text_document.uri)
+        return [structure.selection(text, text.lines.offset(place)) for place in params.positions] if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _LEGEND)
+    def colours(ls: ProgramServer, params: types.SemanticTokensParams) -> types.SemanticTokens:
+        text = ls.text(params.text_document.uri)
+        names = ls.documents.last_symbols(path_of(params.text_document.uri))
+        return types.SemanticTokens(structure.tokens(text, names) if text and names else [])
+
+    @server.feature(types.TEXT_DOCUMENT_INLAY_HINT)
+    def hints(ls: ProgramServer, params: types.InlayHintParams) -> list[types.InlayHint]:
+        text, path = ls.text(params.text_document.uri), path_of(params.text_document.uri)
+        return structure.hints(text, ls.documents.last_analysis(path)) if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    def lenses(ls: ProgramServer, params: types.CodeLensParams) -> list[types.CodeLens]:
+        text, path = ls.text(params.text_document.uri), path_of(params.text_document.uri)
+        return structure.lenses(text, ls.documents.last_analysis(path)) if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_LINK)
+    def links(ls: ProgramServer, params: types.DocumentLinkParams) -> list[types.DocumentLink]:
+        text = ls.text(params.text_document.uri)
+        return structure.links(text) if text else []
