@@ -33,15 +33,16 @@ class Ended:
 
 @dataclass
 class Zlang:
-    """The command, started in `at`; `environment` is added to that of the tests."""
+    """The command, started in `at`, by `prefix`; `environment` is added to that of the tests."""
 
     at: Path
     environment: dict[str, str] = field(default_factory=dict)
+    prefix: tuple[str, ...] = ()
 
     def __call__(self, *arguments: str, code: int | None = 0, stdin: str = "") -> Ended:
         """Run a command to its end; it has to end with `code`, unless that is None."""
         done = subprocess.run(
-            [*COMMAND, *arguments],
+            [*self.prefix, *COMMAND, *arguments],
             cwd=self.at,
             env=self.variables(),
             input=stdin.encode(),
@@ -56,7 +57,7 @@ class Zlang:
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command and do not wait for it."""
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*self.prefix, *COMMAND, *arguments],
             cwd=self.at,
             env=self.variables(),
             stdin=subprocess.DEVNULL,

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "zlang"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-HEAVY = {"covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy"}
+HEAVY = {"asyncio", "asyncssh", "covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy"}
 
 OTHER_TOOLS = {
     "arcstat", "blktrace", "dmsetup", "fallocate", "fstrim", "lvm", "mkfs", "nvme", "sar", "sysstat", "vmtouch", "zdb",
@@ -32,7 +32,7 @@ ORDINARY = {
     "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
     "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
     "partition", "pool", "precondition", "pressure", "readlink", "root", "rounds", "shell", "snapshot", "timeout",
-    "streams", "warm",
+    "ssh", "streams", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}
@@ -330,8 +330,8 @@ def test_a_name_says_what_it_stands_for() -> None:
 
 
 LATE_LIBRARIES = {
-    "covertable", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy", "orjson", "pydantic",
-    "markupsafe", "random", "rich", "scipy", "shutil", "tempfile", "tomllib", "traceback", "typer",
+    "asyncssh", "covertable", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy", "orjson",
+    "pydantic", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile", "tomllib", "traceback", "typer",
 }  # fmt: skip
 """What takes long to import, or only some commands need."""
 LATE_STAGES = {

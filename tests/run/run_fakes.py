@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
 import subprocess
@@ -19,7 +20,6 @@ from zlang.run.events import Event, Outcome
 from zlang.run.executor import Handle, LocalExecutor
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
-from zlang.run.stop import Stop
 
 NOT_DONE = Selection()
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,39 +97,70 @@ def ticking() -> Callable[[], float]:
     return lambda: next(ticks)
 
 
+class Signals:
+    """Sends what a user sends."""
+
+    def request(self, number: int) -> None:
+        os.kill(os.getpid(), number)
+
+
 @dataclass
 class FakeExecutor:
     """Notes the order of steps; `codes` says what each exits with, `during` what happens while it runs."""
 
     codes: dict[str, int] = field(default_factory=dict)
-    during: dict[str, Callable[[Stop], None]] = field(default_factory=dict)
+    during: dict[str, Callable[[Signals], None]] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
     """The steps whose output is not kept."""
 
-    def run(self, step: Step, out: Path, stop: Stop, *, keep: bool = True) -> int:
+    def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
+        assert not keep or out.is_dir()
+        if step.action is Action.COLLECT:
+            self.order.append(f"{step.name} &")
+            return FakeHandle(step.name, self)
         self.order.append(step.name)
         if step.name in self.during:
-            self.during[step.name](stop)
-        assert not keep or out.is_dir()
+            self.during[step.name](Signals())
         self.discarded += [] if keep else [step.name]
         if step.action is Action.FACT:
             (out / f"{step.name}.out").touch()
-        return self.codes.get(step.name, 0)
-
-    def start(self, step: Step, out: Path) -> Handle:
-        assert out.is_dir()
-        self.order.append(f"{step.name} &")
         return FakeHandle(step.name, self)
+
+    def bring(self, out: Path, host: str = "") -> None:
+        pass
+
+    def hold(self, host: str, out: Path) -> bool:
+        return False
+
+    def release(self, host: str, out: Path) -> None:
+        raise AssertionError("nothing is held")
+
+    def lost(self, host: str) -> str:
+        return ""
 
     def sweep(self) -> int:
         return 0
 
+    def forget(self) -> None:
+        pass
+
 
 @dataclass(frozen=True)
 class FakeHandle:
+    """A step that has ended, unless it is in the background."""
+
     name: str
     executor: FakeExecutor
+    descriptor: int = field(default_factory=lambda: os.eventfd(1))
+    deadline: float = math.inf
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def finish(self) -> int:
+        os.close(self.descriptor)
+        return self.executor.codes.get(self.name, 0)
 
     def stop(self) -> int:
         self.executor.order.append(f"stop {self.name}")

@@ -17,7 +17,7 @@ from run_fakes import background_run, new_folder, plan, real_run, setup, step, t
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action
-from zlang.run import journal, processes, run_state
+from zlang.run import executor, journal, processes, run_state
 from zlang.run.events import Commit, Finish, Interrupt
 from zlang.run.executor import LocalExecutor
 from zlang.run.folder import Folder
@@ -43,7 +43,7 @@ def test_a_command_gets_its_environment_and_keeps_its_output(tmp_path: Path) -> 
     out = tmp_path / "out"
     out.mkdir()
     with Stop() as stop:
-        assert LocalExecutor("r-1", tmp_path).run(step("m", command=command), out, stop) == 3
+        assert executor.run(LocalExecutor("r-1", tmp_path), step("m", command=command), out, stop) == 3
     assert (out / "m.out").read_text() == f"r-1|r-1|{out}||C|{tmp_path}|"
     assert (out / "m.err").read_text() == "oops\n"
 

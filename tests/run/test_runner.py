@@ -12,6 +12,7 @@ from run_fakes import (
     FakeExecutor,
     FakeHandle,
     Opinion,
+    Signals,
     approve,
     fake_run,
     new_folder,
@@ -43,7 +44,7 @@ from zlang.run.events import (
 )
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
-from zlang.run.stop import Interrupted, Stop
+from zlang.run.stop import Interrupted
 
 FULL = (
     step("flush", Action.FLUSH),
@@ -250,7 +251,7 @@ def test_an_interrupt_while_measuring_stops_collectors(tmp_path: Path) -> None:
 def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zlang.run.stop._DOUBLE", -1.0)
 
-    def ask(stop: Stop) -> None:
+    def ask(stop: Signals) -> None:
         stop.request(signal.SIGINT)
 
     folder = new_folder(tmp_path, plan(setup("s", "k"), setup("r", "l"), trial(1, "sr")))
@@ -265,7 +266,7 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
-    def crash(_: Stop) -> None:
+    def crash(_: Signals) -> None:
         raise KeyboardInterrupt
 
     folder = new_folder(tmp_path, plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd")))
@@ -277,7 +278,7 @@ def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
 
 
 def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lose(_: Stop) -> None:
+    def lose(_: Signals) -> None:
         def fail(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
@@ -297,7 +298,7 @@ def test_what_fails_while_a_lost_run_tidies_up_does_not_hide_why_it_was_lost(
     def fail(*_: object) -> None:
         raise error
 
-    def lose(_: Stop) -> None:
+    def lose(_: Signals) -> None:
         monkeypatch.setattr(journal.Writer, "write", lost)
 
     def lost(*_: object) -> None:
@@ -312,7 +313,7 @@ def test_what_fails_while_a_lost_run_tidies_up_does_not_hide_why_it_was_lost(
 
 
 def test_a_lost_run_keeps_nothing_of_what_tidies_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lose(_: Stop) -> None:
+    def lose(_: Signals) -> None:
         monkeypatch.setattr(journal.Writer, "write", lost)
 
     def lost(*_: object) -> None:
@@ -414,7 +415,7 @@ def test_a_run_is_finished_only_when_every_trial_is_done(tmp_path: Path) -> None
 def test_a_trial_during_which_the_clock_was_moved_does_not_count(tmp_path: Path, by: int) -> None:
     moved = [0.0]
 
-    def move(_stop: Stop) -> None:
+    def move(_stop: Signals) -> None:
         moved[0] += by
 
     items = plan(trial(1), trial(2, steps=[step("moved")]), trial(3))
@@ -521,10 +522,10 @@ def test_who_is_asked_can_stop_the_run(tmp_path: Path) -> None:
         list(events)
 
 
-def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Stop], None]:
+def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals], None]:
     """While a setup is made: leave the path and inode of what it made."""
 
-    def make(_stop: Stop) -> None:
+    def make(_stop: Signals) -> None:
         at.mkdir(exist_ok=True)
         (folder.path / when / "made").write_text(f"{at.stat().st_ino} x\n{at}\n")
 
@@ -543,7 +544,7 @@ def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, s
     at = tmp_path / "made"
     make = makes_a_directory(folder, at, Path("setups/s/a1"))
 
-    def replace_it(_stop: Stop) -> None:
+    def replace_it(_stop: Signals) -> None:
         at.rmdir()
         (tmp_path / "another").mkdir()
         at.mkdir()
@@ -554,7 +555,7 @@ def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, s
     for event in fake_run(folder, executor):
         events.append(event)
         if moment == "make-s" and isinstance(event, Made):
-            replace_it(Stop())
+            replace_it(Signals())
     assert outcomes(events) == [f"verify: {said.format(at)}"]
     assert "measure" not in executor.order
     errors = (folder.path / "trials/t1/1/a1/verify.err").read_text("utf-8")

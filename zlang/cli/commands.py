@@ -54,6 +54,14 @@ Host = Annotated[
         "--host", metavar="NAME", help="only the trials of this host; use it on the machine that is this host"
     ),
 ]
+Reached = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reach",
+        metavar="NAME=ADDRESS",
+        help="reach this host by ssh at USER@HOST, or as this machine: NAME=local; can be repeated",
+    ),
+]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="directory of the run folders")]
 Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="results database")]
 Arm = Annotated[
@@ -190,6 +198,7 @@ def plan(
     runs: Runs = RUNS,
     db: Database = DATABASE,
     again: Again = False,
+    reach: Reached = None,
     *,
     as_json: Json = False,
 ) -> None:
@@ -211,6 +220,7 @@ def plan(
             order,
             runs,
             db,
+            reach=reach or [],
             again=again,
             trials=trials,
             steps=steps,
@@ -292,8 +302,14 @@ def run(
     again: Again = False,
     arm: Arm = None,
     wipe: Wipe = None,
+    reach: Reached = None,
+    lanes: Annotated[
+        int, typer.Option("--lanes", metavar="N", min=0, help="let at most N groups of machines work at a time; 0: all")
+    ] = 0,
 ) -> None:
     """Run the plan of a program, keep all output, and show the results.
+
+    A program of several hosts is run from here, if zlang.toml or --reach says how each is reached.
 
     Trials that an earlier run in the same directory has measured, with the same configuration, commands and versions,
     are not measured again: their results are reused.
@@ -303,7 +319,23 @@ def run(
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
-    raise typer.Exit(running.run(*given, only=only, limit=limit, yes=yes, failed=failed, again=again, wear=wear))
+    wishes = running.Wishes(only=only, limit=limit, yes=yes, failed=failed, again=again, wear=wear)
+    raise typer.Exit(running.run(*given, wishes, reach=reach or [], lanes=lanes))
+
+
+def hosts(
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="default: the hosts of zlang.toml here", show_default=False),
+    ] = None,
+    reach: Reached = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """List the hosts of a program, and how each is reached. Nothing is connected to: `zlang doctor FILE` does that."""
+    from zlang.cli import hosting
+
+    raise typer.Exit(hosting.hosts(file, reach or [], as_json=as_json))
 
 
 def resume(
@@ -319,13 +351,15 @@ def resume(
         bool, typer.Option("--yes", "-y", help="confirm that the manual step is done for which the run was waiting")
     ] = False,
     trust: Trust = False,
+    reach: Reached = None,
 ) -> None:
     """Continue a run where it stopped."""
     from zlang.cli import running
     from zlang.run.arming import Armed
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
-    raise typer.Exit(running.resume(run_name, runs, db, armed, only=only, failed=failed, yes=yes, trust=trust))
+    given = (run_name, runs, db, armed)
+    raise typer.Exit(running.resume(*given, only=only, failed=failed, yes=yes, trust=trust, reach=reach or []))
 
 
 def clean(
@@ -334,11 +368,12 @@ def clean(
     *,
     as_json: Json = False,
     trust: Trust = False,
+    reach: Reached = None,
 ) -> None:
     """Remove what a killed run left behind. Nothing is measured, and only what the run created is removed."""
     from zlang.cli import running
 
-    raise typer.Exit(running.clean(run_name, runs, as_json=as_json, trust=trust))
+    raise typer.Exit(running.clean(run_name, runs, as_json=as_json, trust=trust, reach=reach or []))
 
 
 def status(
@@ -679,6 +714,7 @@ COMMANDS = (
     import_,
     lsp,
     kinds,
+    hosts,
     doctor,
 )
 

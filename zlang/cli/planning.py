@@ -15,7 +15,7 @@ from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.files import replace_file
-from zlang.pipeline import arming, costs, plans, programs, runs, verdicts
+from zlang.pipeline import arming, costs, machines, plans, programs, runs, verdicts
 from zlang.pipeline.plans import Planned
 from zlang.plan.estimate import PlanEstimate
 from zlang.plan.order import Order
@@ -26,6 +26,8 @@ from zlang.run.reuse import Measured
 from zlang.text import LAYOUT
 
 FIRST = 10
+_OF_ALL_HOSTS = frozenset({"json", "markdown", "dot", "mermaid"})
+"""Formats that have the steps of all hosts; others are for the machine that carries them out."""
 
 
 def plan(
@@ -39,6 +41,7 @@ def plan(
     runs_dir: Path,
     db: Path,
     *,
+    reach: list[str],
     again: bool,
     trials: bool,
     steps: bool,
@@ -52,7 +55,10 @@ def plan(
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides)
     chosen = programs.choose(checked, experiment)
-    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, overrides, host, order)
+    is_script = emit is not None and emit not in _OF_ALL_HOSTS
+    reached = machines.reached(checked, chosen, reach) if host is None and not is_script else {}
+    seed_used = plans.DEFAULT_SEED if seed is None else seed
+    planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
     if as_json or emit is not None:
         streams.use_utf8()
     if trial is not None:

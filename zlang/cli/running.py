@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import typer
 
 from zlang.cli import answering, asking, checking, render, words
 from zlang.errors import RunError
-from zlang.pipeline import arming, costs, plans, programs, results, runs, verdicts
+from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, verdicts
 from zlang.run.arming import Armed
 from zlang.run.events import Ask, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Start
 from zlang.run.folder import Folder
@@ -29,6 +30,19 @@ _LOOK_EVERY = 0.2
 _FOLLOW_EVERY = 1.0
 """Seconds between looks at a run that somebody else carries out."""
 _THEN = ", then press Enter"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Which trials somebody wants to be run, and what they permit."""
+
+    only: int | None
+    limit: int | None
+    yes: bool
+    failed: bool
+    again: bool
+    wear: bool
+
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -50,33 +64,37 @@ def run(
     host: str | None,
     order: str | None,
     armed: Armed,
+    wishes: Wishes,
     *,
-    only: int | None,
-    limit: int | None,
-    yes: bool,
-    failed: bool,
-    again: bool,
-    wear: bool,
+    reach: list[str],
+    lanes: int,
 ) -> int:
     """Carry out the plan of a program in a new run folder."""
+    only, again = wishes.only, wishes.again
     words.ordered(order)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides, programs.here())
     chosen = programs.choose(checked, experiment)
-    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, overrides, host, order)
+    reached = machines.reached(checked, chosen, reach) if host is None else {}
+    seed_used = plans.DEFAULT_SEED if seed is None else seed
+    planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
     header = planned.plan.header
-    program = words.program(file, settings, profile, experiment, seed, host, order)
+    program = words.program(file, settings, profile, experiment, seed, host, order, reach=reach)
     plans.require_one_host(planned)
-    for sentence in plans.contradictions(planned):
+    if header.machines:
+        plans.require_no_devices(planned)
+        machines.require_reached(planned, reached)
+    visits = machines.visit(header, reached, is_strict=True) if header.machines else []
+    for sentence in machines.contradictions(planned, visits) if visits else plans.contradictions(planned):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
     if only is not None and not 1 <= only <= header.trials:
         raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
-    if failed:
+    if wishes.failed:
         folder = runs.latest_of(runs_dir, planned)
         runs.require_own(folder, trust=False)
         _arm_again(folder, armed, f"zlang run {program} --failed")
-        return _resume(folder, db, Selection(only, failed=True))
-    most = runs.RUN_LIMIT if limit is None else limit
+        return _resume(folder, db, Selection(only, failed=True, lanes=lanes))
+    most = runs.RUN_LIMIT if wishes.limit is None else wishes.limit
     result = {} if again or only is not None else runs.measured(planned, runs_dir, words.refuse, most) or {}
     remaining = 1 if only is not None else runs.remaining_trials(planned, result)
     if remaining > most:
@@ -98,13 +116,13 @@ def run(
         is_mended = verdicts.is_mended_by_blocks(planned)
         print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
     expected = costs.estimate(planned, db, result)
-    if not wear:
+    if not wishes.wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
     if remaining:
-        _confirm(remaining, header, yes=yes)
-    folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None)
+        _confirm(remaining, header, yes=wishes.yes)
+    folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None, reached.values())
     _seal(folder)
-    return _resume(folder, db, Selection(only, failed=False))
+    return _resume(folder, db, Selection(only, failed=False, lanes=lanes))
 
 
 def _confirm(trials: int, header: Header, *, yes: bool) -> None:
@@ -127,10 +145,12 @@ def resume(
     failed: bool,
     yes: bool,
     trust: bool,
+    reach: list[str],
 ) -> int:
     """Go on with a run; with `yes`, what it was waiting for is done."""
     folder = runs.find(runs_dir, run_name)
     runs.require_own(folder, trust=trust)
+    _reach_again(folder, reach)
     state = runs.run_state(folder)
     if state.is_finished and not failed and only is None:
         print(f"{folder.name}: all trials are done", file=sys.stderr)
@@ -142,6 +162,13 @@ def resume(
 def _arm_again(folder: Folder, armed: Armed, line: str) -> None:
     """Arm what a run writes to; the seal covers what is armed."""
     if arming.rearm(folder, armed, line):
+        _seal(folder)
+
+
+def _reach_again(folder: Folder, options: list[str]) -> None:
+    """Change how machines are reached; the seal covers that, too."""
+    if options:
+        runs.reach_again(folder, options)
         _seal(folder)
 
 
@@ -421,7 +448,7 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
 # -- clean
 
 
-def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool) -> int:
+def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, reach: list[str]) -> int:
     """Remove what a run left behind."""
     unbegun = runs.remove_unbegun(runs_dir, run_name)
     if unbegun and not as_json:
@@ -435,6 +462,7 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool) -
         return 0
     folder = runs.find(runs_dir, run_name)
     runs.require_own(folder, trust=trust)
+    _reach_again(folder, reach)
     try:
         cleaned = runs.clean(folder)
     except Interrupted as stop:

@@ -52,6 +52,7 @@ def program(
     *,
     runs: Path = RUNS,
     again: bool = False,
+    reach: Iterable[str] = (),
 ) -> str:
     """A program with all that was said about it, as it can be typed again."""
     parts = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
@@ -62,6 +63,7 @@ def program(
     parts += [f"--order {order}"] if order is not None else []
     parts += [f"--runs {file(str(runs))}"] if runs != RUNS else []
     parts += ["--again"] if again else []
+    parts += [f"--reach {shell(each)}" for each in reach]
     return " ".join(parts)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from zlang import project
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
 from zlang.lint.after import AFTER
@@ -24,7 +25,6 @@ from zlang.lint.rules import RULES
 from zlang.record import Record
 from zlang.suggest import did_you_mean
 
-FILE = "zlang.toml"
 ALLOWED = "allow"
 _SEVERITIES = {"deny": Severity.ERROR, "warn": Severity.WARNING}
 _EVERY = (*(rule.lint for rule in RULES), *AFTER.values())
@@ -67,7 +67,7 @@ def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
     """The levels for programs in a directory. Raises RunError if a rule is not known or the file is wrong."""
     text: dict[str, str] = {}
     reasons: dict[str, str] = {}
-    path = next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
+    path = project.find(directory)
     for level, words in _in_file(path) if path else ():
         text |= {_find_lint(word, f"{path}").name: level for word in words}
         reasons |= {_find_lint(word, f"{path}").name: why for word, why in words.items()}
@@ -84,13 +84,7 @@ def _find_lint(word: str, where: str) -> Lint:
 
 def _in_file(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """The table of a project file: each level with its rules, and why where one is allowed."""
-    import tomllib
-
-    try:
-        table = tomllib.loads(path.read_text("utf-8")).get("lint", {})
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot read {path}: {error}") from None
-    for level, rules in table.items() if isinstance(table, dict) else ():
+    for level, rules in project.table(path, "lint").items():
         if level not in {*_SEVERITIES, ALLOWED}:
             raise RunError(f"{path}: [lint] has no `{level}`", did_you_mean(level, (*_SEVERITIES, ALLOWED)))
         needs_reasons = level == ALLOWED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -39,14 +39,18 @@ def plan(
     overrides: Overrides,
     host: str | None = None,
     order: str | None = None,
+    reached: Iterable[str] = (),
 ) -> Planned:
-    """The plan for all hosts or for one of them, as a stream. Raises ProgramError, RunError."""
+    """The plan for all hosts or for one of them, as a stream; `reached` are those that are reached from here.
+
+    Raises ProgramError, RunError.
+    """
     from zlang.plan import build
     from zlang.plan.order import Order
     from zlang.plan.schedule import Schedule
 
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
-    schedule = Schedule(experiment, seed, host, Order(order or Order.PLANNED))
+    schedule = Schedule(experiment, seed, host, Order(order or Order.PLANNED), reached=frozenset(reached))
     if host is not None and host not in schedule.hosts:
         candidates = [name for name in schedule.hosts if name]
         near = did_you_mean(host, candidates) or (
@@ -111,18 +115,24 @@ def is_wrong(findings: Iterable[Diagnostic]) -> bool:
 
 def contradictions(planned: Planned) -> list[str]:
     """Facts of the host in the program that this machine contradicts."""
-    from zlang.check import hosts
-    from zlang.check.values import show
     from zlang.run import machine
 
     names = planned.plan.header.hosts
     here = planned.schedule.part or (names[0] if len(names) == 1 else "")
+    return contradictions_of(planned, here, machine.answer)
+
+
+def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str]) -> list[str]:
+    """What the program says of a host, and its machine, which is asked by commands, says otherwise."""
+    from zlang.check import hosts
+    from zlang.check.values import show
+
     stated_hosts = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
     if len(stated_hosts) != 1:  # no host is named, or one in several states
         return []
     (host,) = stated_hosts.values()
     probes = {name: command for name, command in hosts.probes().items() if name in host.values}
-    host_facts = hosts.facts({name: machine.answer(command) for name, command in probes.items()})
+    host_facts = hosts.facts({name: answer(command) for name, command in probes.items()})
     return [
         f"`{here}` has {name} = {show(value)} in the program, and this machine has {show(other)}"
         for name, value, other in hosts.contradicted(host, host_facts)
@@ -153,14 +163,25 @@ def page(pieces: Iterator[str]) -> bool:
 def require_one_host(planned: Planned) -> None:
     """Raise RunError where a plan is of several machines, each of which can carry out its own part only."""
     hosts = planned.schedule.hosts
-    if planned.schedule.part is not None or len(hosts) == 1:
+    if planned.schedule.part is not None or planned.schedule.reached or len(hosts) == 1:
         return
     named = [name for name in hosts if name]
     if len(named) < len(hosts):
         hint = "add `on HOST` to everything, with `host HOST` declared"
         raise RunError(f"some trials are on {', '.join(named)}, and others on no host", hint)
     message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
-    raise RunError(message, f"say which host this machine is: --host {named[0]}; or show everything with --emit json")
+    hint = f"say how each is reached, in zlang.toml or with --reach {named[0]}=USER@HOST"
+    raise RunError(message, f"{hint}; or say which one this machine is: --host {named[0]}")
+
+
+def require_no_devices(planned: Planned) -> None:
+    """Raise RunError where a plan of several machines writes to devices: each is armed on its own machine."""
+    if planned.plan.header.armed:
+        name = next(iter(planned.plan.header.machines))
+        raise RunError(
+            "devices are overwritten only by a run on their own machine: " + ", ".join(planned.plan.header.armed),
+            f"on each machine, type: zlang run FILE --host {name}",
+        )
 
 
 def require_distinct(planned: Planned) -> None:

@@ -114,9 +114,13 @@ def levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:
     """How the rules about measurements are weighed where a program is, and by what the command line says."""
     from zlang.lint import levels
 
+    return levels.levels(directory(checked), options)
+
+
+def directory(checked: Checked) -> Path:
+    """Where a program is: a project file lies there, or above it."""
     name = checked.program.source.name
-    directory = Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
-    return levels.levels(directory, options)
+    return Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
 
 
 def choose(checked: Checked, name: str | None) -> Experiment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -15,16 +15,20 @@ from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.pipeline.arming import require_tools
 from zlang.pipeline.plans import emit, require_distinct, require_one_host
+from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
+    from zlang.plan.plan import Plan
     from zlang.run.arming import Armed
     from zlang.run.events import Event
+    from zlang.run.executor import LocalExecutor
     from zlang.run.folder import Folder
     from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState
     from zlang.run.runner import Selection
+    from zlang.run.transport.reach import Reach
 
 RUN_LIMIT = 10_000
 """How many trials `run` carries out without being told to."""
@@ -36,6 +40,7 @@ def begin(
     armed: Armed | None = None,
     measurements: Mapping[str, Measured] = MappingProxyType({}),
     expected: PlanEstimate | None = None,
+    reached: Iterable[Reach] = (),
 ) -> Folder:
     """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError."""
     import json
@@ -46,7 +51,7 @@ def begin(
     require_one_host(planned)
     require_distinct(planned)
     require_tools(planned.plan.header.tools)
-    folder = new_folder(planned, runs, armed)
+    folder = new_folder(planned, runs, armed, reached)
     if measurements:
         reuse.bring(measurements, folder, time.time())
     if expected is not None:
@@ -57,15 +62,18 @@ def begin(
     return folder
 
 
-def new_folder(planned: Planned, runs: Path, armed: Armed | None = None) -> Folder:
+def new_folder(planned: Planned, runs: Path, armed: Armed | None = None, reached: Iterable[Reach] = ()) -> Folder:
     """A run folder with a plan, its program, its script, and what was armed for it. Raises RunError."""
     from zlang.run import arming, machine
     from zlang.run import folder as folders
+    from zlang.run.transport import reach
 
     folder = folders.create(runs, planned.plan.header.experiment, Path.cwd())
     try:
         with folder.lock():
             _fill(folder, planned)
+            if planned.plan.header.machines:
+                reach.keep(folder.path, reached)
             if armed and armed.names:
                 arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
             folder.write_plan(planned.plan)
@@ -84,7 +92,7 @@ def _fill(folder: Folder, planned: Planned) -> None:
     """Write what goes with the plan: the program's text, and the script where one machine carries all of it out."""
     for name, text in planned.plan.header.sources.items():
         replace_file(folder.sources / Path(name).name, text.encode())
-    if planned.schedule.part is not None or len(planned.schedule.hosts) == 1:
+    if not planned.plan.header.machines:
         replace_file(folder.script, (text.encode() for text in emit(planned, "sh")))
 
 
@@ -191,7 +199,7 @@ def measured(
     from zlang.readers.judge import judge
     from zlang.run import machine, reuse
 
-    if planned.schedule.part is None and len(planned.schedule.hosts) > 1:
+    if planned.plan.header.machines or (planned.schedule.part is None and len(planned.schedule.hosts) > 1):
         return {}  # no one machine carries that out
     folders = sorted(all_runs(runs), key=lambda folder: folder.plan.stat().st_mtime, reverse=True)
     tried = frozenset[str]().union(*(folder.tried for folder in folders))
@@ -239,7 +247,41 @@ def carry_out(folder: Folder, selection: Selection) -> Generator[Event, None, No
     armed = arming.kept(folder.path, plan.header.plan, boot)
     executor = LocalExecutor(folder.run, folder.directory, armed.environment(plan.header.plan, boot))
     require_tools(plan.header.tools)
+    if plan.header.machines:
+        return _from_one_place(folder, plan, executor, selection)
     return runner.run(plan, folder, executor, judge, selection=selection)
+
+
+def _from_one_place(
+    folder: Folder, plan: Plan, local: LocalExecutor, selection: Selection
+) -> Generator[Event, None, None]:
+    """Do what is to be done on several machines. One that cannot be used is left out, if the run has begun before."""
+    from zlang.readers.judge import judge
+    from zlang.run import runner
+    from zlang.run.transport import reach
+    from zlang.run.transport.machines import Machines
+
+    with Machines(reach.kept(folder.path), folder.run, folder.path, local) as machines:
+        problems = machines.connect()
+        if problems and not run_state(folder).sessions:
+            raise problems[0]
+        yield from runner.run(plan, folder, machines, judge, selection=selection)
+
+
+def reach_again(folder: Folder, options: Iterable[str]) -> None:
+    """Change how machines of a run are reached, as the command line says. Raises RunError."""
+    from zlang.run.transport import reach
+
+    kept = {entry.name: entry for entry in reach.kept(folder.path)}
+    machines = folder.read_plan().header.machines
+    for option in options:
+        name = option.partition("=")[0]
+        if name not in machines:
+            near = did_you_mean(name, machines) or "its machines are " + ", ".join(machines)
+            raise RunError(f"the run {folder.name} has no machine `{name}`", near)
+    entries = reach.changed(kept, options)
+    reach.require_apart(entries.values())
+    reach.keep(folder.path, entries.values())
 
 
 def still_standing(folder: Folder) -> list[str]:
@@ -275,7 +317,8 @@ def clean(folder: Folder) -> Cleaned:
         {item.signature: item for item in folder.read_plan().items() if isinstance(item, Setup)} if remaining else {}
     )
     gone: set[str] = set()
-    for setup in names.values():
+    is_here = not folder.read_plan().header.machines
+    for setup in names.values() if is_here else ():  # of other machines nothing is known before
         made = folder.made(remaining[setup.signature]) if setup.signature in remaining else None
         if setup.parent in gone or (made and not os.path.lexists(made[0])):
             gone.add(setup.key)

@@ -13,7 +13,7 @@ from zlang.check import hosts, naming, values
 from zlang.check.instances import Frame, treatment_site
 from zlang.check.program import Experiment, Instance
 from zlang.diagnostics import Code, ProgramError
-from zlang.plan.plan import Action, Guarded, Setup, Step, Trial
+from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
 from zlang.plan.setups import drawn_frame, guards, may_write
 from zlang.plan.trial_config import TrialConfig, trial_config
 
@@ -27,7 +27,7 @@ _OWN_STEPS = ("flush", "warm", "verify", "property", "property-held", "hold")
 class Exposure:
     """The devices of an experiment that its trials write to or name."""
 
-    def __init__(self, experiment: Experiment, here: str | None) -> None:
+    def __init__(self, experiment: Experiment, here: Here) -> None:
         self._experiment, self._here = experiment, here
         self._devices = naming.devices_of(experiment)
 

@@ -5,8 +5,9 @@ In: a checked program, the schedule of one of its experiments, and the settings 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from zlang.check import digests, hosts, streams, values
 from zlang.check.instances import Frame
@@ -17,7 +18,7 @@ from zlang.diagnostics import ProgramError
 from zlang.plan import footprint
 from zlang.plan.exposure import Exposure
 from zlang.plan.order import Order
-from zlang.plan.plan import Action, Device, Factor, Header, Scalar, Step
+from zlang.plan.plan import Action, Device, Factor, Header, Here, Scalar, Step
 from zlang.plan.schedule import Schedule
 
 _SHOWN_LEVELS = 1000
@@ -38,10 +39,8 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
         for factor in experiment.factors.values()
         for i, name in enumerate(factor.columns)
     )
-    away = _kinds_elsewhere(experiment, here)
-    platform = _platform(experiment, here)
-    at_hand = [kind for kind in kinds if kind.name not in away]
-    tools = {tool: hint for kind in at_hand for tool, hint in hosts.tools_of(kind, platform)}
+    tools, facts = _needs(experiment, kinds, here)
+    machines = {name: _needs(experiment, kinds, name) for name in sorted(schedule.reached)}
     return Header(
         experiment=experiment.name,
         title=experiment.title,
@@ -52,8 +51,8 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
         trials=schedule.trials,
         factors=factors,
         sources=sources,
-        facts=tuple(step for kind in at_hand for step in _facts(kind, platform)),
-        tools=tools,
+        facts=tuple(_facts_of(machines)) if machines else facts,
+        tools={} if machines else tools,
         design=values.show(experiment.design.value({})),
         left_out=schedule.space.count - schedule.plots.points,
         expectations=tuple(clause for clause in experiment.clauses if isinstance(clause, Expectation)),
@@ -69,7 +68,24 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
         until=experiment.until,
         search=experiment.search,
         metrics=experiment.metrics,
+        machines={name: needed for name, (needed, _) in machines.items()},
     )
+
+
+def _needs(experiment: Experiment, kinds: Sequence[Kind], here: Here) -> tuple[dict[str, str], tuple[Step, ...]]:
+    """The tools that a machine needs, with how to get them, and what is asked of it."""
+    away = _kinds_elsewhere(experiment, here)
+    platform = _platform(experiment, here)
+    at_hand = [kind for kind in kinds if kind.name not in away]
+    tools = {tool: hint for kind in at_hand for tool, hint in hosts.tools_of(kind, platform)}
+    return tools, tuple(step for kind in at_hand for step in _facts(kind, platform))
+
+
+def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterator[Step]:
+    """What is asked of each machine, under the name of its host."""
+    for name, (_, steps) in machines.items():
+        for step in steps:
+            yield replace(step, name=f"{name}.{step.name}", host=name, why=f"{name}: {step.why}")
 
 
 def _devices(experiment: Experiment) -> Iterator[Device]:
@@ -115,14 +131,14 @@ def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
     return list(kinds.values())
 
 
-def _kinds_elsewhere(experiment: Experiment, here: str | None) -> set[str]:
-    """The kinds of resources that are on other machines only than that which carries the plan out."""
-    used = [(thing.kind, host) for thing, host in hosts.used_by(experiment) if thing.kind.role == "resource"]
+def _kinds_elsewhere(experiment: Experiment, here: Here) -> set[str]:
+    """The kinds that are used only on other machines than that which carries the plan out."""
+    used = [(thing.kind, host) for thing, host in hosts.used_by(experiment)]
     present = {kind.name for kind, host in used if here is None or host is None or host.label == here}
     return {kind.name for kind, _ in used} - present
 
 
-def _platform(experiment: Experiment, here: str | None) -> str:
+def _platform(experiment: Experiment, here: Here) -> str:
     """The platform of the machine that carries the plan out."""
     used = (host for _, host in hosts.used_by(experiment) if host and here in {None, host.label})
     return hosts.platform_of(next(used, None))

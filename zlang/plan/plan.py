@@ -28,6 +28,8 @@ COUNTED = "counted-"
 """Begins the names of steps that print how many bytes a resource has read; they end in `-before` or `-after`."""
 ALONE = "stream"
 """The trait of a trial with one stream that says what that is called in trials with several."""
+Here = str | frozenset[str] | None
+"""The machine that carries a plan out, or the machines that are reached from one place; None for a plan of several."""
 Scalar = str | int | float | bool | None
 """A factor's level as it is stored: sizes in bytes, durations in seconds, rates per second, shares in percent."""
 
@@ -232,7 +234,8 @@ class Header:
     Each point is measured `repeat` times, or fewer if `until` says so; of a `search` each level is there, and few are
     carried out. `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the
     rules about measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said,
-    `metrics` what its readers declare: type, unit and direction of all that a trial can have.
+    `metrics` what its readers declare: type, unit and direction of all that a trial can have. `machines` are the hosts
+    that are reached from where the plan is carried out, each with the tools that it needs: each step names its own.
     """
 
     experiment: str
@@ -263,6 +266,7 @@ class Header:
     until: Until | None = None
     search: Search | None = None
     metrics: tuple[Metric, ...] = ()
+    machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def at_most(self) -> int:

@@ -20,7 +20,7 @@ from zlang.check.program import (
 )
 from zlang.diagnostics import ProgramError
 from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, written
-from zlang.plan.plan import Scalar
+from zlang.plan.plan import Here, Scalar
 from zlang.plan.setups import Setups
 from zlang.space import bisection, points
 from zlang.space.space import Space
@@ -60,7 +60,9 @@ class Schedule:
         order: Order = Order.PLANNED,
         like: Schedule | None = None,
         rounds: Rounds | None = None,
+        reached: frozenset[str] = frozenset(),
     ) -> None:
+        self.reached: frozenset[str] = like.reached if like else reached
         self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
         self.space: Space = like.space if like else points.without_search(experiment)
         self.search = experiment.search
@@ -81,8 +83,10 @@ class Schedule:
             self.trials = sum(1 for _ in self.slots())
 
     @property
-    def here(self) -> str | None:
-        """The host whose part this is, or the only host; None for a schedule of several hosts."""
+    def here(self) -> Here:
+        """The host whose part this is, the hosts that are reached, or the only host; None for a schedule of several."""
+        if self.reached:
+            return self.reached
         if self.part is None and len(self.hosts) == 1:
             return self.hosts[0]
         return self.part

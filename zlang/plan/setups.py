@@ -19,7 +19,7 @@ from zlang.check.program import Absent, Expr, Instance, KindAction, ReaderDef, V
 from zlang.check.rendering import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan import footprint
-from zlang.plan.plan import LOCAL, Action, Reader, Setting, Setup, Step
+from zlang.plan.plan import LOCAL, Action, Here, Reader, Setting, Setup, Step
 from zlang.record import Record
 from zlang.units import Quantity
 
@@ -33,7 +33,7 @@ class Setups:
     `draw` gives the hash from which a seed is drawn for what it is given.
     """
 
-    def __init__(self, draw: Callable[..., str], here: str | None) -> None:
+    def __init__(self, draw: Callable[..., str], here: Here) -> None:
         self._draw, self._here = draw, here
         self._cache: dict[tuple[str, ...], tuple[Setup, str]] = {}
 
@@ -139,7 +139,7 @@ def _shown_place(offered: Sequence[str]) -> str:
     return "/".join([*offered[:1], *(name for name in offered[1:] if "/" not in name and "/" in offered[0])][:2])
 
 
-def guards(devices: Iterable[Instance], here: str | None, name: str = "guard") -> list[Step]:
+def guards(devices: Iterable[Instance], here: Here, name: str = "guard") -> list[Step]:
     """Check devices just before anything is written to them."""
     steps = []
     for instance in {device.key: device for device in devices}.values():
@@ -155,7 +155,7 @@ class Held(Record):
     after: tuple[Step, ...]
 
 
-def hold(devices: Iterable[Instance], users: Iterable[Instance], here: str | None) -> Held | None:
+def hold(devices: Iterable[Instance], users: Iterable[Instance], here: Here) -> Held | None:
     """Check devices and hold them for what uses them, if each can be held and nothing of that claims them itself."""
     held = list({device.key: device for device in devices}.values())
     if any(_claims(user) for user in users):
@@ -219,7 +219,7 @@ def _changeable(instance: Instance) -> Mapping[str, Value]:
     return {name: value for name, value in instance.values.items() if properties[name].cost in {"live", "rewrite"}}
 
 
-def _settings(instance: Instance, frame: Frame, here: str | None) -> Iterator[Setting]:
+def _settings(instance: Instance, frame: Frame, here: Here) -> Iterator[Setting]:
     action = hosts.action_of(instance, "change")
     for name, value in _changeable(instance).items():
         assert action is not None, f"BUG: {instance.kind.name} has nothing that changes it"
@@ -289,17 +289,17 @@ def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn:
     return Frame(protocol, on, {**drawn_frame(protocol, on, drawn).context, **texts})
 
 
-def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: str | None) -> list[Step]:
+def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: Here) -> list[Step]:
     """The commands of an action with their values filled in.
 
     `here` is the machine that carries the plan out (nothing where it has no name): what is to be done on another one
-    is asked of a person. Without it the plan is of several machines, and each step says which is its.
+    is asked of a person. Where several are reached, or it is not known which one it is, each step says which is its.
     """
     assert frame.instance is not None, f"BUG: {name} is of nothing"
     machine = frame.instance.origin or hosts.host_of(frame.target or frame.instance)
     place = machine.label if machine else ""
-    steps = _commands(action, verb, name, frame, place if here is None and place else LOCAL)
-    if here is None or place in {"", here}:
+    steps = _commands(action, verb, name, frame, place if not isinstance(here, str) and place else LOCAL)
+    if here is None or not place or place == here or (not isinstance(here, str) and place in here):
         return steps
     return [_request_on_host(steps, name, place)] if steps else []
 

@@ -16,7 +16,7 @@ from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Kind, KindAction, Value
 from zlang.check.streams import Stream
 from zlang.diagnostics import Code, ProgramError
-from zlang.plan.plan import Action, Reader, Step
+from zlang.plan.plan import Action, Here, Reader, Step
 from zlang.plan.setups import reader_of, steps_of
 from zlang.record import Record
 
@@ -68,7 +68,7 @@ def place_of(number: int) -> str:
     return f"stream{number + 1}"
 
 
-def measure(experiment: Experiment, streams: Sequence[Stream], frames: Sequence[Frame], here: str | None) -> list[Step]:
+def measure(experiment: Experiment, streams: Sequence[Stream], frames: Sequence[Frame], here: Here) -> list[Step]:
     """The one step that carries out the streams. Raises ProgramError where they cannot be begun together."""
     processes = [_process(numbers, frames, here) for numbers in _by_process(streams)]
     every = [step for process in processes for step in process.steps]
@@ -115,7 +115,7 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
     return [tuple(numbers) for numbers in groups.values()]
 
 
-def _process(numbers: Sequence[int], frames: Sequence[Frame], here: str | None) -> _Process:
+def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here) -> _Process:
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
     kind = first.instance.kind
@@ -138,7 +138,7 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: str | None) 
     return _Process(place_of(numbers[0]), tuple(steps), tuple((number, reader) for number, reader in readers if reader))
 
 
-def _commands(action: KindAction, frame: Frame, here: str | None) -> list[Step]:
+def _commands(action: KindAction, frame: Frame, here: Here) -> list[Step]:
     """The steps of a process as if it were of this stream alone."""
     return steps_of(
         action, Action.MEASURE, _NAME, Frame(frame.instance, frame.target, {**frame.context, "sections": ()}), here

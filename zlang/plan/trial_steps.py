@@ -14,7 +14,7 @@ from zlang.check.instances import Frame, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.exposure import Exposure
-from zlang.plan.plan import COUNTED, Action, Setup, Step
+from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
 from zlang.plan.schedule import KEPT, resources_of
 from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
@@ -32,7 +32,7 @@ class TrialSteps:
     drawn.
     """
 
-    def __init__(self, experiment: Experiment, here: str | None, draw: Callable[..., str]) -> None:
+    def __init__(self, experiment: Experiment, here: Here, draw: Callable[..., str]) -> None:
         self._experiment, self._here, self._draw = experiment, here, draw
         self._setups = Setups(draw, here)
         self._prepared: dict[tuple[str, ...], Prepared] = {}

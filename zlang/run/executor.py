@@ -1,6 +1,6 @@
 """Carrying out one step: `Step` + directory for its output -> exit code. The only door to other processes.
 
-Rule: when `run` or `stop` has returned, and the step did not end well by itself, nothing that it started is running.
+Rule: when `finish` or `stop` has returned, and the step did not end well by itself, nothing that it started is running.
 """
 
 from __future__ import annotations
@@ -23,11 +23,23 @@ from zlang.run.failure import TIMED_OUT
 from zlang.run.stop import Stop
 
 NOT_STARTED = 126
+LOST = 125
+"""The exit code of a step whose machine was lost."""
 _DAY = 86_400  # poll(2) takes at most 24 of them
 
 
 class Handle(Protocol):
-    """A step that is running in the background."""
+    """A step that was started, or something else that is waited for until its deadline (by the monotonic clock)."""
+
+    @property
+    def deadline(self) -> float:
+        """By when it has to end."""
+
+    def fileno(self) -> int:
+        """Give the descriptor that is readable once it has ended."""
+
+    def finish(self) -> int:
+        """Give the exit code of one that has ended."""
 
     def stop(self) -> int:
         """End it, TERM first, and give its exit code."""
@@ -39,14 +51,65 @@ class Handle(Protocol):
 class Executor(Protocol):
     """Where and how commands are run."""
 
-    def run(self, step: Step, out: Path, stop: Stop, *, keep: bool = True) -> int:
-        """Run a step to its end, its timeout or a wish to stop; `keep=False` throws its output away (a full disk)."""
+    def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
+        """Start a step; `keep=False` throws its output away (a full disk)."""
 
-    def start(self, step: Step, out: Path) -> Handle:
-        """Start a step in the background."""
+    def bring(self, out: Path, host: str = "") -> Handle | None:
+        """Bring what steps left behind for a directory of the run on other machines, or on one of them."""
+
+    def hold(self, host: str, out: Path) -> bool:
+        """Have another machine compare, around each step, the directory named in `made`; False where it is this one."""
+
+    def release(self, host: str, out: Path) -> None:
+        """Compare it no more."""
+
+    def lost(self, host: str) -> str:
+        """Why a machine is not tried any more; nothing where it is."""
 
     def sweep(self) -> int:
         """End whatever is still running of this run, and give how many processes that were."""
+
+    def forget(self) -> None:
+        """Remove what machines keep for the run, of which nothing is needed any more."""
+
+
+def run(executor: Executor, step: Step, out: Path, stop: Stop) -> int:
+    """Run a step to its end, its timeout or a wish to stop."""
+    handle = executor.start(step, out)
+    try:
+        return conclude(handle, stop, is_ended=wait(handle, stop))
+    except BaseException:  # a second signal, also while what the process left behind is being ended
+        handle.kill()
+        raise
+
+
+def conclude(handle: Handle, stop: Stop, *, is_ended: bool) -> int:
+    """Give the exit code of a step that has ended, or end it, as its time is over or there is a wish to stop."""
+    if is_ended:
+        return handle.finish()
+    code = handle.stop()
+    return code if stop.pending else TIMED_OUT
+
+
+def wait(handle: Handle, stop: Stop) -> bool:
+    """Sleep until a step ends (True), its time is over or a wish to stop comes (False)."""
+    poll = select.poll()
+    poll.register(handle.fileno(), select.POLLIN)
+    poll.register(stop.fileno(), select.POLLIN)
+    while (remaining := handle.deadline - time.monotonic()) > 0:
+        ready = {descriptor for descriptor, _ in poll.poll(min(remaining, _DAY) * 1000)}
+        if handle.fileno() in ready:
+            return True
+        if stop.fileno() in ready:
+            if stop.pending:
+                return False
+            stop.drain()
+    return False
+
+
+def is_readable(handle: Handle) -> bool:
+    """Whether what is waited for has ended."""
+    return processes.wait(handle.fileno(), 0)
 
 
 class LocalExecutor:
@@ -57,32 +120,30 @@ class LocalExecutor:
         self._directory = directory
         self._environment = {**os.environ, "RUN": run, "ZLANG_RUN": run, "CDPATH": "", "LC_ALL": "C", **more}
 
-    def run(self, step: Step, out: Path, stop: Stop, *, keep: bool = True) -> int:
-        """Run a step to its end, its timeout or a wish to stop."""
-        task = self._task(step, out, keep=keep)
-        if task is None:
-            return NOT_STARTED
-        try:
-            if not task.wait(step.timeout, stop):
-                task.end()
-                return TIMED_OUT if not stop.pending else task.code
-            if task.code != 0:
-                task.sweep()
-        except BaseException:  # a second signal, also while what the process left behind is being ended
-            task.kill()
-            raise
-        else:
-            return task.code
-        finally:
-            task.close()
+    def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
+        """Start a step in a session of its own."""
+        return self._task(step, out, keep=keep) or _NeverStarted()
 
-    def start(self, step: Step, out: Path) -> Handle:
-        """Start a step in the background."""
-        return self._task(step, out, keep=True) or _NeverStarted()
+    def bring(self, _out: Path, _host: str = "") -> None:
+        """Everything is here."""
+
+    def hold(self, _host: str, _out: Path) -> bool:
+        """The runner compares it itself."""
+        return False
+
+    def release(self, _host: str, _out: Path) -> None:
+        """The runner compares it itself."""
+
+    def lost(self, _host: str) -> str:
+        """Nothing: one's own machine is always there."""
+        return ""
 
     def sweep(self) -> int:
         """End whatever is still running of this run."""
         return processes.end({"ZLANG_RUN": self._run})
+
+    def forget(self) -> None:
+        """The run folder is the user's."""
 
     def _task(self, step: Step, out: Path, *, keep: bool) -> _Task | None:
         if step.host != "local":
@@ -104,44 +165,37 @@ class LocalExecutor:
             except OSError as error:  # the command is too long, the directory is gone, no process is to be had
                 errors.write(f"cannot start: {error.strerror}\n".encode())
                 return None
-        return _Task(process, marks)
+        return _Task(process, marks, time.monotonic() + step.timeout)
 
 
 class _Task:
     """A process, with all that came of it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], marks: dict[str, str]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], marks: dict[str, str], deadline: float) -> None:
+        self.deadline = deadline
         self._process = process
         self._marks = marks
         self._handle = os.pidfd_open(process.pid)
 
-    @property
-    def code(self) -> int:
-        return self._process.wait()
+    def fileno(self) -> int:
+        return self._handle
 
-    def wait(self, seconds: int, stop: Stop) -> bool:
-        """Sleep until the process ends (True), its time is over or a wish to stop comes (False)."""
-        poll = select.poll()
-        poll.register(self._handle, select.POLLIN)
-        poll.register(stop.fileno(), select.POLLIN)
-        deadline = time.monotonic() + seconds
-        while (remaining := deadline - time.monotonic()) > 0:
-            ready = {handle for handle, _ in poll.poll(min(remaining, _DAY) * 1000)}
-            if self._handle in ready:
-                return True
-            if stop.fileno() in ready:
-                if stop.pending:
-                    return False
-                stop.drain()
-        return False
+    def finish(self) -> int:
+        code = self._process.wait()
+        if code != 0:
+            self.sweep()
+        self.close()
+        return code
 
     def stop(self) -> int:
         self.end()
         self.close()
-        return self.code
+        return self._process.wait()
 
     def kill(self) -> None:
         """Leave nothing behind and wait for nothing."""
+        if self._handle < 0:
+            return
         self._signal(signal.SIGKILL)
         for number in processes.marked(self._marks):
             with suppress(ProcessLookupError, PermissionError):
@@ -182,10 +236,24 @@ class _Task:
 
 
 class _NeverStarted:
-    """A background step that could not be started; why stands in its `.err`."""
+    """A step that could not be started; why stands in its `.err`."""
 
-    def stop(self) -> int:
+    deadline = 0.0
+
+    def __init__(self) -> None:
+        self._handle = os.eventfd(1, os.EFD_CLOEXEC)
+
+    def fileno(self) -> int:
+        return self._handle
+
+    def finish(self) -> int:
+        self.kill()
         return NOT_STARTED
 
+    def stop(self) -> int:
+        return self.finish()
+
     def kill(self) -> None:
-        pass
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

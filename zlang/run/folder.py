@@ -33,7 +33,7 @@ from zlang.suggest import did_you_mean
 
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
-_UNBEGUN = frozenset({"armed", "directory", "lock", "plan.sh", "source"})
+_UNBEGUN = frozenset({"armed", "directory", "lock", "machines", "plan.sh", "source"})
 """All that a folder can hold before its plan is there, besides hidden files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
 

@@ -16,12 +16,13 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from zlang.errors import RunError
 from zlang.files import make_directory, sync_directory, sync_tree
-from zlang.plan.plan import Action, Plan, Setup, Step, Trial
+from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
-from zlang.run import hashes, journal, machine, sequential
+from zlang.run import hashes, journal, lanes, machine, sequential
 from zlang.run.account import PLAN_CHANGED, Account
 from zlang.run.events import (
     Altered,
@@ -44,13 +45,18 @@ from zlang.run.events import (
     TrialVerdict,
     Unmade,
 )
-from zlang.run.executor import NOT_STARTED, Executor, Handle
+from zlang.run.executor import LOST, NOT_STARTED, Executor, Handle, conclude, is_readable
 from zlang.run.failure import why
 from zlang.run.folder import Folder
+from zlang.run.lanes import LaneEnded, Waiting
 from zlang.run.run_state import RunState
 from zlang.run.sequential import Sequential
 from zlang.run.stop import Interrupted, Stop
 
+T = TypeVar("T")
+Doing = Generator[Event | Waiting, None, T]
+"""What is done, as it is done: events, and what has to end before it goes on."""
+Work = Doing[None]
 Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 
@@ -62,12 +68,14 @@ _LEAST_SPACE = 65_536
 class Selection:
     """Which trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one.
 
-    With `nothing` none is: what an earlier session left behind is removed, and that is all.
+    With `nothing` none is: what an earlier session left behind is removed, and that is all. At most so many `lanes`
+    work at a time; 0 is all of them.
     """
 
     only: int | None = None
     failed: bool = False
     nothing: bool = False
+    lanes: int = 0
 
 
 def run(
@@ -109,7 +117,7 @@ class _Stopped(Exception):
     """A wish to stop was heard between two commands."""
 
 
-class _Unanswered(Exception):
+class _Unanswered(LaneEnded):
     """Somebody has to do something, and nobody said that it is done."""
 
 
@@ -142,6 +150,22 @@ class _Held:
 
 
 @dataclass(slots=True)
+class _Lane:
+    """Machines that work for one trial at a time, and what stands on them.
+
+    `held` has, by signature, the directory that a setup made; `watched`, of one on another machine, that machine and
+    the directory of its output.
+    """
+
+    machines: frozenset[str] = frozenset()
+    state: State = field(default_factory=State)
+    places: dict[str, str] = field(default_factory=dict)
+    background: list[_Background] = field(default_factory=list)
+    held: dict[str, _Held] = field(default_factory=dict)
+    watched: dict[str, tuple[str, Path]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class _Run:
     """One session of carrying out a plan."""
 
@@ -153,29 +177,32 @@ class _Run:
     selection: Selection
     stop: Stop
     writer: journal.Writer
-    _state: State = field(default_factory=State)
     _setups: dict[str, Setup] = field(default_factory=dict)
-    _places: dict[str, str] = field(default_factory=dict)
-    _background: list[_Background] = field(default_factory=list)
-    _held: dict[str, _Held] = field(default_factory=dict)
-    """Signature -> the directory that a setup made."""
+    _lanes: list[_Lane] = field(init=False)
+    _lane: _Lane = field(init=False)
+    """The lane whose work is done at this moment."""
     _sequential: Sequential | None = None
+    _lost: list[LaneEnded] = field(default_factory=list)
     _is_lost: bool = False
 
     @property
     def _so_far(self) -> RunState:
         return self.account.state
 
+    def __post_init__(self) -> None:
+        self._lanes = [_Lane(machines) for machines in lanes.of(self.plan)]
+        self._lane = self._lanes[0]
+
     def events(self) -> Generator[Event, None, None]:
         try:
             try:
-                yield from self._session()
+                yield from self._driven(self._session())
             except _Stopped:
                 self.stop.acknowledge()
-                yield from self._interrupted()
+                yield from self._driven(self._interrupted())
                 raise Interrupted(self.stop.signal) from None
             except _Unanswered as requested:
-                yield from self._interrupted()
+                yield from self._driven(self._interrupted())
                 message = f"the run is waiting for a manual step: {requested}"
                 raise RunError(message, "when it is done, type `zlang resume --yes`") from None
         except GeneratorExit:
@@ -191,14 +218,42 @@ class _Run:
                 raise RunError(message, "fix that, then type `zlang resume`") from error
             raise
         finally:
-            for task in self._background:
-                task.handle.kill()
-            for held in self._held.values():
-                held.release()
+            for lane in self._lanes:
+                for task in lane.background:
+                    task.handle.kill()
+                for held in lane.held.values():
+                    held.release()
+        if self._lost:
+            raise RunError(*self._lost[0].args)
+
+    # Lanes
+
+    def _driven(self, work: Work) -> Generator[Event, None, None]:
+        for ended in (yield from lanes.drive([work], lambda _: None, self.stop)):
+            raise ended
+
+    def _in_lanes(self, work: Callable[[_Lane], Work], most: int = 0) -> Doing[list[LaneEnded]]:
+        """Do something in every lane at the same time."""
+        if len(self._lanes) == 1:
+            return (yield from _ending(work(self._lane)))
+        works = [work(lane) for lane in self._lanes]
+        return (yield from lanes.drive(works, self._enter, self.stop, most))
+
+    def _enter(self, number: int) -> None:
+        self._lane = self._lanes[number]
+
+    def _wait(self, handle: Handle) -> Doing[int]:
+        """Let others go on until a step has ended, its time is over or there is a wish to stop; gives its exit code."""
+        try:
+            yield Waiting(handle)
+            return conclude(handle, self.stop, is_ended=is_readable(handle))
+        except BaseException:  # a second signal, also while what the process left behind is being ended
+            handle.kill()
+            raise
 
     # Parts of a session
 
-    def _session(self) -> Generator[Event, None, None]:
+    def _session(self) -> Work:
         leftovers = self.account.leftovers
         is_first = self._so_far.sessions == 0 and not leftovers
         plan = hashes.of_file(self.folder.plan)
@@ -207,40 +262,49 @@ class _Run:
             self.executor.sweep()
             yield from self._unmake_leftovers(leftovers)
         if not self.selection.nothing:
-            yield from self._facts()
-            yield from self._trials()
-            yield from self._tear_down()
+            yield from self._in_every_lane(self._facts)
+            yield from self._all_trials()
+            yield from self._in_every_lane(self._tear_down)
         self.executor.sweep()
-        if self._so_far.done >= self.plan.header.trials and not self._state.standing:
-            yield self._record(Finish(self._now()))
+        if not any(lane.state.standing for lane in self._lanes):
+            self.executor.forget()
+            if self._so_far.done >= self.plan.header.trials:
+                yield self._record(Finish(self._now()))
 
-    def _interrupted(self) -> Generator[Event, None, None]:
-        yield from self._stop_background()
-        yield from self._tear_down()
+    def _interrupted(self) -> Work:
+        yield from self._in_every_lane(self._stop_and_tear_down)
         self.executor.sweep()
+        if not any(lane.state.standing for lane in self._lanes):
+            self.executor.forget()
         yield self._record(Interrupt(self._now()))
+
+    def _stop_and_tear_down(self, lane: _Lane) -> Work:
+        yield from self._stop_background()
+        yield from self._tear_down(lane)
 
     def _salvage(self) -> None:
         """Tidy up though nothing can be written any more; the next session unmakes once more what the journal names."""
         self._is_lost = True
         self.stop.acknowledge()
-        for task in reversed(self._background):
-            with suppress(RunError, OSError):
-                task.handle.stop()
-        self._background.clear()
+        for lane in self._lanes:
+            for task in reversed(lane.background):
+                with suppress(RunError, OSError):
+                    task.handle.stop()
+            lane.background.clear()
         with suppress(RunError, OSError):
-            for _ in self._tear_down():
+            for _ in self._driven(self._in_every_lane(self._tear_down)):
                 pass
         with suppress(RunError, OSError):
             self.executor.sweep()
 
-    def _facts(self) -> Generator[Event, None, None]:
+    def _facts(self, lane: _Lane) -> Work:
         for step in self.plan.header.facts:
-            if step.name not in self._so_far.facts:
+            is_own = step.host in lane.machines or (step.host == LOCAL and lane is self._lanes[0])
+            if is_own and step.name not in self._so_far.facts:
                 self._directory("facts").mkdir(exist_ok=True)
                 yield from self._command(step, "facts")
 
-    def _unmake_leftovers(self, wanted: Mapping[str, str]) -> Generator[Event, None, None]:
+    def _unmake_leftovers(self, wanted: Mapping[str, str]) -> Work:
         if not wanted:
             return
         for path in self.folder.path.glob("setups/*/*/made"):
@@ -258,19 +322,39 @@ class _Run:
             raise RunError(message, "the folder has the plan of another run; remove by hand what the journal lists")
         # What the journal has lost is unmade in the order of the plan.
         order = wanted if wanted.keys() == self._so_far.leftovers.keys() else setups
-        remaining = tuple(setups[signature] for signature in order)
-        for setup in remaining:
-            self._remember_directory(setup, wanted[setup.signature])
-        self._state = State(remaining, frozenset(setup.key for setup in remaining))
-        yield from self._tear_down()
+        for lane in self._lanes:
+            self._lane = lane
+            remaining = tuple(setups[signature] for signature in order if self._is_in(lane, setups[signature]))
+            for setup in remaining:
+                self._remember_directory(setup, wanted[setup.signature])
+            lane.state = State(remaining, frozenset(setup.key for setup in remaining))
+        yield from self._in_every_lane(self._tear_down)
 
-    def _trials(self) -> Generator[Event, None, None]:
+    def _is_in(self, lane: _Lane, item: Setup | Trial) -> bool:
+        """Whether a lane does something: what is of no machine is done by the first one."""
+        machines = lanes.hosts_of_setup(item) if isinstance(item, Setup) else lanes.hosts_of_trial(item)
+        return len(self._lanes) == 1 or bool(machines & lane.machines) or (not machines and lane is self._lanes[0])
+
+    def _all_trials(self) -> Work:
+        """Carry out the trials: those of a lane in their order, lanes at the same time."""
+        self._sequential = sequential.of(self.plan.header) if self.selection.only is None else None
+        if self.selection.lanes == 1 or self.selection.only is not None:
+            ended = yield from _ending(self._trials(None))
+        else:
+            ended = yield from self._in_lanes(self._trials, self.selection.lanes)
+        for error in ended:
+            if isinstance(error, _Unanswered):
+                raise error
+        self._lost += ended
+
+    def _trials(self, lane: _Lane | None) -> Work:
         only = self.selection.only
-        self._sequential = sequential.of(self.plan.header) if only is None else None
         skipped: list[tuple[Trial, str]] = []
         for item in self.plan.items():
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
+            elif not self._is_entered(lane, item):
+                pass
             elif not self._is_selected(item):
                 self._replay_earlier_result(item)
             elif self._sequential and (why := self._sequential.skips(item)):
@@ -286,6 +370,13 @@ class _Run:
             message = f"the plan has no trial number {only}"
             raise RunError(message, f"the last number is {self.plan.header.trials}")
 
+    def _is_entered(self, lane: _Lane | None, trial: Trial) -> bool:
+        """Whether a trial is of the lane; without one, its own is entered."""
+        if lane is not None:
+            return self._is_in(lane, trial)
+        self._lane = next(each for each in self._lanes if self._is_in(each, trial))
+        return True
+
     def _replay_earlier_result(self, trial: Trial) -> None:
         """Take into account what an earlier session found in a trial."""
         attempt = self._so_far.ended.get(trial.place)
@@ -293,7 +384,7 @@ class _Run:
             verdict, _ = self.account.verdict(trial)
             self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
 
-    def _skip(self, trials: Sequence[tuple[Trial, str]]) -> Generator[Event, None, None]:
+    def _skip(self, trials: Sequence[tuple[Trial, str]]) -> Work:
         """Note that some trials in a row need not be measured: all with one wait for the disk."""
         if trials:
             now = self._now()
@@ -312,17 +403,22 @@ class _Run:
 
     # A trial
 
-    def _trial(self, trial: Trial) -> Generator[Event, None, None]:
+    def _trial(self, trial: Trial) -> Work:
+        for host in sorted(self._lane.machines):
+            if reason := self.executor.lost(host):
+                raise LaneEnded(reason, "when the machine is back, type `zlang resume`")
         yield Next(trial)
         failure = yield from self._make_setups([self._setup(signature) for signature in trial.setups])
         if failure:
-            self._require_base_present(failure)
+            if failure.rc != LOST:
+                self._require_base_present(failure)
             yield from self._failed(trial, failure)
             return
         out = self._attempt(trial.place)
         yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
-        self._state = self._state.invalidate(trial.invalidates)
+        self._lane.state = self._lane.state.invalidate(trial.invalidates)
         failure = yield from self._protocol(trial, out)
+        failure = (yield from self._brought(out)) or failure
         if failure:
             yield from self._failed(trial, failure)
             return
@@ -347,7 +443,7 @@ class _Run:
                 message = f"{setup.creates} was created before but cannot be created again: {reason}"
                 raise RunError(message, "fix that, then type `zlang resume`")
 
-    def _protocol(self, trial: Trial, out: str) -> Generator[Event, None, _Failure | None]:
+    def _protocol(self, trial: Trial, out: str) -> Doing[_Failure | None]:
         """Carry out a trial's steps."""
         failure = yield from self._carried_out([step for step in trial.steps if step.action is not Action.TIDY], out)
         for step in trial.steps:
@@ -355,10 +451,10 @@ class _Run:
                 failure = (yield from self._attempted(step, out)) or failure
         return failure
 
-    def _failed(self, trial: Trial, failure: _Failure) -> Generator[Event, None, None]:
+    def _failed(self, trial: Trial, failure: _Failure) -> Work:
         step, directory = failure.step, self._directory(failure.out)
         if _is_full(directory):
-            yield from self._tear_down()  # the data may be what fills the disk
+            yield from self._tear_down(self._lane)  # the data may be what fills the disk
             if _is_full(directory):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
@@ -368,8 +464,8 @@ class _Run:
 
     # Setups
 
-    def _make_setups(self, needed: Sequence[Setup]) -> Generator[Event, None, _Failure | None]:
-        for change in self._state.changes(needed):
+    def _make_setups(self, needed: Sequence[Setup]) -> Doing[_Failure | None]:
+        for change in self._lane.state.changes(needed):
             match change:
                 case Make(setup):
                     failure = yield from self._make(setup)
@@ -381,9 +477,9 @@ class _Run:
                 return failure
         return None
 
-    def _make(self, setup: Setup) -> Generator[Event, None, _Failure | None]:
-        made = self._state.after(Make(setup))
-        self._state = made.invalidate((setup.key,))  # half made: whatever happens now, it has to be unmade
+    def _make(self, setup: Setup) -> Doing[_Failure | None]:
+        made = self._lane.state.after(Make(setup))
+        self._lane.state = made.invalidate((setup.key,))  # half made: whatever happens now, it has to be unmade
         out = self._place(setup)
         failure = yield from self._carried_out(setup.make, out)
         if failure:
@@ -391,13 +487,13 @@ class _Run:
             return failure
         yield self._record(Made(self._now(), setup.key, setup.signature))
         self._remember_directory(setup, out)
-        self._state = made
+        self._lane.state = made
         return None
 
-    def _alter(self, change: Alter) -> Generator[Event, None, _Failure | None]:
+    def _alter(self, change: Alter) -> Doing[_Failure | None]:
         was, setup = change.was, change.setup
-        altered = self._state.after(change)
-        self._state = self._state.invalidate(
+        altered = self._lane.state.after(change)
+        self._lane.state = self._lane.state.invalidate(
             (setup.key,)
         )  # neither the one nor the other: if this fails, it is made anew
         out = self._new_place(was)
@@ -406,27 +502,34 @@ class _Run:
             if failure:
                 return failure
         yield self._record(Altered(self._now(), setup.key, was.signature, setup.signature))
-        self._places.pop(was.signature, None)
-        self._state = altered
+        self._lane.places.pop(was.signature, None)
+        self._lane.state = altered
         return None
 
-    def _unmake(self, setup: Setup) -> Generator[Event, None, _Failure | None]:
-        self._state = self._state.invalidate((setup.key,))
-        out = self._places.pop(setup.signature, None) or ("" if self._is_lost else self._new_place(setup))
+    def _unmake(self, setup: Setup) -> Doing[_Failure | None]:
+        self._lane.state = self._lane.state.invalidate((setup.key,))
+        out = self._lane.places.pop(setup.signature, None) or ("" if self._is_lost else self._new_place(setup))
         for step in setup.unmake:
             failure = yield from self._attempted(step, out, is_told=True)
             if failure:
                 return failure
         yield self._record(Unmade(self._now(), setup.key, setup.signature))
-        if held := self._held.pop(setup.signature, None):
+        if held := self._lane.held.pop(setup.signature, None):
             held.release()
-        self._state = self._state.after(Unmake(setup))
+        if setup.signature in self._lane.watched:
+            self.executor.release(*self._lane.watched.pop(setup.signature))
+        self._lane.state = self._lane.state.after(Unmake(setup))
         return None
 
-    def _tear_down(self) -> Generator[Event, None, None]:
+    def _in_every_lane(self, work: Callable[[_Lane], Work]) -> Work:
+        """Do something in every lane, which none may end early."""
+        for ended in (yield from self._in_lanes(work)):
+            raise ended
+
+    def _tear_down(self, _lane: _Lane) -> Work:
         """Unmake everything, but nothing on which something stands that would not go."""
         needed_still: set[str | None] = set()
-        for unmake in self._state.teardown():
+        for unmake in self._lane.state.teardown():
             setup = unmake.setup
             if setup.key in needed_still:
                 needed_still.add(setup.parent)
@@ -445,7 +548,7 @@ class _Run:
         return self._setups[signature]
 
     def _place(self, setup: Setup) -> str:
-        out = self._places[setup.signature] = self._new_place(setup)
+        out = self._lane.places[setup.signature] = self._new_place(setup)
         return out
 
     def _new_place(self, setup: Setup) -> str:
@@ -453,7 +556,7 @@ class _Run:
 
     # Commands
 
-    def _carried_out(self, steps: Iterable[Step], out: str) -> Generator[Event, None, _Failure | None]:
+    def _carried_out(self, steps: Iterable[Step], out: str) -> Doing[_Failure | None]:
         """Carry out steps for as long as none fails; those in the background end with them."""
         failure: _Failure | None = None
         for step in steps:
@@ -466,11 +569,13 @@ class _Run:
         yield from self._stop_background()
         return failure
 
-    def _attempted(self, step: Step, out: str, *, is_told: bool = False) -> Generator[Event, None, _Failure | None]:
+    def _attempted(self, step: Step, out: str, *, is_told: bool = False) -> Doing[_Failure | None]:
         rc = yield from self._command(step, out, is_told=is_told)
+        if rc == LOST:  # whatever stood on the machine may be gone
+            self._lane.state = self._lane.state.invalidate(setup.key for setup in self._lane.state.standing)
         return _Failure(out, step, rc) if rc != 0 else None
 
-    def _command(self, step: Step, out: str, *, is_told: bool = False) -> Generator[Event, None, int]:
+    def _command(self, step: Step, out: str, *, is_told: bool = False) -> Doing[int]:
         self._check()
         yield self._record(Start(self._now(), step.name, out))
         if replaced := self._replaced():
@@ -478,16 +583,28 @@ class _Run:
         elif step.action is Action.ASK:
             rc = yield from self._ask(step, is_told=is_told)
         else:
-            rc = self.executor.run(step, self._directory(out), self.stop, keep=not self._is_lost)
+            handle = self.executor.start(step, self._directory(out), keep=not self._is_lost)
+            rc = yield from self._wait(handle)
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
         if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
+            rc = (yield from self._fetched(out, step.host)) or rc
             sync_tree(self._directory(out), self.folder.path, f"{step.name}." if out == "facts" else "")
         is_fact = out == "facts" and rc == 0 and not self._is_lost
         files = hashes.of_file(self._directory(out) / f"{step.name}.out") if is_fact else ""
         yield self._record(End(self._now(), step.name, out, rc, files))
         self._check()
         return rc
+
+    def _fetched(self, out: str, host: str = "") -> Doing[int]:
+        """Bring what steps on other machines, or on one of them, left behind; gives an exit code."""
+        handle = self.executor.bring(self._directory(out), host)
+        return (yield from self._wait(handle)) if handle is not None else 0
+
+    def _brought(self, out: str) -> Doing[_Failure | None]:
+        rc = yield from self._fetched(out)
+        self._check()
+        return _Failure(out, _FETCH, rc) if rc else None
 
     def _remember_directory(self, setup: Setup, out: str) -> None:
         """Know the directory again that a setup made, whose inode and path it left in `made`.
@@ -496,15 +613,19 @@ class _Run:
         """
         if setup.parent is not None:
             return
+        for host in lanes.hosts_of_setup(setup):
+            if self.executor.hold(host, self._directory(out)):
+                self._lane.watched[setup.signature] = host, self._directory(out)
+                return
         path, inode = self.folder.made(out) or (None, 0)
         if path is not None and "\n" in str(path):
             raise RunError(f"{str(path)!r} has a line end in its path", "measure in a directory without one")
-        if path is not None and all(held.path != path for held in self._held.values()):
-            self._held[setup.signature] = _Held(path, inode, _lock(path))
+        if path is not None and all(held.path != path for held in self._lane.held.values()):
+            self._lane.held[setup.signature] = _Held(path, inode, _lock(path))
 
     def _replaced(self) -> Path | None:
         """The directory that something else has taken the place of, if there is one."""
-        for held in self._held.values():
+        for held in self._lane.held.values():
             with suppress(OSError, ValueError):
                 if held.path.lstat().st_ino != held.inode:
                     return held.path
@@ -515,7 +636,7 @@ class _Run:
             (self._directory(out) / f"{step.name}.err").write_text(f"{why}\n", "utf-8", "surrogateescape")
         return NOT_STARTED
 
-    def _ask(self, step: Step, *, is_told: bool) -> Generator[Event, None, int]:
+    def _ask(self, step: Step, *, is_told: bool) -> Doing[int]:
         typed = f"RUN={self.folder.run}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
         ask = Ask(step.why, lambda: self.stop.pending, typed=typed, is_told=is_told)
         yield ask
@@ -524,18 +645,18 @@ class _Run:
             raise _Unanswered(step.why)
         return 0
 
-    def _collect(self, step: Step, out: str) -> Generator[Event, None, None]:
+    def _collect(self, step: Step, out: str) -> Work:
         self._check()
         if self._replaced():
             return  # what is measured next says so
         yield self._record(Start(self._now(), step.name, out))
-        self._background.append(_Background(step, out, self.executor.start(step, self._directory(out))))
+        self._lane.background.append(_Background(step, out, self.executor.start(step, self._directory(out))))
 
-    def _stop_background(self) -> Generator[Event, None, None]:
-        while self._background:
-            task = self._background[-1]
+    def _stop_background(self) -> Work:
+        while self._lane.background:
+            task = self._lane.background[-1]
             rc = task.handle.stop()
-            self._background.pop()
+            self._lane.background.pop()
             yield self._record(End(self._now(), task.step.name, task.out, rc))
 
     def _check(self) -> None:
@@ -594,6 +715,18 @@ def _lock(path: Path) -> int:
             message = f"{path} is in use: another process is carrying out this run, from a copy of its folder"
             raise RunError(message, "wait for it, or stop it with Ctrl-C") from None
     return descriptor
+
+
+_FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)
+
+
+def _ending(work: Work) -> Doing[list[LaneEnded]]:
+    """Do something, and give why it ended early."""
+    try:
+        yield from work
+    except LaneEnded as ended:
+        return [ended]
+    return []
 
 
 def _is_full(directory: Path) -> bool:

@@ -1,8 +1,8 @@
 """The seal of a run folder: key of this user on this machine + what the folder holds -> whether it is theirs.
 
 The seal is a keyed BLAKE2b (RFC 7693) over the run's name and the files that decide which commands are run and where:
-`plan.jsonl`, `directory` and `armed`. Rules: a folder without a valid seal is read, but nothing in it is run; the key
-is readable by its owner only, and one that others could know is not used.
+`plan.jsonl`, `directory`, `armed` and `machines`. Rules: a folder without a valid seal is read, but nothing in it is
+run; the key is readable by its owner only, and one that others could know is not used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from zlang.errors import RunError
 from zlang.files import open_regular, read_regular, remove_abandoned_files, replace_file, sync_directory
 
 FILE = "seal"
-_SEALED = ("plan.jsonl", "directory", "armed")
+_SEALED = ("plan.jsonl", "directory", "armed", "machines")
 _KEY_BYTES = 32
 _LONGEST_SEAL = 4096
 _BLOCK = 1 << 20
@@ -118,8 +118,10 @@ def _read(folder: Path) -> dict[str, str] | None:
 def _parts(folder: Path, run: str) -> Iterator[bytes]:
     yield run.encode()
     for name in _SEALED:
-        yield name.encode()
-        yield _digest(folder / name)
+        digest = _digest(folder / name)
+        if digest or name != _SEALED[-1]:  # folders of one machine are sealed as before there were several
+            yield name.encode()
+            yield digest
 
 
 def _digest(path: Path) -> bytes:

@@ -1,0 +1,64 @@
+"""Several hosts on one machine: namespaces with an sshd each, which only the test reaches."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from command_line import Zlang
+
+SCRIPT = Path(__file__).parent / "hosts" / "hosts.sh"
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """The hosts `host1`, `host2`, …, each with a disk of its own at /data."""
+
+    path: Path
+
+    def __call__(self, *arguments: str, code: int | None = 0) -> str:
+        """Run a command of hosts.sh; gives its output."""
+        done = subprocess.run(
+            ["sh", SCRIPT, *arguments],
+            env={**os.environ, "BED": str(self.path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+        assert code is None or done.returncode == code, f"{arguments}: {done.returncode}\n{done.stderr}"
+        return done.stdout
+
+    def on(self, host: str, command: str) -> str:
+        """What a shell command prints in a host; ssh is not used."""
+        return self("exec", host, "sh", "-c", command, code=None).strip()
+
+    def processes(self, host: str) -> int:
+        """How many processes a host has."""
+        (line,) = (line for line in self("status").splitlines() if line.startswith(f"{host} "))
+        return int(line.split()[2])
+
+    def use(self, zlang: Zlang) -> None:
+        """Have a command run in the hub, where ssh knows the hosts."""
+        home = zlang.at.parent / f"home-{zlang.at.name}"
+        (home / ".ssh").mkdir(parents=True, mode=0o700)
+        (home / ".ssh" / "config").write_text((self.path / "config").read_text())
+        zlang.environment["HOME"] = str(home)
+        zlang.prefix = ("nsenter", f"--net=/run/netns/{self.path.name}-hub")
+
+
+@contextmanager
+def started(hosts: int, *options: str) -> Iterator[Bed]:
+    """Start hosts, and remove all of them at the end."""
+    with tempfile.TemporaryDirectory(prefix="zlang-bed-", dir="/var/tmp") as place:
+        bed = Bed(Path(place) / Path(place).name)
+        bed("up", str(hosts), *options)
+        try:
+            yield bed
+        finally:
+            bed("down")

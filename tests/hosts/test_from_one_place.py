@@ -1,0 +1,138 @@
+"""A program of several hosts is carried out from one place."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+from beds import Bed
+from command_line import Zlang
+
+from zlang.run.events import Begin, Commit, Finish, Start
+
+TWO = """
+host san1
+host san2
+let box = san1 | san2
+dir here on box { path = "." }
+"""
+PROGRAM = (
+    TWO
+    + """
+let words = 5
+shell counts { command = "uname -n >&2; echo speed {words}"  writes = off  metrics = [regex("speed=speed ([0-9]+)")] }
+experiment e {
+  on = here  run = counts  repeat = 2
+  expect "alike" median(speed where box == san1) == median(speed where box == san2)
+}
+"""
+)
+SLEEPS = (
+    TWO
+    + """
+shell sleeps { command = "sleep 1000"  writes = off }
+experiment e { on = here  run = sleeps }
+"""
+)
+FAR = """
+host server
+host client
+dir there on server { path = "/shared" }
+shell says { command = "uname -n"  from = client  writes = off }
+experiment e { on = there  run = says }
+"""
+HOSTS = """
+[hosts.san1]
+ssh = "root@host1"
+[hosts.san2]
+ssh = "host2"
+directory = "/data/zlang"
+[hosts.server]
+ssh = "host1"
+"""
+
+
+def test_every_trial_is_carried_out_on_its_machine(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    ended = zlang.run(PROGRAM, "--yes", code=5)
+    assert "inconclusive" in ended.out
+    rows = zlang.rows("select host, count(*) as n from trials group by all order by all")
+    assert rows == [{"host": "san1", "n": 2}, {"host": "san2", "n": 2}]
+    for trial in zlang.trials():
+        (said,) = zlang.folder().glob(f"{trial.place}/a1/measure.err")
+        assert said.read_text() == {"san1": "host1\n", "san2": "host2\n"}[trial.host]
+    assert isinstance(zlang.events()[-1], Finish)
+
+
+def test_one_lane_works_at_a_time_if_so_wished(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    zlang.run(PROGRAM, "--yes", "--lanes", "1", code=5)
+    ends = [type(event) for event in zlang.events() if isinstance(event, Begin | Commit)]
+    assert ends == [Begin, Commit] * 4
+    begun = [event.number for event in zlang.events() if isinstance(event, Begin)]
+    assert begun == sorted(begun)
+
+
+def test_a_load_from_another_machine_needs_nobody(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    listed = zlang("hosts", zlang.program(FAR), code=1)
+    assert "client  not reached" in listed.out
+    assert "server  ssh host1, in /var/tmp/zlang" in listed.out
+    ended = zlang("run", "program.zexp", "--yes", "--reach", "client=root@host2")
+    assert "manual step" not in ended.err
+    assert zlang.rows("select host, valid from all_trials") == [{"host": "client", "valid": True}]
+    (said,) = zlang.folder().glob("trials/*/1/a1/measure.out")
+    assert said.read_text() == "host2\n"
+
+
+def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zlang) -> None:
+    program = zlang.program(PROGRAM)
+    refused = zlang("run", program, "--yes", code=1).err
+    assert "--reach san1=USER@HOST" in refused
+    assert "--host san1" in refused
+    refused = zlang("run", program, "--yes", "--reach", "san1=root@host1", code=1).err
+    assert "it is not said how `san2` is reached" in refused
+    refused = zlang("run", program, "--reach", "san1=host1", "--reach", "san2=host1", code=1).err
+    assert "`san1` and `san2` are both at host1" in refused
+    config = Path(zlang.environment["HOME"], ".ssh/config")
+    config.write_text("Host host7\n  HostName 10.66.0.11\n" + config.read_text())
+    refused = zlang("run", program, "--reach", "san1=host1", "--reach", "san2=host7", code=1).err
+    assert "`san1` and `san2` are the same machine" in refused
+    refused = zlang("run", program, "--reach", "san1=host1", "--reach", "san2=nobody@host2", code=1).err
+    assert "`san2` (nobody@host2) cannot be used" in refused
+    refused = zlang("run", program, "--reach", "san3=host1", code=1).err
+    assert "uses no host `san3`" in refused
+    assert not (zlang.at / "runs").exists()
+
+
+def test_kill_9_and_resume_leave_nothing_on_any_machine(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(SLEEPS), "--yes")
+    while not _is_measuring(zlang, 2):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    cleaned = json.loads(zlang("clean", "--json").out)
+    assert len(cleaned["removed"]) == 2
+    assert bed.on("host1", "pgrep -f '^sleep 1000'") == ""
+
+
+def test_ctrl_c_ends_what_machines_run(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(SLEEPS), "--yes")
+    while not _is_measuring(zlang, 2):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"everything that was made is removed" in err
+
+
+def _is_measuring(zlang: Zlang, count: int) -> bool:
+    if not list((zlang.at / "runs").glob("*/journal.jsonl")):
+        return False
+    return sum(isinstance(event, Start) and event.step == "measure" for event in zlang.events()) == count

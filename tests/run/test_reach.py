@@ -1,0 +1,87 @@
+"""How hosts are reached: what the project file and the command line say, and what they must not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zlang.errors import RunError
+from zlang.run.transport import reach
+from zlang.run.transport.reach import Address
+
+
+def test_the_command_line_wins_over_the_project_file(tmp_path: Path) -> None:
+    (tmp_path / "zlang.toml").write_text(
+        '[hosts.a]\nssh = "root@a.lab:2222"\ndirectory = "/data"\nwait = 5\n[hosts.b]\nlocal = true\n'
+    )
+    entries = reach.read(tmp_path / "inner", ["c=[fe80::1%eth0]:22", "b=bob@b"])
+    assert {name: str(entry.address) for name, entry in entries.items()} == {
+        "a": "root@a.lab:2222",
+        "b": "bob@b",
+        "c": "[fe80::1%eth0]:22",
+    }
+    assert (entries["a"].directory, entries["a"].wait) == ("/data", 5)
+    assert entries["c"].address == Address("fe80::1%eth0", "", 22)
+    assert reach.read(tmp_path)["b"].is_local
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-oProxyCommand=x",
+        "a b",
+        "a;b",
+        "$(id)",
+        "a@-b",
+        "a@b:99999",
+        "a@b@c",
+        "ssh://a",
+        "`id`",
+        "a\nb",
+        "ä",
+        "a/b",
+    ],
+)
+def test_an_address_is_no_option_and_no_command(text: str) -> None:
+    with pytest.raises(RunError, match="is not an ssh address"):
+        reach.parse(text, "--reach a")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("hosts = 3", "`hosts` is a table"),
+        ("[hosts]\na = 3", "is a table"),
+        ("[hosts.a]", "does not say how the host is reached"),
+        ('[hosts.a]\nssh = "x"\nlocal = true', "does not say how the host is reached"),
+        ("[hosts.a]\nssh = 3", "`ssh` is a text"),
+        ('[hosts.a]\nssh = "x"\nport = 3', "has no `port`"),
+        ('[hosts.a]\nssh = "x"\ndirectory = "data"', "`directory` is an absolute path"),
+        ('[hosts.a]\nssh = "x"\ndirectory = "/da\\nta"', "`directory` is an absolute path"),
+        ('[hosts.a]\nssh = "x"\nwait = -1', "`wait` is a number of seconds"),
+    ],
+)
+def test_a_wrong_project_file_is_refused(tmp_path: Path, table: str, message: str) -> None:
+    (tmp_path / "zlang.toml").write_text(table)
+    with pytest.raises(RunError, match=message):
+        reach.read(tmp_path)
+
+
+def test_two_hosts_are_two_machines() -> None:
+    entries = reach.changed({}, ["a=root@x", "b=root@x"])
+    with pytest.raises(RunError, match="`a` and `b` are both at root@x"):
+        reach.require_apart(entries.values())
+    both_here = reach.changed({}, ["a=local", "b=local"])
+    with pytest.raises(RunError, match="`a` and `b` are both this machine"):
+        reach.require_apart(both_here.values())
+
+
+def test_what_is_kept_in_a_run_folder_is_read_back(tmp_path: Path) -> None:
+    entries = list(reach.changed({}, ["a=root@x:1", "b=local"]).values())
+    reach.keep(tmp_path, entries)
+    assert reach.kept(tmp_path) == entries
+    (tmp_path / "machines").write_text('[{"name": "a"}]')
+    with pytest.raises(RunError, match="cannot read"):
+        reach.kept(tmp_path)

@@ -1,0 +1,48 @@
+"""`zlang hosts`: the hosts of a program, or of the project file, and how each is reached."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from zlang.check.check import Overrides
+from zlang.cli import checking, render
+from zlang.pipeline import machines
+from zlang.run.transport import reach as reaching
+from zlang.run.transport.reach import Reach
+
+
+def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
+    """List hosts; the exit code is 1 if one of a program is not reached."""
+    entries: dict[str, Reach | None] = {}
+    if file is None:
+        entries |= reaching.read(Path.cwd(), reach)
+    else:
+        checked = checking.sound(file, Overrides())
+        for experiment in checked.program.experiments.values():
+            reached = machines.reached(checked, experiment, reach)
+            entries |= {name: reached.get(name) for name in machines.hosts_of(experiment)}
+    if as_json:
+        print(json.dumps([_row(name, entry) for name, entry in entries.items()]))
+    else:
+        width = max(map(len, entries), default=0)
+        for name, entry in entries.items():
+            print(f"{name:{width}}  {render.visible(_text(entry))}")
+        if not entries:
+            print("no hosts: a program declares them, and [hosts.NAME] in zlang.toml says how each is reached")
+    return 1 if None in entries.values() else 0
+
+
+def _text(entry: Reach | None) -> str:
+    if entry is None:
+        return "not reached: write [hosts.NAME] in zlang.toml, or add --reach NAME=USER@HOST"
+    if entry.address is None:
+        return "this machine"
+    return f"ssh {entry.address}, in {entry.directory}"
+
+
+def _row(name: str, entry: Reach | None) -> dict[str, object]:
+    if entry is None:
+        return {"host": name, "reached": False}
+    place = {"ssh": str(entry.address), "directory": entry.directory, "wait": entry.wait} if entry.address else {}
+    return {"host": name, "reached": True, "local": entry.is_local, **place, "source": entry.source}

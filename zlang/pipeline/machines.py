@@ -1,0 +1,86 @@
+"""The machines of a program: which of its hosts are reached and how, and what is found on them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check.check import Checked
+from zlang.check.program import Experiment
+from zlang.errors import RunError
+from zlang.pipeline import plans, programs
+from zlang.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from zlang.pipeline.plans import Planned
+    from zlang.plan.plan import Header
+    from zlang.run.transport.machines import Visit
+    from zlang.run.transport.reach import Reach
+
+
+def hosts_of(experiment: Experiment) -> list[str]:
+    """The hosts that an experiment uses: on which things stand, and from which its loads come."""
+    from zlang.check import hosts
+
+    used = [host.label for _, host in hosts.used_by(experiment) if host]
+    return list(dict.fromkeys(name for name in (*hosts.names(experiment), *used) if name))
+
+
+def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = ()) -> dict[str, Reach]:
+    """How the hosts of an experiment are reached, as far as that is said. Raises RunError."""
+    from zlang.run.transport import reach
+
+    names = hosts_of(experiment)
+    for option in options:
+        name, equals, _ = option.partition("=")
+        if equals and name not in names:
+            near = did_you_mean(name, names) or ("its hosts are " + ", ".join(names) if names else "it uses no host")
+            raise RunError(f"`{experiment.name}` uses no host `{name}`", near)
+    entries = reach.read(programs.directory(checked), options)
+    result = {name: entries[name] for name in names if name in entries}
+    reach.require_apart(result.values())
+    return result
+
+
+def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> None:
+    """Raise RunError where a host has trials and it is not said how it is reached."""
+    for name in planned.schedule.hosts:
+        if name and name not in reached_hosts:
+            hint = f'write [hosts.{name}] in zlang.toml and, below it, ssh = "USER@HOST"'
+            raise RunError(f"it is not said how `{name}` is reached", f"{hint}; or add --reach {name}=USER@HOST")
+
+
+def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
+    """What the program says of its hosts, and their machines say otherwise."""
+    from zlang.check import hosts
+
+    commands = {command: name for name, command in hosts.probes().items()}
+    result: list[str] = []
+    for visited in visits:
+        answers = {command: visited.answers[name] for command, name in commands.items()}
+        result += plans.contradictions_of(planned, visited.host, answers.__getitem__)
+    return result
+
+
+def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool) -> list[Visit]:
+    """Connect to the machines of a plan and look at them. Raises RunError, if it is strict, where one is lacking."""
+    from zlang.check import hosts
+    from zlang.run.executor import LocalExecutor
+    from zlang.run.transport.machines import Machines
+
+    run = f"visit-{os.urandom(4).hex()}"
+    local = LocalExecutor(run, Path.cwd())
+    with Machines(reached_hosts.values(), run, Path.cwd(), local) as machines:
+        problems = machines.connect()
+        visits = machines.look(header.machines, hosts.probes()) if not (problems and is_strict) else []
+        machines.forget()
+    if problems and is_strict:
+        raise problems[0]
+    for visited in visits if is_strict else ():
+        for tool in visited.tools:
+            if tool.path is None:
+                message = "must be run by root" if tool.name == "root" else f"needs `{tool.name}`"
+                raise RunError(f"what is done on `{visited.host}` {message}", tool.hint)
+    return visits

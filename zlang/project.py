@@ -1,0 +1,28 @@
+"""The project file `zlang.toml`, beside the programs or above them: a directory -> its tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from zlang.errors import RunError
+
+FILE = "zlang.toml"
+
+
+def find(directory: Path) -> Path | None:
+    """Find the project file that holds for programs in a directory."""
+    return next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
+
+
+def table(path: Path, name: str) -> dict[str, Any]:
+    """Read one table of a project file; an absent one is empty. Raises RunError."""
+    import tomllib
+
+    try:
+        value = tomllib.loads(path.read_text("utf-8")).get(name, {})
+    except (OSError, ValueError) as error:
+        raise RunError(f"cannot read {path}: {error}") from None
+    if not isinstance(value, dict):
+        raise RunError(f"{path}: `{name}` is a table, written [{name}]")
+    return value

@@ -1,0 +1,139 @@
+"""Which machines work at the same time: a plan -> lanes; and the work of all lanes, driven by one thread.
+
+Rules: machines that take part in one trial are of one lane, and a lane works for one trial at a time, in the planned
+order. Nothing here starts anything: what is waited for is given out by the work itself.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+from zlang.plan.plan import Action, Plan, Setup, Step, Trial
+from zlang.run.events import Event
+from zlang.run.executor import Handle
+from zlang.run.stop import Stop
+
+_DAY = 86_400  # poll(2) takes at most 24 of them
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What has to end before a lane goes on."""
+
+    handle: Handle
+
+
+class LaneEnded(Exception):
+    """A lane cannot go on; the others do."""
+
+
+def of(plan: Plan) -> list[frozenset[str]]:
+    """The machines of each lane, in the order of their first trials. Without machines there is one lane."""
+    if not plan.header.machines:
+        return [frozenset()]
+    lanes: list[set[str]] = []
+    setups: dict[str, set[str]] = {}
+    for item in plan.items():
+        if isinstance(item, Setup):
+            setups[item.signature] = hosts_of_setup(item)
+        else:
+            together = hosts_of_trial(item).union(*(setups.get(signature, set()) for signature in item.setups))
+            joined = [lane for lane in lanes if lane & together]
+            first = joined[0] if joined else set[str]()
+            if not joined:
+                lanes.append(first)
+            first |= together.union(*joined)
+            lanes = [lane for lane in lanes if lane is first or not lane & first]
+    return [frozenset(lane) for lane in lanes] or [frozenset()]
+
+
+def hosts_of_setup(setup: Setup) -> set[str]:
+    """The machines on which a setup is made, changed and removed."""
+    settings = (step for setting in setup.settings for step in setting.steps)
+    return _hosts((*setup.make, *setup.unmake, *settings))
+
+
+def hosts_of_trial(trial: Trial) -> set[str]:
+    """The machines on which the steps of a trial are run."""
+    return _hosts(trial.steps)
+
+
+def _hosts(steps: Sequence[Step]) -> set[str]:
+    return {step.host for step in steps if step.action is not Action.ASK}
+
+
+def drive(
+    works: Sequence[Generator[Event | Waiting, None, object]], enter: Callable[[int], None], stop: Stop, most: int = 0
+) -> Generator[Event, None, list[LaneEnded]]:
+    """Let works go on, at most so many at a time, each when what it waits for has ended; give out their events.
+
+    `enter` is told which one goes on. Gives why some ended early. An exception of one ends all others at once, unless
+    there is a wish to stop, which all hear of.
+    """
+    begun = min(most or len(works), len(works))
+    ready = list(range(begun))
+    waiting: dict[int, Waiting] = {}
+    ended: list[LaneEnded] = []
+    stopped: list[Exception] = []
+    try:
+        while ready or waiting:
+            index = ready.pop(0) if ready else -1
+            if index < 0:
+                ready = _ready(waiting, stop)
+                continue
+            waiting.pop(index, None)
+            enter(index)
+            try:
+                item = next(works[index])
+            except StopIteration:
+                item = None
+            except LaneEnded as error:
+                item = None
+                ended.append(error)
+            except Exception as error:
+                if not stop.pending:
+                    raise
+                item = None
+                stopped.append(error)
+            if isinstance(item, Waiting):
+                waiting[index] = item
+            elif item is not None:
+                ready.insert(0, index)
+                yield item
+            elif begun < len(works) and not stopped:
+                ready.append(begun)
+                begun += 1
+    except BaseException:
+        for index, work in enumerate(works):
+            enter(index)
+            work.close()
+        raise
+    if stopped:
+        raise stopped[0]
+    return ended
+
+
+def _ready(waiting: dict[int, Waiting], stop: Stop) -> list[int]:
+    """Sleep until something that is waited for has ended, its time is over, or there is a wish to stop."""
+    poll = select.poll()
+    descriptors = {index: item.handle.fileno() for index, item in waiting.items()}
+    for descriptor in descriptors.values():
+        poll.register(descriptor, select.POLLIN)
+    poll.register(stop.fileno(), select.POLLIN)
+    while True:
+        now = time.monotonic()
+        late = [index for index, item in waiting.items() if item.handle.deadline <= now]
+        if late:
+            return late
+        pause = min(min(item.handle.deadline for item in waiting.values()) - now, _DAY)
+        readable = {descriptor for descriptor, _ in poll.poll(max(0.0, pause) * 1000)}
+        if stop.fileno() in readable:
+            if stop.pending:
+                return list(waiting)
+            stop.drain()
+        result = [index for index, descriptor in descriptors.items() if descriptor in readable]
+        if result:
+            return result

@@ -1,0 +1,204 @@
+# agent.sh: runs steps on a machine for a coordinator, which writes lines to its standard input and reads its answers.
+#
+# First line: RUN DEAD BYTES, then BYTES of the directory's path. After that:
+#   beat                                         the coordinator is there; without any line for DEAD seconds all ends
+#   clock TOKEN                                  -> clock TOKEN WALL UP
+#   run ID TIMEOUT BYTES KEEP STEP OUT [NAME=BYTES...]  then the bytes of the command, and those of the variables;
+#                                                -> ended ID CODE WALL UP
+#   stop ID                                      end a step: TERM, then KILL
+#   kill ID                                      end a step at once
+#   hold OUT, release OUT                        before and after each step the directory named in OUT/made must be the same
+#   drop OUT                                     remove what was fetched; `made` and `leaves` stay, for what removes things
+#   sweep                                        end all processes of the run -> swept COUNT, or stuck PIDS
+#   forget                                       remove the run folder, and the directory if we made it -> forgotten
+# Answers at the start: ready BOOT UID, or refused REASON. Rule: only the coordinator's words become commands, and all
+# other text is quoted. When standard input ends, or nobody writes, all processes of the run are ended.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2317
+set -u
+LC_ALL=C CDPATH=''
+export LC_ALL CDPATH
+PATH=${PATH:-/bin:/usr/bin}
+for z_place in /usr/local/sbin /usr/sbin /sbin; do
+  case :$PATH: in *:$z_place:*) ;; *) PATH=$PATH:$z_place ;; esac
+done
+export PATH
+umask 022
+read -r z_run z_dead z_bytes || exit 1
+z_base=$(head -c "$z_bytes"; echo .)
+z_base=${z_base%.}
+z_folder=$z_base/$z_run
+z_held=''
+z_is_killed=''
+
+refuse() { printf 'refused %s\n' "$1"; exit 1; }
+
+z_now() {
+  z_wall=$(date +%s.%N)
+  case $z_wall in *[!0-9.]*) z_wall=$(date +%s) ;; esac
+  z_up=0
+  if [ -r /proc/uptime ]; then read -r z_up z_idle </proc/uptime; fi
+}
+
+# The processes of the run, or those of step $2 in the directory $1: fio's workers call setsid(), so that neither group nor
+# parent finds them, but what they inherited in their environment does. Only Linux lets us look.
+z_strays() {
+  z_pids=
+  [ -r /proc/self/environ ] || return 1
+  z_files=$(grep -lsxz "ZLANG_RUN=$z_run" /proc/[0-9]*/environ)
+  if [ -n "$z_files" ] && [ $# -gt 0 ]; then
+    z_files=$(grep -lsz "/$z_run/$1\$" $z_files)
+    [ -z "$z_files" ] || z_files=$(grep -lsxz "ZLANG_STEP=$2" $z_files)
+  fi
+  for z_each in $z_files; do
+    z_each=${z_each#/proc/}
+    z_pids="$z_pids ${z_each%/environ}"
+  done
+  [ -n "$z_pids" ]
+}
+
+z_sweep() {
+  z_count=0 z_swept=0
+  while z_strays "$@"; do
+    if [ "$z_count" -eq 0 ]; then
+      z_swept=$(set -- $z_pids; echo $#)
+      kill -TERM $z_pids 2>/dev/null
+    fi
+    if [ "$z_count" -gt 50 ] || [ -n "$z_is_killed" ]; then kill -KILL $z_pids 2>/dev/null; fi
+    [ "$z_count" -le 120 ] || return 1
+    z_count=$((z_count + 1))
+    sleep 0.1 2>/dev/null || sleep 1
+  done
+}
+
+z_replaced() {
+  for z_out in $z_held; do
+    { read -r z_inode z_born && IFS= read -r z_path; } <"$z_folder/$z_out/made" 2>/dev/null || continue
+    z_there=$(ls -di -- "$z_path" 2>/dev/null) || continue
+    z_there=${z_there#"${z_there%%[! ]*}"}
+    [ "${z_there%% *}" = "$z_inode" ] || return 0
+  done
+  return 1
+}
+
+z_end() { # SIGNAL
+  if [ -n "$z_pid" ]; then kill "-$1" "$z_pid" 2>/dev/null; else z_wish=$1; fi
+}
+
+# One step, in a process of its own, which waits for it. coreutils' timeout gives the command a process group and the
+# usual meaning of SIGINT, which `&` took away.
+z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
+  z_pid='' z_wish=''
+  trap 'z_end TERM' TERM
+  trap 'z_is_killed=1; z_end KILL' USR2
+  z_log=$z_folder/$5/$4
+  if mkdir -p -- "$z_folder/$5" && cd -P -- "$z_base"; then
+    if z_replaced; then
+      echo "$z_path is not the directory that this run made" >"$z_log.err"
+      z_code=126
+    else
+      if [ "$3" = keep ]; then z_stdout=$z_log.out z_stderr=$z_log.err; else z_stdout=/dev/null z_stderr=/dev/null; fi
+      RUN=$z_run OUT=$z_folder/$5 ZLANG_RUN=$z_run ZLANG_STEP=$4 \
+        timeout -k 5 "$2" sh -c "$z_command" </dev/null >"$z_stdout" 2>"$z_stderr" &
+      z_pid=$!
+      [ -z "$z_wish" ] || kill "-$z_wish" "$z_pid" 2>/dev/null
+      wait "$z_pid"
+      z_code=$?
+      while kill -0 "$z_pid" 2>/dev/null; do # a signal to us ends `wait`, not the process
+        wait "$z_pid"
+        z_code=$?
+      done
+      if [ "$z_code" -ne 0 ] || [ -n "$z_is_killed" ]; then z_sweep "$5" "$4" || z_code=125; fi
+      if [ "$z_code" -eq 0 ] && z_replaced; then
+        echo "$z_path was replaced meanwhile: it is not what this run made" >>"$z_log.err"
+        z_code=126
+      fi
+    fi
+  else
+    z_code=126
+  fi
+  z_now
+  printf 'ended %s %s %s %s\n' "$1" "$z_code" "$z_wall" "$z_up"
+}
+
+# Ends everything when no line has come for z_dead seconds: the link is cut, and the coordinator counts nothing any more.
+z_watch() {
+  trap 'z_fed=1' USR1
+  trap 'kill "$z_nap" 2>/dev/null; exit 0' TERM
+  z_fed=1
+  while [ -n "$z_fed" ]; do
+    z_fed=
+    sleep "$z_dead" &
+    z_nap=$!
+    wait "$z_nap"
+    kill "$z_nap" 2>/dev/null
+  done
+  kill -STOP $$ # so that it starts nothing meanwhile
+  z_sweep
+  kill -KILL $$
+}
+
+if ! [ -d "$z_base" ]; then
+  mkdir -p -- "$z_base" 2>/dev/null || refuse "the directory $z_base cannot be made"
+  : >"$z_base/.made-by-zlang"
+fi
+z_user=$(id -u)
+[ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
+  refuse "$z_base is a link, belongs to another user, or can be written to by others"
+for z_tool in timeout find grep head sha256sum wc; do
+  command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
+done
+(umask 077 && mkdir -p -- "$z_folder") 2>/dev/null || refuse "the directory $z_folder cannot be made"
+
+z_boot=-
+if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
+z_watch </dev/null >/dev/null 2>&1 &
+z_dog=$!
+printf 'ready %s %s\n' "$z_boot" "$z_user"
+
+while IFS=' ' read -r z_verb z_id z_rest; do
+  kill -USR1 "$z_dog" 2>/dev/null
+  case $z_verb in
+    beat) ;;
+    clock)
+      z_now
+      printf 'clock %s %s %s\n' "$z_id" "$z_wall" "$z_up"
+      ;;
+    run)
+      set -- $z_rest # TIMEOUT BYTES KEEP STEP OUT NAME=BYTES...
+      z_command=$(head -c "$2"; echo .)
+      z_command=${z_command%.}
+      z_timeout=$1 z_keep=$3 z_step=$4 z_out=$5
+      shift 5
+      for z_each; do
+        z_value=$(head -c "${z_each#*=}"; echo .)
+        export "${z_each%%=*}=${z_value%.}"
+      done
+      z_job "$z_id" "$z_timeout" "$z_keep" "$z_step" "$z_out" </dev/null &
+      eval "z_job_$z_id=\$!"
+      ;;
+    stop) eval "kill -TERM \"\$z_job_$z_id\"" 2>/dev/null ;;
+    kill) eval "kill -USR2 \"\$z_job_$z_id\"" 2>/dev/null ;;
+    hold) z_held="$z_held $z_id" ;;
+    release)
+      z_kept=
+      for z_each in $z_held; do [ "$z_each" = "$z_id" ] || z_kept="$z_kept $z_each"; done
+      z_held=$z_kept
+      ;;
+    drop) find "$z_folder/$z_id" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} + 2>/dev/null ;;
+    sweep)
+      if z_sweep; then printf 'swept %s\n' "$z_swept"; else printf 'stuck%s\n' "$z_pids"; fi
+      ;;
+    forget)
+      find "$z_folder" -xdev ! -type d -exec rm -f -- {} +
+      find "$z_folder" -xdev -depth -type d -exec rmdir -- {} +
+      if [ -e "$z_base/.made-by-zlang" ] && [ "$(ls -A "$z_base")" = .made-by-zlang ]; then
+        rm -f -- "$z_base/.made-by-zlang"
+        rmdir -- "$z_base"
+      fi
+      printf 'forgotten\n'
+      ;;
+  esac
+done
+kill -TERM "$z_dog" 2>/dev/null
+z_sweep
+exit 0

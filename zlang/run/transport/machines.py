@@ -1,0 +1,294 @@
+"""The executor of a plan of several machines: each step goes where its host is reached, and its output comes back.
+
+Everything that talks to machines lives in one event loop in a thread of its own; the runner waits for descriptors, so
+one thread keeps the journal. Rule: a machine that is lost fails the steps that it was running, and no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import shlex
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self, TypeVar
+
+from zlang.errors import RunError
+from zlang.plan.plan import LOCAL, ROOT, Step
+from zlang.run import machine as here
+from zlang.run.executor import LOST, NOT_STARTED, Handle, LocalExecutor
+from zlang.run.transport.reach import Reach
+from zlang.run.transport.ssh import Liar, Machine, MachineLost
+
+T = TypeVar("T")
+_GRACE = 20.0
+"""Seconds in which a machine has to say that what was stopped has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a machine is found to be: why it cannot be used, its tools, what it answered, and its clock.
+
+    The clock is `offset` seconds ahead of ours, give or take `error`.
+    """
+
+    host: str
+    problem: str = ""
+    tools: Sequence[here.Tool] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)
+    offset: float = 0.0
+    error: float = 0.0
+
+
+class Machines:
+    """The machines of a run, connected to while it is used in a `with`."""
+
+    def __init__(
+        self,
+        reached: Iterable[Reach],
+        run: str,
+        folder: Path,
+        local: LocalExecutor,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._folder, self._local = folder, local
+        self._here = {LOCAL, *(reach.name for reach in reached if reach.is_local)}
+        self._machines = {reach.name: Machine(reach, run, variables) for reach in reached if not reach.is_local}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="machines", daemon=True)
+        self._used: dict[str, set[str]] = {}
+        """The machines that left something for a directory of the run."""
+        self._owners: dict[Path, str] = {}
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        """Start the event loop."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Let go of all machines, which end what they still run, and of the loop."""
+        with suppress(Exception):
+            self._call(self._close(), _GRACE)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    # Before the run
+
+    def connect(self) -> list[MachineLost]:
+        """Connect to every machine once, at the same time; gives why some cannot be used. They are not tried again."""
+        return self._call(self._connect(), None)
+
+    async def _connect(self) -> list[MachineLost]:
+        machines = list(self._machines.values())
+        results = await asyncio.gather(*(machine.connect() for machine in machines), return_exceptions=True)
+        problems: list[MachineLost] = []
+        boots: dict[str, str] = {}
+        for machine, result in zip(machines, results, strict=True):
+            if isinstance(result, MachineLost):
+                machine.is_given_up = result.message
+                problems.append(result)
+            elif isinstance(result, BaseException):
+                raise result
+            elif machine.boot != "-" and (other := boots.setdefault(machine.boot, machine.name)) != machine.name:
+                message = f"`{other}` and `{machine.name}` are the same machine"
+                problems.append(MachineLost(message, "a host of a program is a machine of its own"))
+        return problems
+
+    async def _close(self) -> None:
+        await _all(machine.close() for machine in self._machines.values())
+
+    def _call(self, work: Coroutine[Any, Any, T], seconds: float | None) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
+
+    def look(self, tools: Mapping[str, Mapping[str, str]], probes: Mapping[str, str]) -> list[Visit]:
+        """Look at every machine that can be used: the tools that are named for it, and what commands print."""
+        return self._call(_all(self._look(host, wanted, probes) for host, wanted in tools.items()), None)
+
+    async def _look(self, host: str, wanted: Mapping[str, str], probes: Mapping[str, str]) -> Visit:
+        machine = self._machines.get(host)
+        if machine is None:
+            answers = {name: here.answer(command) for name, command in probes.items()}
+            return Visit(host, "", here.tools(wanted), answers)
+        if machine.is_given_up:
+            return Visit(host, machine.is_given_up)
+        await machine.measure_clock()
+        tools = [await _tool(machine, name, hint) for name, hint in sorted(wanted.items())]
+        answers = {name: await machine.answer(command) for name, command in probes.items()}
+        return Visit(host, tools=tools, answers=answers, offset=machine.offset, error=machine.round_trip / 2)
+
+    # The executor
+
+    def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
+        """Start a step on its machine."""
+        if step.host in self._here:
+            return self._local.start(replace(step, host=LOCAL), out, keep=keep)
+        machine = self._machines.get(step.host)
+        if machine is None:
+            raise RunError(f"step {step.name} is for `{step.host}`, which is not reached", _HOW.format(step.host))
+        place = self._place(out)
+        self._used.setdefault(place, set()).add(step.host)
+        self._number += 1
+        number = str(self._number)
+        work = machine.carry_out(number, step, place, keep=keep)
+
+        def signal(verb: str) -> bool:
+            return machine.signal(verb, number)
+
+        return _Remote(work, self._loop, signal, out / f"{step.name}.err" if keep else None)
+
+    def bring(self, out: Path, host: str = "") -> Handle | None:
+        """Fetch what machines, or one of them, left behind for a directory of the run."""
+        place = self._place(out)
+        used = self._used.get(place, set())
+        names = sorted(used & {host} if host else used)
+        used.difference_update(names)
+        if not names:
+            return None
+        machines = [self._machines[name] for name in names]
+        return _Remote(self._fetch(machines, place, out), self._loop, lambda _: False, out / "fetch.err")
+
+    async def _fetch(self, machines: Iterable[Machine], place: str, out: Path) -> int:
+        for machine in machines:
+            if not machine.is_given_up:
+                await machine.fetch(place, out, self._own)
+        return 0
+
+    def _own(self, machine: str, path: Path) -> None:
+        """Note who left a file behind. Raises Liar where that was another machine."""
+        owner = self._owners.setdefault(path, "the coordinator" if path.exists() else machine)
+        if owner != machine:
+            raise Liar(f"`{owner}` and `{machine}` both left a file {path.name}")
+
+    def hold(self, host: str, out: Path) -> bool:
+        """Have the machine compare, around each step, the directory that is named in `made`."""
+        machine = self._machines.get(host)
+        if machine is None:
+            return False
+        self._loop.call_soon_threadsafe(machine.hold, self._place(out))
+        return True
+
+    def release(self, host: str, out: Path) -> None:
+        """Compare it no more."""
+        self._loop.call_soon_threadsafe(self._machines[host].release, self._place(out))
+
+    def lost(self, host: str) -> str:
+        """Why a machine is not tried any more."""
+        machine = self._machines.get(host)
+        return machine.is_given_up if machine is not None else ""
+
+    def sweep(self) -> int:
+        """End whatever is still running of this run, here and on every machine that is not lost."""
+        machines = [machine for machine in self._machines.values() if not machine.is_given_up]
+        counts = self._call(_all(machine.sweep() for machine in machines), None)
+        return self._local.sweep() + sum(counts)
+
+    def forget(self) -> None:
+        """Remove the run's folders on all machines."""
+        machines = [machine for machine in self._machines.values() if not machine.is_given_up]
+        self._call(_all(machine.forget() for machine in machines), None)
+
+    def _place(self, out: Path) -> str:
+        return out.relative_to(self._folder).as_posix()
+
+
+async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
+    if name == ROOT:
+        is_root = await machine.answer("id -u") == "0"
+        return here.Tool(name, "yes" if is_root else None, "", hint)
+    if here.is_command(name):
+        is_well = await machine.answer(f"({name}) >/dev/null 2>&1 && echo yes") == "yes"
+        return here.Tool(name, "succeeds" if is_well else None, "", hint)
+    path = await machine.answer(f"command -v {shlex.quote(name)}")
+    version = await machine.answer(f"{shlex.quote(name)} --version") if path else ""
+    return here.Tool(name, path or None, version, hint)
+
+
+_HOW = "write [hosts.{0}] in zlang.toml, or add --reach {0}=USER@ADDRESS"
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    return list(await asyncio.gather(*works))
+
+
+class _Remote:
+    """Work in the event loop, whose descriptor is readable once it has ended. The machine keeps its time."""
+
+    deadline = math.inf
+
+    def __init__(
+        self,
+        work: Coroutine[Any, Any, int],
+        loop: asyncio.AbstractEventLoop,
+        signal: Callable[[str], bool],
+        err: Path | None,
+    ) -> None:
+        self._loop, self._signal, self._err = loop, signal, err
+        self._descriptor = os.eventfd(0, os.EFD_CLOEXEC)
+        self._lock = threading.Lock()
+        self._future: Future[int] = asyncio.run_coroutine_threadsafe(work, loop)
+        self._future.add_done_callback(self._notify)
+
+    def fileno(self) -> int:
+        """Give the descriptor."""
+        return self._descriptor
+
+    def finish(self) -> int:
+        """Give the exit code; where the machine was lost, why stands in the step's `.err`."""
+        try:
+            return self._future.result()
+        except CancelledError:
+            return LOST
+        except MachineLost as error:
+            self._explain(error.message)
+            return LOST
+        except Liar as error:
+            self._explain(str(error))
+            return NOT_STARTED
+        finally:
+            self._close()
+
+    def stop(self) -> int:
+        """End it, TERM first."""
+        self._loop.call_soon_threadsafe(self._end, "stop")
+        deadline = time.monotonic() + _GRACE
+        with suppress(Exception):
+            self._future.result(max(0.0, deadline - time.monotonic()))
+        self._future.cancel()
+        return self.finish()
+
+    def kill(self) -> None:
+        """End it at once."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._end, "kill")
+        self._future.cancel()
+        self._close()
+
+    def _end(self, verb: str) -> None:
+        """Send a signal; what has not begun on the machine is not waited for."""
+        if not self._signal(verb):
+            self._future.cancel()
+
+    def _explain(self, reason: str) -> None:
+        if self._err is not None:
+            with suppress(OSError), self._err.open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(f"{reason}\n")
+
+    def _notify(self, _: object) -> None:
+        with self._lock:
+            if self._descriptor >= 0:
+                os.eventfd_write(self._descriptor, 1)
+
+    def _close(self) -> None:
+        with self._lock:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1

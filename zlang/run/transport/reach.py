@@ -1,0 +1,150 @@
+"""How each host is reached: the project file and the command line -> `Reach`.
+
+```toml
+# zlang.toml, beside the programs or above them
+[hosts.san1]
+ssh       = "root@san1.lab"      # any name that ssh knows: ~/.ssh/config holds
+directory = "/var/tmp/zlang"     # where run folders lie on it while they are carried out
+wait      = 300                  # seconds for which a lost connection is tried again
+[hosts.here]
+local = true
+```
+
+Rule: how a host is reached is no part of the program: it changes no plan, no identity and no result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from zlang import project
+from zlang.errors import RunError
+from zlang.files import read_regular, replace_file
+from zlang.suggest import did_you_mean
+
+DIRECTORY = "/var/tmp/zlang"  # noqa: S108 - the agent makes it, and refuses one of somebody else
+WAIT = 300
+KEPT = "machines"
+_LONGEST = 1 << 20
+_KEYS = ("ssh", "directory", "local", "wait")
+_LOCAL = "local"
+_MOST_SECONDS = 86_400
+_ADDRESS = re.compile(
+    r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._+-]*)@)?"
+    r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+)
+"""`USER@HOST:PORT`. A name may reach the command of a jump host, so it has letters, digits, `.`, `_` and `-` only."""
+_PLACE = re.compile(r"/[^\0\n\r]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an ssh server listens; what is empty is said by ~/.ssh/config."""
+
+    host: str
+    user: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        """The text that it was read from."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (f"{self.user}@" if self.user else "") + host + (f":{self.port}" if self.port else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How a host is reached: by ssh, or as this machine where there is no address."""
+
+    name: str
+    address: Address | None
+    directory: str = DIRECTORY
+    wait: int = WAIT
+    source: str = ""
+    """Where that was said."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the host is this machine."""
+        return self.address is None
+
+
+def read(directory: Path, options: Iterable[str] = ()) -> dict[str, Reach]:
+    """How hosts are reached from programs in a directory; `options` are `NAME=ADDRESS`, and win. Raises RunError."""
+    path = project.find(directory)
+    entries = project.table(path, "hosts").items() if path else ()
+    return changed({name: _of_table(f"{path}: [hosts.{name}]", name, entry) for name, entry in entries}, options)
+
+
+def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, Reach]:
+    """The same, as the command line says. Raises RunError."""
+    result = dict(reached)
+    for option in options:
+        name, equals, text = option.partition("=")
+        if not (name and equals and text):
+            raise RunError(f"--reach {option}: not of the form NAME=ADDRESS", "--reach san1=root@san1.lab")
+        before = result.get(name)
+        places = (before.directory, before.wait) if before else (DIRECTORY, WAIT)
+        address = None if text == _LOCAL else parse(text, f"--reach {name}")
+        result[name] = Reach(name, address, *places, source="--reach")
+    return result
+
+
+def keep(folder: Path, reached: Iterable[Reach]) -> None:
+    """Write into a run folder how its machines are reached. Raises OSError."""
+    replace_file(folder / KEPT, json.dumps([asdict(reach) for reach in reached]).encode())
+
+
+def kept(folder: Path) -> list[Reach]:
+    """How the machines of a run are reached, as it was written down. Raises RunError."""
+    path = folder / KEPT
+    try:
+        rows = json.loads(read_regular(path, _LONGEST))
+        return [Reach(**{**row, "address": Address(**row["address"]) if row["address"] else None}) for row in rows]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise RunError(f"cannot read {path}: {error}", "add --reach NAME=ADDRESS for each machine") from None
+
+
+def parse(text: str, where: str) -> Address:
+    """Read an address. Raises RunError."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"] or 0) > 65_535:  # noqa: PLR2004 - the last port
+        raise RunError(f"{where}: `{text}` is not an ssh address", "write USER@HOST, USER@HOST:PORT or HOST")
+    return Address(match["ipv6"] or match["host"], match["user"] or "", int(match["port"] or 0))
+
+
+def require_apart(reached: Iterable[Reach]) -> None:
+    """Raise RunError where two hosts are one machine by what is said of them."""
+    seen: dict[Address | None, Reach] = {}
+    for reach in reached:
+        other = seen.setdefault(reach.address, reach)
+        if other is not reach:
+            place = f"at {reach.address}" if reach.address else "this machine"
+            message = f"`{other.name}` and `{reach.name}` are both {place}"
+            raise RunError(message, f"{reach.source}: a host of a program is a machine of its own")
+
+
+def _of_table(where: str, name: str, entry: object) -> Reach:
+    if not isinstance(entry, dict):
+        raise RunError(f"{where} is a table", f'write [hosts.{name}] and, below it, ssh = "USER@HOST"')
+    for key in entry:
+        if key not in _KEYS:
+            raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or "it has " + ", ".join(_KEYS))
+    ssh, is_local = entry.get("ssh"), entry.get("local", False)
+    directory, wait = entry.get("directory", DIRECTORY), entry.get("wait", WAIT)
+    if not isinstance(is_local, bool) or is_local == (ssh is not None):
+        raise RunError(f"{where} does not say how the host is reached", 'write ssh = "USER@HOST", or local = true')
+    if ssh is not None and not isinstance(ssh, str):
+        raise RunError(f"{where}: `ssh` is a text", 'write ssh = "USER@HOST"')
+    if not isinstance(directory, str) or not _PLACE.fullmatch(directory):
+        raise RunError(f"{where}: `directory` is an absolute path", f'write directory = "{DIRECTORY}"')
+    if isinstance(wait, bool) or not isinstance(wait, int) or not 0 <= wait <= _MOST_SECONDS:
+        raise RunError(f"{where}: `wait` is a number of seconds", f"write wait = {WAIT}")
+    address = None if ssh is None else parse(ssh, where)
+    return Reach(name, address, directory, wait, source=where)

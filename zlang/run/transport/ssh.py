@@ -1,0 +1,425 @@
+"""One machine over ssh: an agent (`agent.sh`) that runs steps there, and fetches of what they leave behind.
+
+In: an address, the run, where its folder is on both sides. Out: exit codes, files. Rules: host keys are always
+checked; nothing is forwarded; what a machine sends is data: it is compared with its hash, and never becomes a path
+outside of the attempt, nor a command. When the connection is lost, what it ran has failed, and the agent ends it there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from zlang.errors import RunError
+from zlang.plan.plan import Step
+from zlang.run.transport.reach import Reach
+
+_BEAT = 2.0
+"""Seconds between signs of life in both directions."""
+_DEAD = 20
+"""Seconds without a sign of life after which a machine ends all that it runs."""
+_KEEPALIVES = 4
+_CONNECT = 15
+"""Seconds in which a connection has to stand."""
+_MARGIN = 60.0
+"""Seconds beyond a step's timeout after which a machine that says nothing is lost."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
+_BLOCK = 1 << 16
+_ROUND_TRIPS = 12
+_MOST_FILES = 100_000
+_LONGEST_LINE = 1 << 16
+_HASH = re.compile(rb"([0-9a-f]{64})  \./([^\n]+)")
+_SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")
+_KNOWN_HOSTS = (
+    "~/.ssh/known_hosts",
+    "~/.ssh/known_hosts2",
+    "/etc/ssh/ssh_known_hosts",
+    "/etc/ssh/ssh_known_hosts2",
+)
+
+
+class MachineLost(RunError):
+    """A machine cannot be reached, or cannot be used."""
+
+
+class Liar(Exception):
+    """A machine sent what no agent of ours sends."""
+
+
+@cache
+def _script(name: str) -> bytes:
+    return resources.files("zlang.run.transport").joinpath(name).read_bytes()
+
+
+def _loader(script: bytes) -> str:
+    """The command that reads a script from standard input: any login shell understands it, and none sees the script."""
+    return f"exec sh -c 'eval \"$(head -c {len(script)})\"'"
+
+
+class Machine:
+    """A machine that is reached by ssh. Its methods are coroutines of one event loop."""
+
+    def __init__(self, reach: Reach, run: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.reach, self.run = reach, run
+        self.boot = ""
+        self.is_given_up = ""
+        """Why it is not tried any more."""
+        self.offset, self.round_trip = 0.0, 0.0
+        """Seconds by which its clock is ahead of ours, and how long it took to ask."""
+        self._variables = variables
+        self._connection: Any = None
+        self._agent: Any = None
+        self._work: dict[str, asyncio.Future[int]] = {}
+        self._answers: dict[str, asyncio.Future[list[str]]] = {}
+        self._held: dict[str, None] = {}
+        self._number = 0
+        self._reader: asyncio.Task[None] | None = None
+        self._beats: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of the host in the program."""
+        return self.reach.name
+
+    # Connecting
+
+    async def connect(self) -> None:
+        """Connect once, and start the agent. Raises MachineLost."""
+        import asyncssh
+
+        where = f"`{self.name}` ({self.reach.address})"
+        try:
+            self._connection = await asyncio.wait_for(self._open(), _CONNECT)
+            await asyncio.wait_for(self._start_agent(), _CONNECT)
+        except asyncssh.HostKeyNotVerifiable as error:
+            await self.close()
+            host = self.reach.address.host if self.reach.address else ""
+            raise MachineLost(
+                f"the host key of {where} is not the one that is known: {error}",
+                f"compare its key, then remove the old one with `ssh-keygen -R {host}` and type `ssh {host}` once",
+            ) from None
+        except asyncssh.PermissionDenied:
+            await self.close()
+            raise MachineLost(
+                f"{where} does not let this user in", f"`ssh {self.reach.address}` has to work without a password"
+            ) from None
+        except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
+            await self.close()
+            reason = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+            raise MachineLost(
+                f"{where} cannot be reached: {reason}", f"`ssh {self.reach.address} true` has to work"
+            ) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> Any:
+        import asyncssh
+
+        address = self.reach.address
+        assert address is not None, "BUG: a machine without an address"
+        given: dict[str, Any] = {"host": address.host}
+        given |= {"username": address.user} if address.user else {}
+        given |= {"port": address.port} if address.port else {}
+        options = await asyncssh.SSHClientConnectionOptions.construct(**given, config=())  # of ~/.ssh/config
+        return await asyncssh.connect(
+            **given,
+            # What ~/.ssh/config names; `UserKnownHostsFile none` would let any key pass.
+            known_hosts=_existing(options.known_hosts or _KNOWN_HOSTS) or b"",
+            agent_forwarding=False,
+            x11_forwarding=False,
+            password_auth=False,
+            kbdint_auth=False,
+            keepalive_interval=_BEAT,
+            keepalive_count_max=_KEEPALIVES,
+        )
+
+    async def _start_agent(self) -> None:
+        import asyncssh
+
+        script = _script("agent.sh")
+        self._agent = agent = await self._connection.create_process(
+            _loader(script), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
+        )
+        directory = os.fsencode(self.reach.directory)
+        agent.stdin.write(script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
+        heard = ""
+        while True:
+            line = (await agent.stdout.readline()).decode("utf-8", "replace")
+            word, _, rest_of_line = line.strip().partition(" ")
+            if word == "ready":
+                break
+            if word == "refused" or not line:
+                reason = rest_of_line if word == "refused" else heard or "its shell ended"
+                raise MachineLost(f"`{self.name}` ({self.reach.address}) cannot be used: {reason}")
+            heard = line.strip() or heard  # what its login shell prints
+        boot = rest_of_line.split()[0]
+        self.boot = boot
+        for out in self._held:
+            self._write(f"hold {out}")
+        self._reader = asyncio.ensure_future(self._read(agent))
+        self._beats = asyncio.ensure_future(self._beat(agent))
+
+    async def ready(self) -> None:
+        """Be connected; try again for as long as the host may take, if the connection was lost. Raises MachineLost."""
+        async with self._lock:
+            if self.is_given_up:
+                raise MachineLost(self.is_given_up)
+            if self._agent is not None:
+                return
+            deadline, pause = time.monotonic() + self.reach.wait, _FIRST_PAUSE
+            while True:
+                try:
+                    await self.connect()
+                    # What it still runs is of the connection that was lost.
+                    await self._ask("sweep")
+                except MachineLost as error:
+                    if time.monotonic() + pause > deadline:
+                        self.is_given_up = error.message
+                        raise
+                else:
+                    return
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def close(self) -> None:
+        """Let go of the machine: its agent ends what it still runs."""
+        self._lose("the connection was closed")
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+            with suppress(Exception):
+                await asyncio.wait_for(connection.wait_closed(), 2)
+
+    def _lose(self, reason: str) -> None:
+        """End what waits for the machine."""
+        agent, self._agent = self._agent, None
+        for task in (self._reader, self._beats):
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+        self._reader = self._beats = None
+        if agent is not None:
+            agent.close()
+        pending: list[asyncio.Future[Any]] = [*self._work.values(), *self._answers.values()]
+        for future in pending:
+            if not future.done():
+                future.set_exception(MachineLost(f"`{self.name}` was lost: {reason}"))
+                future.exception()  # whoever waits for it hears of it, too
+        self._work.clear()
+        self._answers.clear()
+
+    async def _read(self, agent: Any) -> None:
+        try:
+            while line := await agent.stdout.readline():
+                self._hear(line)
+            reason = "the connection was closed"
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the machine cannot be heard any more
+            reason = str(error) or type(error).__name__
+        self._lose(reason)
+
+    def _hear(self, line: bytes) -> None:
+        match line.decode("ascii", "replace").split():
+            case ["ended", number, code, *_] if number in self._work and code.isdecimal():
+                work = self._work.pop(number)
+                if not work.done():
+                    work.set_result(int(code))
+            case [word, *words] if word in self._answers:
+                answer = self._answers.pop(word)
+                if not answer.done():
+                    answer.set_result(words)
+            case ["stuck", *_] if "swept" in self._answers:
+                answer = self._answers.pop("swept")
+                if not answer.done():
+                    answer.set_result(["stuck"])
+            case _:  # what no agent of ours says is not heard
+                pass
+
+    async def _beat(self, agent: Any) -> None:
+        while self._agent is agent:
+            self._write("beat")
+            await asyncio.sleep(_BEAT)
+
+    def _write(self, line: str, content: bytes = b"") -> None:
+        if self._agent is None:
+            raise MachineLost(f"`{self.name}` is not connected")
+        with suppress(BrokenPipeError):  # the reader hears of it
+            self._agent.stdin.write(line.encode("ascii") + b"\n" + content)
+
+    async def _ask(self, line: str, answer: str = "swept") -> list[str]:
+        future: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+        self._answers[answer] = future
+        self._write(line)
+        try:
+            return await asyncio.wait_for(future, _MARGIN)
+        except TimeoutError:
+            self._lose("it does not answer")
+            raise MachineLost(f"`{self.name}` does not answer") from None
+
+    # Work
+
+    async def carry_out(self, number: str, step: Step, out: str, *, keep: bool) -> int:
+        """Run a step to its end, its timeout, or until it is stopped; gives its exit code. Raises MachineLost."""
+        await self.ready()
+        work: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._work[number] = work
+        command = step.command.encode("utf-8", "surrogateescape")
+        texts = {name: text.encode("utf-8", "surrogateescape") for name, text in self._variables.items()}
+        sizes = " ".join(f"{name}={len(text)}" for name, text in texts.items())
+        words = f"{step.timeout} {len(command)} {'keep' if keep else 'lose'} {step.name} {out} {sizes}"
+        self._write(f"run {number} {words}", command + b"".join(texts.values()))
+        try:
+            return await asyncio.wait_for(asyncio.shield(work), step.timeout + _MARGIN)
+        except TimeoutError:
+            self._lose("it does not answer")
+            raise MachineLost(f"`{self.name}` does not answer") from None
+
+    def signal(self, verb: str, number: str) -> bool:
+        """Send `stop` or `kill` to a step that is running there; False where it is not."""
+        is_running = self._agent is not None and number in self._work
+        if is_running:
+            self._write(f"{verb} {number}")
+        return is_running
+
+    async def answer(self, command: str) -> str:
+        """The first line that a command prints there; nothing where it fails. Raises MachineLost."""
+        import asyncssh
+
+        await self.ready()
+        script = f"PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C\nexport PATH LC_ALL\n{command}\n".encode()
+        try:
+            done = await self._connection.run(
+                _loader(script), input=script, encoding=None, request_pty=False, timeout=_CONNECT
+            )
+        except (TimeoutError, asyncssh.TimeoutError):
+            return ""
+        except (OSError, asyncssh.Error) as error:
+            raise MachineLost(f"`{self.name}` was lost: {error}") from None
+        lines = done.stdout.decode("utf-8", "replace").splitlines()
+        return lines[0].strip() if done.exit_status == 0 and lines else ""
+
+    async def sweep(self) -> int:
+        """End all processes of the run there. Raises MachineLost."""
+        await self.ready()
+        (count, *_) = await self._ask("sweep")
+        if count == "stuck":
+            raise MachineLost(
+                f"processes on `{self.name}` do not end after SIGKILL",
+                "they probably wait for a device; when it responds, type `zlang resume`",
+            )
+        return int(count) if count.isdecimal() else 0
+
+    async def forget(self) -> None:
+        """Remove the run's folder there. Raises MachineLost."""
+        await self.ready()
+        await self._ask("forget", "forgotten")
+
+    def hold(self, out: str) -> None:
+        """Have the machine compare, around each step, the directory that a setup made."""
+        self._held[out] = None
+        if self._agent is not None:
+            self._write(f"hold {out}")
+
+    def release(self, out: str) -> None:
+        """Compare it no more."""
+        if self._held.pop(out, 0) is None and self._agent is not None:
+            self._write(f"release {out}")
+
+    async def measure_clock(self) -> None:
+        """Measure how far its clock is ahead, by the shortest of several round trips (as NTP). Raises MachineLost."""
+        await self.ready()
+        self.round_trip = float("inf")
+        for _ in range(_ROUND_TRIPS):
+            began, clock = time.monotonic(), time.time()
+            self._number += 1
+            (token, wall, *_) = [*(await self._ask(f"clock {self._number}", "clock")), "", ""]
+            took = time.monotonic() - began
+            if token == str(self._number) and took < self.round_trip:
+                with suppress(ValueError):
+                    self.offset, self.round_trip = float(wall) - clock - took / 2, took
+
+    # Files
+
+    async def fetch(self, out: str, into: Path, own: Callable[[str, Path], None]) -> None:
+        """Bring what lies in a directory of the run there, compared by its hashes, and remove it there.
+
+        `own` is told of each file before it is written, and raises Liar where it is not this machine's.
+
+        Raises MachineLost, Liar, OSError.
+        """
+        import asyncssh
+
+        await self.ready()
+        script = _script("fetch.sh")
+        directory = os.fsencode(f"{self.reach.directory}/{self.run}/{out}")
+        try:
+            process = await self._connection.create_process(_loader(script), encoding=None, request_pty=False)
+            process.stdin.write(script + f"{len(directory)}\n".encode() + directory)
+            process.stdin.write_eof()
+            hashes = await _listing(process.stdout, _HASH)
+            sizes = await _listing(process.stdout, _SIZE)
+            if list(hashes) != list(sizes):
+                raise Liar(f"`{self.name}` sent sizes and hashes of different files")
+            for name, digest in hashes.items():
+                own(self.name, into / name)
+                await _receive(process.stdout, into / name, int(sizes[name]), digest)
+            process.close()
+        except (asyncio.IncompleteReadError, ConnectionError, asyncssh.Error) as error:
+            raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None
+        if hashes:
+            self._write(f"drop {out}")
+
+
+def _existing(paths: Any) -> list[str]:
+    expanded = [Path(path).expanduser() for path in paths]
+    return [str(path) for path in expanded if path.is_file() and os.access(path, os.R_OK)]
+
+
+async def _listing(stream: Any, form: re.Pattern[bytes]) -> dict[str, str]:
+    """The lines up to `--`: what is said of each file, by its name. Raises Liar, IncompleteReadError."""
+    result: dict[str, str] = {}
+    while True:
+        line = await stream.readline()
+        if not line.endswith(b"\n"):
+            raise asyncio.IncompleteReadError(line, None)
+        if line == b"--\n":
+            return result
+        match = form.fullmatch(line[:-1])
+        if match is None:
+            if form is _SIZE and b"./" not in line:
+                continue  # the total of some files
+            raise Liar(f"not what is said of a file: {line[:80]!r}")
+        name = os.fsdecode(match[2])
+        if any(part in {"", ".", ".."} for part in name.split("/")) or "\0" in name or len(result) >= _MOST_FILES:
+            raise Liar(f"not the name of an artefact: {name[:80]!r}")
+        result[name] = match[1].decode("ascii")
+
+
+async def _receive(stream: Any, path: Path, size: int, digest: str) -> None:
+    """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seen = hashlib.sha256()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o644), "wb") as file:
+        while size:
+            block = await stream.read(min(size, _BLOCK))
+            if not block:
+                raise asyncio.IncompleteReadError(b"", size)
+            size -= len(block)
+            seen.update(block)
+            file.write(block)
+    if seen.hexdigest() != digest:
+        os.unlink(path)  # noqa: PTH108 - a second without the others does no harm
+        raise Liar(f"{path.name} is not what its hash says")
