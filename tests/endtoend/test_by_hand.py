@@ -70,6 +70,26 @@ def test_a_plan_that_somebody_else_carried_out(zlang: Zlang) -> None:
     assert zlang.rows("select count(*) as n from trials where outside") == [{"n": 4}]
 
 
+def test_what_only_zlang_could_have_checked_does_not_keep_others_results_from_counting(zlang: Zlang) -> None:
+    program = zlang.program("""
+import filesystems
+dir here { path = "." }
+loop disk on here { size = 300MiB }
+let volume = ext4 on disk { label = "ext4" } | xfs on disk { label = "xfs" }
+file data on volume { size = 10MiB }
+external tool { ask = "measure"  metrics = ["ops"] }
+experiment e { on = data  run = tool }
+""")
+    (zlang.at / "results.csv").write_text("volume,ops\next4,100\nxfs,50\n")
+    zlang("ingest", "--csv", "results.csv", "--program", program)
+    assert zlang.rows("select volume, ops from trials order by all") == [
+        {"volume": "ext4", "ops": 100},
+        {"volume": "xfs", "ops": 50},
+    ]
+    (first, *_) = zlang.rows("select distinct problem from problems order by all")
+    assert first == {"problem": "measured without zlang, and not checked by it: property-disk, property-volume.ext4"}
+
+
 def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -> None:
     program = zlang.program(PROGRAM)
     (zlang.at / "results.csv").write_text(ROWS)

@@ -45,6 +45,7 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("select bandwidth from trials", '"bandwidth" not found', "@columns"),
         ("select iops from trials", '"iops" not found', "`read_iops`"),
         ('from trials where host = "4096"', '"4096" not found', "'4096'"),
+        ("select experiment from trials", '"experiment" not found', "a column of this name is in "),
         ("select p99(read_iops) from trials", "p99 does not exist", "latency_percentile"),
     ],
 )

@@ -2,8 +2,9 @@
 
 In: the trial, the directory of its attempt, and when it was measured. Out: a `Judgement`.
 Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
-was asked for. A collector that failed loses its samples, not the measurement; that is a note. What collectors saw
-counts for the time in which the load was measured, which fio knows better than the journal: without its start and ramp.
+was asked for. What somebody set up and measured without zlang counts unchecked, with a note. A collector that failed
+loses its samples, not the measurement; that is a note. What collectors saw counts for the time in which the load was
+measured, which fio knows better than the journal: without its start and ramp.
 
 A cold trial has to read its data from devices while it is measured, however its caches were found before: what the
 kernel counts for the load, and what resources count whose own cache is between (`COUNTED`), must be half of what the
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from zlang.plan.plan import ALONE, COUNTED, Action, Fetch, Step, Trial
-from zlang.readers import streams
+from zlang.readers import outside, streams
 from zlang.readers.reading import Histogram, Judgement, Reading, Sample, StreamReading, Window, text_of
 from zlang.readers.registry import READERS
 
@@ -32,11 +33,11 @@ _MOST_TEXT = 120
 def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     """Check the claims, read every artefact, and say whether the trial counts."""
     state, evidence, why_not = _cache(trial, out)
-    why_not += _claims(trial, out)
+    claims, notes = _claims(trial, out)
+    why_not += claims
     metrics: dict[str, float] = {}
     latency: list[Histogram] = []
     samples: list[Sample] = []
-    notes: list[str] = []
     measured: list[Window] = []
     parts: list[StreamReading] = []
     alone = trial.traits.get(ALONE)
@@ -133,14 +134,17 @@ def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator
             yield f"cache not {trial.cache_state}: the load read {max(count, 0):,.0f} bytes from {source}, not {least}"
 
 
-def _claims(trial: Trial, out: Path) -> list[str]:
-    """The other claims that did not hold."""
-    claims = (s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None)
-    return [
-        f"{step.name}: {_quoted(step, out)}"
-        for step in claims
-        if not _is_cache_check(step, trial) and not _holds(step, out)
-    ]
+def _claims(trial: Trial, out: Path) -> tuple[list[str], list[str]]:
+    """The other claims that did not hold, and those that nobody checked since all was done without zlang."""
+    claims = [s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None]
+    others = [step for step in claims if not _is_cache_check(step, trial)]
+    is_outside = any(step.reader and step.reader.name == outside.NAME for step in trial.steps)
+    unchecked = [step.name for step in others if is_outside and _output(step, out) is None]
+    failed = [s for s in others if s.name not in unchecked and not _holds(s, out)]
+    return (
+        [f"{step.name}: {_quoted(step, out)}" for step in failed],
+        [f"measured without zlang, and not checked by it: {', '.join(unchecked)}"] if unchecked else [],
+    )
 
 
 def _is_cache_check(step: Step, trial: Trial) -> bool:

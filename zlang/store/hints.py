@@ -24,6 +24,7 @@ _FUNCTION = re.compile(r"Function with name (?P<one>\S+) does not exist")
 _MISSING = re.compile(r"parameters: (?P<one>.+)")
 _PERCENTILE = re.compile(r"p\d+|percentiles?|quantile", re.IGNORECASE)
 _WITH_UNIT = re.compile(r"(?<![\w.])\d[\d.]*[A-Za-z%]\w*(?:/s)?")
+_MOST_TABLES = 3
 _TRUTH = "`on` is true here, and `off` is false"
 _SENTENCES = (
     ("to BOOL", _TRUTH),
@@ -86,6 +87,11 @@ def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
         if connection.execute(f"SELECT 1 FROM all_trials WHERE {column}::VARCHAR = ? LIMIT 1", [name]).fetchone():
             return f"a text is in single quotes: {literal(name)}"
     columns = _listed(connection, "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1")
+    if name in columns:
+        sql = (
+            f"SELECT DISTINCT table_name FROM information_schema.columns WHERE column_name = {literal(name)} ORDER BY 1"
+        )
+        return f"a column of this name is in {', '.join(_listed(connection, sql)[:_MOST_TABLES])}"
     return did_you_mean_column(name, columns) or "`zlang sql @columns` lists those of trials"
 
 
