@@ -28,6 +28,8 @@ SIZE = Dimension(size=1)
 DURATION = Dimension(time=1)
 RATE = Dimension(size=1, time=-1)
 FREQUENCY = Dimension(time=-1)
+UNREADABLE = Dimension(size=99)
+"""Of a number that could not be read, about which nothing more is said."""
 
 NAMES = {
     NUMBER: "a number",
@@ -41,7 +43,10 @@ NAMES = {
 
 def name_of(dimension: Dimension) -> str:
     """How the dimension is spoken of in a message."""
-    return NAMES.get(dimension, f"bytes^{dimension.size} * seconds^{dimension.time}")
+    if dimension in NAMES:
+        return NAMES[dimension]
+    powers = {"bytes": dimension.size, "seconds": dimension.time}
+    return "a number in " + " * ".join(f"{unit}^{n}" if n != 1 else unit for unit, n in powers.items() if n)
 
 
 class Quantity(Record):

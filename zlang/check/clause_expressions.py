@@ -137,7 +137,7 @@ class ClauseExpressions:
             expected_ = self.a_distribution()
             self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
             return unknown(node.span)
-        if not argument.type.scalars or not argument.type.scalars <= types.NUMERIC:
+        if not types.is_number(argument.type):
             wanted = "a number of each trial"
             self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=wanted, found=quoted(node.arguments[0])))
             return unknown(node.span)

@@ -159,7 +159,7 @@ class _Clauses:
         self.expressions.inside = "ci"
         argument = resolve(self.expressions.context, metric)
         self.expressions.inside = ""
-        if not argument.type.unknown and not (argument.type.scalars and argument.type.scalars <= types.NUMERIC):
+        if not argument.type.unknown and not types.is_number(argument.type):
             wanted, text = "a number of each trial", quoted(metric)
             self.expressions.report(Code.WRONG_ARGUMENTS.at(metric.span, name="ci", expected=wanted, found=text))
         self._require_metric(metric)
@@ -206,7 +206,7 @@ class _Clauses:
         if not has_aggregate:
             node = tree.Call(node.span, tree.Name(node.span, ("median",)), (node,))
         resolved = resolve(self.expressions.context, node)
-        if not resolved.type.unknown and not (resolved.type.scalars and resolved.type.scalars <= types.NUMERIC):
+        if not resolved.type.unknown and not types.is_number(resolved.type):
             finding = Code.WRONG_TYPE.at(node.span, name="table", expected="of numbers", found=resolved.type)
             self.expressions.report(finding)
         self._require_metric(node)

@@ -38,10 +38,6 @@ class Function(Record):
         return f"{', '.join(first)} and {last}" if first else last
 
 
-def _is_number(type_: Type) -> bool:
-    return bool(type_.scalars) and types.Type(types.NUMERIC).accepts(type_)
-
-
 def _is_text(type_: Type) -> bool:
     return bool(type_.scalars) and types.Type(frozenset({"path"})).accepts(type_)
 
@@ -52,10 +48,12 @@ def _is_list(type_: Type) -> bool:
 
 def _are_numbers(type_: Type) -> bool:
     inner = type_.element
-    return _is_number(type_) or (_is_list(type_) and inner is not None and (not inner.scalars or _is_number(inner)))
+    return types.is_number(type_) or (
+        _is_list(type_) and inner is not None and (not inner.scalars or types.is_number(inner))
+    )
 
 
-NUMBER = Taken("a number", _is_number)
+NUMBER = Taken("a number", types.is_number)
 NUMBERS = Taken("numbers", _are_numbers)
 TEXT = Taken("a text", _is_text)
 LIST = Taken("a list", _is_list)

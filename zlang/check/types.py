@@ -86,6 +86,7 @@ class Type(Record):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
     `beneath` are the kinds of all that declared things stand on. Of what `is_partial` some choices are not known.
+    `dimension` is that of a number which no scalar has, such as the product of two sizes.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -95,18 +96,21 @@ class Type(Record):
     unknown: bool = False
     beneath: frozenset[str] = frozenset()
     is_partial: bool = False
+    dimension: units.Dimension | None = None
 
     def __or__(self, other: Type) -> Type:
         element = self.element | other.element if self.element and other.element else self.element or other.element
+        both = self.dimension and other.dimension
         words = self.words + tuple(word for word in other.words if word not in self.words)
         return Type(
             scalars=self.scalars | other.scalars,
             words=words,
             kinds=self.kinds | other.kinds,
             element=element,
-            unknown=self.unknown or other.unknown,
+            unknown=self.unknown or other.unknown or (bool(both) and self.dimension != other.dimension),
             beneath=self.beneath | other.beneath,
             is_partial=self.is_partial or other.is_partial,
+            dimension=self.dimension or other.dimension,
         )
 
     @property
@@ -127,7 +131,7 @@ class Type(Record):
             scalars.add("count")
         if scalars & {"path", "version", "command"}:
             scalars.add("string")
-        if not other.scalars <= scalars:
+        if not other.scalars <= scalars or other.dimension not in {None, self.dimension}:
             return False
         if any(word not in self.words for word in other.words):
             return False
@@ -137,6 +141,8 @@ class Type(Record):
 
     def __str__(self) -> str:
         spoken = [_with_article(s) for s in SCALARS if s in self.scalars]
+        if self.dimension is not None:
+            spoken.append(units.name_of(self.dimension))
         if self.words:
             shown = [f"`{w.name}({w.field[1]})`" if w.field else f"`{w.name}`" for w in self.words]
             if len(shown) > _SHOWN:
@@ -168,16 +174,16 @@ ANYTHING_DECLARED = Type(kinds=frozenset({"*"}))
 
 def of_quantity(quantity: units.Quantity) -> Type:
     """The type of a number."""
-    name = _OF_DIMENSION.get(quantity.dimension)
-    if name is None:
-        return UNKNOWN
-    return COUNT if name == "number" and quantity.is_whole else Type(frozenset({name}))
+    type_ = of_dimension(quantity.dimension)
+    return COUNT if type_.scalars == {"number"} and quantity.is_whole else type_
 
 
 def of_dimension(dimension: units.Dimension) -> Type:
     """The type of a computed number."""
     name = _OF_DIMENSION.get(dimension)
-    return Type(frozenset({name})) if name else UNKNOWN
+    if dimension == units.UNREADABLE:
+        return UNKNOWN
+    return Type(frozenset({name})) if name else Type(dimension=dimension)
 
 
 def scalar_of(unit: str) -> str:
@@ -188,6 +194,12 @@ def scalar_of(unit: str) -> str:
 def parts_of(unit: str) -> int:
     """How many of a unit of the results are one of the language's base unit."""
     return STORED[unit][1] if unit in STORED else 1
+
+
+def is_number(type_: Type) -> bool:
+    """Whether every value is a number, of whatever dimension."""
+    has_any = bool(type_.scalars) or type_.dimension is not None
+    return has_any and Type(NUMERIC, dimension=type_.dimension).accepts(type_)
 
 
 def scalar_name(type_: Type) -> str:

@@ -138,7 +138,7 @@ def _number(driver: Parsing, span: Span, token: Token) -> tree.Number:
         return tree.Number(span, _UNKNOWN_QUANTITY)
 
 
-_UNKNOWN_QUANTITY = units.Quantity(Fraction(1), units.Dimension(size=99))
+_UNKNOWN_QUANTITY = units.Quantity(Fraction(1), units.UNREADABLE)
 """Stands for a number that was refused, so that nothing is said of it twice."""
 
 

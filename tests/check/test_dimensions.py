@@ -1,0 +1,50 @@
+"""Products and quotients whose dimension no type of the language has."""
+
+from __future__ import annotations
+
+import pytest
+
+from zlang.check import check
+from zlang.source import Source
+
+PROGRAM = """
+import fio
+let area = 4KiB * 1MiB
+let either = if 1 == 1 then area else 3KiB
+let scaled(n) = n * 1MiB
+dir here {{ path = "." }}
+file data on here {{ size = {size} }}
+fio reads {{ rw = read }}
+experiment e {{ on = data  run = reads }}
+"""
+
+
+def messages(size: str) -> list[str]:
+    checked = check.program(Source("program.zexp", PROGRAM.format(size=size)), lambda _: "")
+    return [finding.message for finding in checked.findings]
+
+
+@pytest.mark.parametrize("size", ["4KiB * 1MiB", "area", "scaled(4KiB)", "max(area, area)", "4KiB | area", "either"])
+def test_a_number_of_another_dimension_is_no_size(size: str) -> None:
+    (message,) = messages(size)
+    assert message.startswith("`size` must be a size such as `4KiB`, not ")
+    assert message.endswith("a number in bytes^2")
+
+
+@pytest.mark.parametrize(
+    "size", ["area / 4KiB", "4KiB * 1MiB / 1KiB", "scaled(3)", "max(area, area) / 1KiB", "50% of area / 2B"]
+)
+def test_what_is_computed_in_between_may_have_any_dimension(size: str) -> None:
+    assert messages(size) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("area + 4KiB", "cannot add a number in bytes^2 and a size"),
+        ("if area > 4KiB then 4KiB else 8KiB", "cannot compare a number in bytes^2 and a size"),
+        ("4KiB * 1s * 1s * 1s + 1s", "cannot add a number in bytes * seconds^3 and a duration"),
+    ],
+)
+def test_unlike_dimensions_are_neither_added_nor_compared(size: str, message: str) -> None:
+    assert messages(size) == [message]
