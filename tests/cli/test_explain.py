@@ -52,9 +52,10 @@ def test_the_wrong_program_has_this_finding_and_no_other(code: explaining.Explai
     assert isinstance(code, Lint) or codes[0] == (page.also or page.by)
 
 
-def test_each_of_the_78_pitfalls_is_found_before_a_run_or_after_it_or_excluded() -> None:
+def test_pitfalls_are_numbered_without_gaps() -> None:
     ids = sorted(code.id for code in (*explaining.every(), *explaining.after_a_run()) if code.id.startswith("ZL"))
-    assert ids == [f"ZL{number:03}" for number in range(1, 79)]
+    assert len(ids) >= 78
+    assert ids == [f"ZL{number:03}" for number in range(1, len(ids) + 1)]
 
 
 def test_every_pitfall_is_found_or_shown_to_be_excluded() -> None:
