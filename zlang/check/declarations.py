@@ -13,6 +13,7 @@ from zlang.check.names import resolve_name
 from zlang.check.program import (
     ABSENT,
     COSTS,
+    Assertion,
     Expr,
     FaultPoint,
     Instance,
@@ -132,13 +133,28 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
     type_ = Type(kinds=frozenset({kind.name}), beneath=beneath, is_partial=is_partial)
     made = Expr(span=span, type=type_, value=builder, axes=axes, reads=reads, member=member)
     if kind.asserts:
-        note_risk(context, made)
+        for assertion in kind.asserts:
+            note_risk(context, made.replace(reads=_risk_of(assertion, builder)))
         if not reads and not is_partial and not (stands_on and stands_on.type.unknown):
             at = FaultPoint()
             builder(at)
             for finding in at.faults:
                 context.report(finding)
     return limit_size(context, made, [*exprs, *([stands_on] if stands_on else [])])
+
+
+def _risk_of(assertion: Assertion, builder: InstanceBuilder) -> frozenset[str]:
+    """The factors that decide whether an assertion of a kind holds for a thing."""
+    risk = frozenset[str]()
+    for name in assertion.names:
+        if name in builder.fields:
+            risk |= builder.fields[name].reads
+            continue
+        definition = builder.kind.properties.get(name)
+        default = definition.default if definition else None
+        if name == "on" or name in builder.kind.offers or (default and not default.is_constant):
+            return builder.reads
+    return risk
 
 
 def _drop_finding(_finding: Diagnostic) -> None:
