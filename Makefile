@@ -11,7 +11,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test quick tools check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
+.PHONY: help demo test quick tools vscode check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -27,6 +27,7 @@ help:
 	@echo 'make bench    the programs in bench/'
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
+	@echo 'make vscode   the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
 # -- what is installed
@@ -156,6 +157,11 @@ mutants: $(VENV)/mutants.done
 $(VENV)/mutants.done: $(VENV)/dev.done
 	@$(PIP) install -c constraints.txt -e '.[mutants]'
 	@touch $@
+
+# The extension for VS Code, editors/vscode/zlang.vsix: types, its grammar's tests, the package. It needs node and npm.
+vscode: $(VENV)/dev.done
+	$(BIN)/python tools/generate_textmate.py
+	cd editors/vscode && npm ci --no-audit --no-fund && npm run package
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py bench/estimate.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
