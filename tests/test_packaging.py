@@ -14,23 +14,51 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("zlang", "stdlib", "examples", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
+COPIED = ("zlang", "stdlib", "examples", "packaging", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel made from a copy of the sources without anything that was made from them."""
-    source = tmp_path_factory.mktemp("source")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A wheel and an archive of the sources, by their ending."""
+    return _build(tmp_path_factory.mktemp("source"), "1")
+
+
+@pytest.fixture(scope="module")
+def wheel(built: dict[str, Path]) -> Path:
+    return built[".whl"]
+
+
+def _build(source: Path, seed: str) -> dict[str, Path]:
+    """Build from a copy of the sources without anything that was made from them."""
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.bin", "__pycache__"))
         else:
             shutil.copy(ROOT / name, source)
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(source / "dist")]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=300)
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(source / "dist")]
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    (found,) = (source / "dist").iterdir()
-    return found
+    return {path.suffix: path for path in (source / "dist").iterdir()}
+
+
+def test_what_is_built_is_the_same_each_time_byte_for_byte(built: dict[str, Path], tmp_path: Path) -> None:
+    again = _build(tmp_path, "2")
+    assert built.keys() == again.keys() == {".whl", ".gz"}
+    assert {end: path.read_bytes() for end, path in built.items()} == {
+        end: path.read_bytes() for end, path in again.items()
+    }
+
+
+def test_the_wheel_installs_the_man_page_and_completions(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        shared = {name.partition("/data/")[2] for name in archive.namelist() if ".data/" in name}
+    assert shared == {
+        "share/man/man1/zlang.1",
+        "share/bash-completion/completions/zlang",
+        "share/zsh/site-functions/_zlang",
+        "share/fish/vendor_completions.d/zlang.fish",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +109,7 @@ def test_the_wheel_holds_the_package_its_tables_the_library_and_the_examples(whe
     for path in (ROOT / "zlang").rglob("*"):
         if path.is_file() and path.suffix not in {".pyc", ".bin"} and not path.name.startswith("."):
             expected.add(path.relative_to(ROOT).as_posix())
-    assert {name for name in names if ".dist-info/" not in name} == expected
+    assert {name for name in names if ".dist-info/" not in name and ".data/" not in name} == expected
     assert any(name.endswith("/LICENSE") for name in names)
 
 

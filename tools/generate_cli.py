@@ -53,10 +53,11 @@ def _parts() -> Iterator[str]:
     for code, meaning in app.EXIT_CODES.items():
         yield f"| {code} | {meaning} |\n"
     for command in commands.COMMANDS:
-        yield f"\n## zlang {command.__name__}\n\n```text\n{_help(command.__name__)}```\n"
+        yield f"\n## zlang {command.__name__}\n\n```text\n{help_of(command.__name__)}```\n"
 
 
-def _help(name: str) -> str:
+def help_of(name: str) -> str:
+    """The help of a command."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         app.guarded([name, "--help"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 import re
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -63,13 +64,29 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     """Make the tables from the grammar and keep them, unless the package may not be written to."""
     from zlang.files import replace_file
 
-    made = (GRAMMAR.read_text("utf-8"), *build())
+    made, shared = (GRAMMAR.read_text("utf-8"), *build()), dict[Any, Any]()
     try:
-        replace_file(SAVED, marshal.dumps(made, FORMAT))
+        replace_file(SAVED, marshal.dumps(tuple([_shared(part, shared) for part in made]), FORMAT))
     except OSError:
         if must:
             raise
     return made
+
+
+def _shared(value: Any, seen: dict[Any, Any]) -> Any:
+    """The same value, in which equal texts and numbers are one object: then its marshalled form is always the same.
+
+    Otherwise it would depend on which of them happen to be one object, and interned (Python/marshal.c, `w_ref`).
+    """
+    if isinstance(value, dict):
+        return {_shared(key, seen): _shared(inner, seen) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shared(inner, seen) for inner in value]
+    if isinstance(value, str):
+        return sys.intern(value)
+    if isinstance(value, tuple):
+        value = tuple([_shared(inner, seen) for inner in value])
+    return seen.setdefault((type(value), value), value)
 
 
 def build(*, strict: bool = False) -> tuple[Any, ...]:

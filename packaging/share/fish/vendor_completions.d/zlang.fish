@@ -1,0 +1,1 @@
+complete --command zlang --no-files --arguments "(env _ZLANG_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) zlang)" --condition "env _ZLANG_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) zlang"
