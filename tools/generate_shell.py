@@ -37,6 +37,7 @@ def roff(text: str) -> str:
 
 def man_page() -> str:
     """The page zlang(1)."""
+    os.environ["COLUMNS"] = "100"
     parts = [f'.TH ZLANG 1 "" "zlang {__version__}" "User Commands"', ".SH NAME", "zlang \\- storage experiments"]
     parts += [".SH SYNOPSIS", ".B zlang", "COMMAND [OPTIONS] [ARGUMENTS]", ".SH DESCRIPTION", roff(commands.HELP)]
     parts += [".PP", roff(commands.EPILOG), ".SH COMMANDS"]
