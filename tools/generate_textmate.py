@@ -58,7 +58,9 @@ def text(begin: str, scope: str) -> dict[str, object]:
 def grammar() -> dict[str, object]:
     """The whole grammar."""
     keywords = set(tables.load().keywords)
-    every_unit = sorted({re.escape(unit) for unit in units.UNITS} | {"k", "K", "M", "G", "T"}, key=len, reverse=True)
+    every_unit = sorted(
+        {re.escape(unit) for unit in units.UNITS} | {"k", "K", "M", "G", "T"}, key=lambda unit: (-len(unit), unit)
+    )
     expression = [
         rule("comment.line.number-sign", r"#.*$"),
         text('"""', "string.quoted.triple"),
