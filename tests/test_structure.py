@@ -57,44 +57,36 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def said_by_start(command: str, expression: str) -> tuple[str, str]:
+    """The output of a command, and on standard error its exit code with the value of an expression."""
+    program = (
+        f"import sys; from zlang.cli.app import guarded; code = guarded([{command!r}, 'examples/quickstart.zexp']); "
+        f"print(code, {expression}, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("command", ["check", "plan"])
 def test_a_start_imports_nothing_heavy(command: str) -> None:
     tables.load()
     library.load()
-    program = (
-        "import sys; from zlang.cli.app import guarded; "
-        f"code = guarded([{command!r}, 'examples/quickstart.zexp']); "
-        f"print(code, sorted({HEAVY!r} & sys.modules.keys()), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stderr == "0 []\n"
-    assert "quickstart" in done.stdout
+    out, err = said_by_start(command, f"sorted({HEAVY!r} & sys.modules.keys())")
+    assert err == "0 []\n"
+    assert "quickstart" in out
 
 
 def test_a_check_without_options_reads_none() -> None:
     """Typer takes a third of the time of `zlang check FILE`."""
-    program = (
-        "import sys; from zlang.cli.app import guarded; code = guarded(['check', 'examples/quickstart.zexp']); "
-        "print(code, 'typer' in sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stderr == "0 False\n"
+    assert said_by_start("check", "'typer' in sys.modules")[1] == "0 False\n"
 
 
 def spoken(path: Path) -> Iterator[tuple[int, str]]:

@@ -8,7 +8,7 @@ options.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -18,6 +18,7 @@ from typing import Any
 from zlang.check import kind_checks
 from zlang.check.kind_declarations import Declared, declared_in
 from zlang.check.kinds import kind_of
+from zlang.check.lazy import LazyMapping
 from zlang.check.metric_declarations import metric_of
 from zlang.check.program import Kind
 from zlang.diagnostics import Diagnostic
@@ -87,7 +88,9 @@ class Library:
     def declared(self, name: str) -> Declared:
         """The properties in the declaration of a kind."""
         entry = _Entry(*self.entries[name])
-        return Declared(_Properties(self.sources[entry.module], entry.properties), entry.required)
+        source = self.sources[entry.module]
+        nodes: LazyMapping[tree.Property] = LazyMapping(entry.properties, lambda packed: _unpacked(packed, source))
+        return Declared(nodes, entry.required)
 
     def kind(self, name: str) -> Kind:
         """The kind of that name."""
@@ -97,48 +100,8 @@ class Library:
         return self.loaded[name]
 
 
-class _Properties(Mapping[str, tree.Property]):
-    """The declared properties of a kind, unpacked when they are asked for."""
-
-    def __init__(self, source: Source, packed: dict[str, bytes]) -> None:
-        self._source, self._packed = source, packed
-
-    def __getitem__(self, name: str) -> tree.Property:
-        item = _unpacked(self._packed[name], self._source)
-        assert isinstance(item, tree.Property)
-        return item
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._packed
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
-
-
-class _Readers(Mapping[str, tuple[Metric, ...]]):
-    """The metrics of each reader, unpacked when they are first used."""
-
-    def __init__(self, packed: dict[str, bytes]) -> None:
-        self._packed = packed
-        self._cache: dict[str, tuple[Metric, ...]] = {}
-
-    def __getitem__(self, name: str) -> tuple[Metric, ...]:
-        if name not in self._cache:
-            plain = marshal.loads(self._packed[name])  # noqa: S302 - a part of a file of the package
-            self._cache[name] = tuple([Metric(*item) for item in plain])
-        return self._cache[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._packed
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
+def _metrics(packed: bytes) -> tuple[Metric, ...]:
+    return tuple([Metric(*item) for item in marshal.loads(packed)])  # noqa: S302 - a part of a file of the package
 
 
 def _fail_on_finding(finding: Diagnostic) -> None:
@@ -155,7 +118,7 @@ def load() -> Library:
         kept = save(must=False)
     _, modules, entries, readers = kept
     sources = {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}
-    return Library(modules, sources, entries, _Readers(readers))
+    return Library(modules, sources, entries, LazyMapping(readers, _metrics))
 
 
 def _texts() -> dict[str, str]:
