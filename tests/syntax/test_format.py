@@ -115,6 +115,17 @@ def test_a_file_is_rewritten_keeping_its_mode(tmp_path: Path) -> None:
     assert guarded(["fmt", "--check", str(path)]) == 0
 
 
+def test_a_directory_means_all_programs_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "none").mkdir()
+    path = tmp_path / "inner" / "one.zexp"
+    path.write_text("let a = 4k\n")
+    assert guarded(["fmt", str(tmp_path)]) == 0
+    assert path.read_text() == "let a = 4KiB\n"
+    assert guarded(["fmt", str(tmp_path / "none")]) == 1
+    assert f"no program in {tmp_path}/none" in capsys.readouterr().err
+
+
 def test_a_wrong_program_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "wrong.zexp"
     path.write_text("dir here {\n")

@@ -64,7 +64,7 @@ def check(
     fresh: list[Diagnostic] = []
     unread: list[RunError] = []
     worst = 0
-    for file in _programs(files, unread):
+    for file in files_of(files, unread):
         try:
             source = read(file)
             if fix or diff:
@@ -116,8 +116,8 @@ def _place(finding: Diagnostic) -> tuple[object, ...]:
     return finding.code, os.path.normpath(finding.span.source.name), finding.span.start, finding.message
 
 
-def _programs(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
-    """The files that are meant, each once; a directory means all programs in it."""
+def files_of(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
+    """The files that are meant, each once; a directory means all programs in it, and is `unread` if it has none."""
     for file in dict.fromkeys(files):
         if not Path(file).is_dir():
             yield file

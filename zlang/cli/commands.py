@@ -157,7 +157,9 @@ def fmt(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE…", help="programs; `-` reads standard input and writes standard output", show_default=False
+            metavar="FILE…",
+            help="programs, directories of programs, or `-` from standard input to standard output",
+            show_default=False,
         ),
     ],
     check: Annotated[

@@ -15,13 +15,15 @@ STANDARD = "-"
 def fmt(files: list[str], *, check: bool, diff: bool) -> int:
     """Format some programs, or with `check` or `diff` only say what would change."""
     worst = 0
-    for file in files:
+    unread: list[RunError] = []
+    for file in checking.files_of(files, unread):
         try:
             worst = max(worst, _format_file(file, check=check, diff=diff))
         except RunError as error:
-            print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-            worst = 1
-    return worst
+            unread.append(error)
+    for problem in unread:
+        print(render.run_error(problem, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+    return 1 if unread else worst
 
 
 def _format_file(file: str, *, check: bool, diff: bool) -> int:
