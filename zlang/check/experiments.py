@@ -38,12 +38,15 @@ if TYPE_CHECKING:
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
-FIELDS = ("on", "with", "before", "run", "cache", "repeat", "design", "collect")
+FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", "collect")
+_CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
+"""The fields whose choices are factors, in the order of their columns."""
 _OTHER_WORDS = {
     **dict.fromkeys(("target", "subject", "device"), "on"),
     **dict.fromkeys(("workload", "load", "job", "jobs", "benchmark"), "run"),
     **dict.fromkeys(("runs", "repeats", "repetitions", "replicates", "iterations", "loops", "times"), "repeat"),
     **dict.fromkeys(("precondition", "prepare", "setup", "treatment"), "before"),
+    **dict.fromkeys(("events", "meanwhile", "background"), "during"),
     **dict.fromkeys(("protocol", "drop_caches", "flush"), "cache"),
     **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
     **dict.fromkeys(("settings", "tunables"), "with"),
@@ -53,6 +56,7 @@ _ROLES = {
     "on": ("resource",),
     "with": ("resource",),
     "before": ("treatment", "workload"),
+    "during": ("event", "workload"),
     "run": ("workload",),
     "collect": ("collector",),
 }
@@ -109,7 +113,9 @@ class Experiments:
         if streams.groups(fields["run"], fields.get("on")):
             self._names.risks.add(fields["run"].reads.union(fields["on"].reads if "on" in fields else ()))
         self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
-        choosing = [fields[name] for name in ("on", "with", "before", "run", "collect", "cache") if name in fields]
+        if "during" in fields:
+            self._names.risks.add(fields["during"].reads.union(fields["on"].reads if "on" in fields else ()))
+        choosing = [fields[name] for name in _CHOOSING if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
         scope = ExperimentScope(module_scope, fields)
@@ -126,6 +132,7 @@ class Experiments:
             with_=fields.get("with"),
             before=fields.get("before"),
             run=fields["run"],
+            during=fields.get("during"),
             cache=cache,
             protocols=protocols,
             collect=fields.get("collect"),
@@ -451,7 +458,7 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
         return Type(words=DESIGNS)
     if name == "collect":
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
-    if name == "with":
+    if name in {"with", "during"}:
         return _OR_NONE | Type(element=types.ANYTHING_DECLARED)
     if name in {"on", "run"}:
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)

@@ -216,6 +216,8 @@ def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Insta
         yield thing, thing.origin or host
     for stream in every:
         yield stream.workload, stream.workload.origin or host_of(stream.on)
+    for thing in streams.events_at(experiment, point):
+        yield thing, thing.origin or host_of(thing.parent) or host
     for thing in streams.things_of(experiment.collect.value(point) if experiment.collect else None):
         yield thing, thing.origin or origin or host
     for thing in streams.things_of(experiment.with_.value(point) if experiment.with_ else None):

@@ -51,9 +51,10 @@ def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
     """The thing from which comes what a treatment needs; what stands on that is made once it is treated.
 
     It is the target or something beneath it: the uppermost that offers what is needed, or, where that hands on what it
-    stands on, the thing that it has it from. None where nothing offers it. A workload is carried out on the target.
+    stands on, the thing that it has it from. None where nothing offers it. A workload is carried out on the target. An
+    event happens where a treatment would be applied.
     """
-    if treatment.kind.needs is None or treatment.kind.role != "treatment":
+    if treatment.kind.needs is None or treatment.kind.role not in {"treatment", "event"}:
         return on
     needed = treatment.kind.needs[0]
     while on is not None and not set(needed) & set(on.kind.offers):

@@ -19,13 +19,14 @@ _ACTIONS = {
     "workload": ("prepare", "run", "together", "round"),
     "collector": ("watch", "look"),
     "treatment": ("apply",),
+    "event": ("start", "wait", "stop", "verify"),
 }
 """What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
 _FOR_EVERYTHING = ("fact",)
-_MUST_HAVE = {"workload": ("run",), "collector": ("watch", "look"), "treatment": ("apply",)}
+_MUST_HAVE = {"workload": ("run",), "collector": ("watch", "look"), "treatment": ("apply",), "event": ("start", "wait")}
 _PARTS_OF = {
-    "needs": ("workload", "treatment", "protocol", "collector"),
-    "writes": ("workload",),
+    "needs": ("workload", "treatment", "protocol", "collector", "event"),
+    "writes": ("workload", "event"),
     "job": ("workload",),
     "section": ("workload",),
     "rebuilt_per_child": ("resource",),

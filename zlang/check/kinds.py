@@ -17,13 +17,14 @@ from zlang.check.texts import resolve_plain_text
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition
 from zlang.check.types import BOOL, COUNT, NUMERIC, UNKNOWN, Type, Variant
+from zlang.check.types import DURATION as TIME
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
-from zlang.units import Quantity
+from zlang.units import DURATION, Quantity
 
-ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol")
+ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol", "event")
 
 
 PHASES = ("flush", "warm", "verify_cold", "verify_hot")
@@ -202,6 +203,8 @@ class _KindBuilder:
         """Whether it draws by a seed, which then is a property of a workload, or is a protocol that has one drawn."""
         if self.node.role.text == "protocol":
             return self.scope.draws
+        if self.node.role.text == "event":
+            self.scope.properties.add("at", _at_property(self.node.name.span))
         if self.node.role.text != "workload":
             return False
         if "from" not in self.scope.nodes:
@@ -261,6 +264,15 @@ def _copies_property(span: Span, role: str) -> PropertyDef:
         allow_text="1..",
         doc=f"how many of it {'run' if role == 'workload' else 'are measured'} at the same time",
     )
+
+
+def _at_property(span: Span) -> PropertyDef:
+    """The property `at` of every event."""
+    doc = "how long after the workloads it begins"
+    begin = Quantity(Fraction(0), DURATION)
+    limits = constant(span, UNKNOWN, (begin, ABSENT))
+    default = constant(span, TIME, begin)
+    return PropertyDef(name="at", type=TIME, span=span, default=default, allow=limits, allow_text="0s..", doc=doc)
 
 
 def _host_property(span: Span) -> PropertyDef:

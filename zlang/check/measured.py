@@ -48,6 +48,9 @@ def measured(
         report(finding)
     if "run" in fields:
         names.update(dict.fromkeys(_of_streams(fields["run"], fields.get("on"), tuple(names), readers)))
+    for event in _instances(fields["during"]) if "during" in fields else ():
+        doc = f"how long {event.label} took, if it ended while the workloads ran"
+        names[_STREAMS, Metric(f"{event.label}.elapsed", "duration", "s", doc, "lower")] = None
     return tuple(names)
 
 

@@ -142,7 +142,7 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
 def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
     with_, *workers = (
         streams.things_of(expr.value(point) if expr else None)
-        for expr in (experiment.with_, experiment.before, experiment.cache, experiment.collect)
+        for expr in (experiment.with_, experiment.before, experiment.during, experiment.cache, experiment.collect)
     )
     every = streams.at(experiment, point)
     targets = streams.targets(every)

@@ -400,11 +400,11 @@ class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
     `span` is its name, `places` are where its fields stand, by name, and its clauses, by text.
-    `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `cache` the protocol
-    of its caches: one that was declared, or one of `protocols` by its name. `clauses` are what it asks of its
-    results; `design` says which of the points are measured, `repeat` how often at most, `until` when it is enough,
-    `search` which factor is not measured at all its levels. `risks` are the factors that decide together whether
-    something can be worked out at a point. `armed` are the declared things that are
+    `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `during` what happens
+    while it is measured, `cache` the protocol of its caches: one that was declared, or one of `protocols` by its name.
+    `clauses` are what it asks of its results; `design` says which of the points are measured, `repeat` how often at
+    most, `until` when it is enough, `search` which factor is not measured at all its levels. `risks` are the factors
+    that decide together whether something can be worked out at a point. `armed` are the declared things that are
     written to only if they are armed, `metrics` what its readers declare.
     """
 
@@ -415,6 +415,7 @@ class Experiment(Record):
     with_: Expr | None
     before: Expr | None
     run: Expr
+    during: Expr | None
     cache: Expr
     protocols: Mapping[str, Kind]
     collect: Expr | None

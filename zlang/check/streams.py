@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 
 from zlang.check.factors import each_level
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, treatment_site
 from zlang.check.program import Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
@@ -46,6 +46,11 @@ class _Pair(Record):
 def at(experiment: Experiment, point: Point) -> tuple[Stream, ...]:
     """The streams of the trial at a point."""
     return of(experiment.run.value(point), experiment.on.value(point) if experiment.on else None)
+
+
+def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
+    """What happens while a trial is measured."""
+    return things_of(experiment.during.value(point) if experiment.during else None)
 
 
 def of(run: Value, on: Value) -> tuple[Stream, ...]:
@@ -133,6 +138,26 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
                 hint = "write it once, with `copies = 2`"
             yield Code.STREAMS_CLASH.at(experiment.run.span, message=message, hint=hint)
             return
+
+
+def event_findings(experiment: Experiment, events: Sequence[Instance], on: Instance | None) -> Iterator[Diagnostic]:
+    """What must not happen: the run leaves what it did not make as it is."""
+    for event in events:
+        site = event.parent or treatment_site(event, on)
+        if event.kind.role == "event" and event.kind.needs is not None and _is_given(site):
+            assert experiment.during is not None, "BUG: an event that nobody asked for"
+            assert site is not None, "BUG: nothing is given"
+            hint = "let the run create it: remove `given`"
+            yield Code.EVENT_ON_GIVEN.at(experiment.during.span, event=event.kind.name, name=site.label, hint=hint)
+
+
+def _is_given(thing: Instance | None) -> bool:
+    """Whether a thing, or one that it stands on, is not the run's own."""
+    while thing is not None and thing.kind.role == "resource":
+        if thing.is_given:
+            return True
+        thing = thing.parent
+    return False
 
 
 def _writes(stream: Stream) -> bool:

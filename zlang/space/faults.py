@@ -110,8 +110,8 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
     wanted = " or ".join(f"a {need}" for need in needs[0])
     offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "nothing"
-    collect = experiment.collect if workload.kind.role == "collector" else None
-    span = (collect or experiment.run).span
+    fields = {"collector": experiment.collect, "event": experiment.during}
+    span = (fields.get(workload.kind.role) or experiment.run).span
     return Code.NOTHING_OFFERED.at(span, workload=workload.kind.name, needs=wanted, target=target, offers=offers)
 
 
@@ -175,7 +175,7 @@ def _levels(point: Point, needed: Sequence[str]) -> Levels:
 
 
 def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
-    made_of = (experiment.on, experiment.with_, experiment.before)
+    made_of = (experiment.on, experiment.with_, experiment.before, experiment.during)
     return (*made_of, experiment.run, experiment.cache, experiment.collect)
 
 
@@ -193,11 +193,14 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     targets = streams.targets(every)
     pairs = [(stream.workload, stream.on) for stream in every]
     watching = streams.things_of(reached.get(experiment.collect))
+    happening = streams.things_of(reached.get(experiment.during))
+    pairs += [(event, event.parent or target) for event in happening for target in targets[:1] or (None,)]
     pairs += [(collector, target) for collector in watching for target in targets[:1] or (None,)]
     for thing, target in pairs:
         lacking = unmet_need(experiment, thing, target)
         point.faults += [lacking] if lacking is not None else []
     point.faults += streams.findings(experiment, every)
+    point.faults += streams.event_findings(experiment, happening, next(iter(targets), None))
     point.faults += points.violated(experiment, point)
     for target in targets:
         point.faults += _flushed(experiment, reached.get(experiment.cache), target)

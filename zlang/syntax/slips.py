@@ -327,9 +327,9 @@ VALUE_WORDS = {
 """Words behind a value."""
 _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
-_FIELDS = {"with", "before", "run", "cache", "repeat", "design", "collect"}
+_FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect"}
 _VALUE = re.compile(r"[ \t]+[\w\[]")
-_LIST_FIELD = re.compile(r"\b(collect|with)[ \t]*=[^=\n|]*\Z")
+_LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
