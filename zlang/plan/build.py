@@ -88,6 +88,10 @@ class Builder:
         writes = [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
         writing = [stream for stream, is_writer in zip(config.streams, writes, strict=True) if is_writer]
         changed = [stream.on for stream in writing if stream.on]
+        events = [
+            frame for frame in steps.event_frames(config) if frame.instance and leaves_changed(frame.instance, frame)
+        ]
+        changed += [frame.target for frame in events if frame.target]
         writers = {stream.workload.key for stream in writing}
         changed += [
             named.thing

@@ -63,7 +63,7 @@ class Exposure:
 
     def exposed(self, config: TrialConfig, frames: Sequence[Frame]) -> list[Instance]:
         """The devices that the steps of a trial can write to directly; `frames` are those of its streams."""
-        others = (config.protocol, *config.collectors)
+        others = (config.protocol, *config.collectors, *config.during)
         workers = (*(stream.workload for stream in config.streams), *others)
         devices: list[Instance] = []
         for stream, frame in zip(config.streams, frames, strict=True):

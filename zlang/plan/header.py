@@ -113,7 +113,7 @@ def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
     """The kinds that the experiment can reach, and the machine's."""
     names: set[str] = {"host"}
     every = (
-        *(experiment.on, experiment.with_, experiment.before),
+        *(experiment.on, experiment.with_, experiment.before, experiment.during),
         *(experiment.run, experiment.collect, experiment.cache),
     )
     exprs = [expr for expr in every if expr is not None]

@@ -48,7 +48,8 @@ class Identities:
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
         """What a point reaches, with names by position, and the hash of the values of all but the workload."""
         others = config.targets[1:]
-        things = (config.on, config.before, config.protocol, *config.with_, *config.collectors, *others)
+        on, beside = next(iter(config.targets), None), (*config.collectors, *others, *config.during)
+        things = (on, config.before, config.protocol, *config.with_, *beside)
         place = tuple(map(id, things))
         cached = self._neutral.get(place)
         if cached is None:
@@ -59,9 +60,10 @@ class Identities:
         on, before, protocol, *more = cached[1].things
         assert protocol is not None, "BUG: a protocol went away"
         there = tuple([item for item in more if item is not None])
+        events = len(there) - len(config.during)
         first, second = len(config.with_), len(config.with_) + len(config.collectors)
         targets = dict(
-            zip([(target.key, target.digest) for target in config.targets], (on, *there[second:]), strict=False)
+            zip([(target.key, target.digest) for target in config.targets], (on, *there[second:events]), strict=False)
         )
         return TrialConfig(
             streams=tuple(_neutral(config.streams, targets)),
@@ -70,6 +72,7 @@ class Identities:
             protocol=protocol,
             collectors=there[first:second],
             key=config.key,
+            during=there[events:],
         ), cached[1].values
 
     def _of_prepared(self, prepared: Prepared) -> str:

@@ -189,7 +189,8 @@ def may_write(thing: Instance, frame: Frame) -> bool:
 def leaves_changed(thing: Instance, frame: Frame) -> bool:
     """Whether a treatment or a workload writes to what it is carried out on."""
     writes = thing.kind.writes
-    return thing.kind.role == "treatment" or (writes is not None and writes.value(frame) is not False)
+    is_changing = thing.kind.role == "treatment" or (thing.kind.role == "event" and writes is None)
+    return is_changing or (writes is not None and writes.value(frame) is not False)
 
 
 def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
@@ -19,6 +20,7 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Here, Reader, Step
 from zlang.plan.setups import reader_of, steps_of
 from zlang.record import Record
+from zlang.units import Quantity
 
 READER = "streams"
 """The reader of a step with several streams: it has each of them read by the reader of its own kind."""
@@ -26,7 +28,8 @@ _NAME = "measure"
 _TOGETHER = "together"
 
 # A fifo is opened for reading when it is opened for writing: that is the gate. Until then each process has said that it
-# is there; what opens the gate later, because it was slow, finds it open.
+# is there; what opens the gate later, because it was slow, finds it open. An event is ended when the workloads are: its
+# command runs in `timeout`, which ends all that it started.
 _GATE = """\
 gate=$OUT/gate
 mkdir -- "$gate" {places} && mkfifo -- "$gate/ready" "$gate/open" || exit 1
@@ -44,14 +47,49 @@ begin() {{
   test "$code" = 0 || cat -- "$OUT"/*.err >&2
   exit "$code"
 }}
-processes=
+{functions}processes='' events=''
 {processes}
-for each in $processes; do read -r _ <&3; done
+for each in $processes $events; do read -r _ <&3; done
 exec 4>"$gate/open"
 code=0
 for each in $processes; do wait "$each" || code=$?; done
-rm -r -- "$gate"
+{ending}rm -r -- "$gate"
 exit "$code"
+"""
+_HAPPEN = """\
+happen() {{
+  OUT=$OUT/$1
+  export OUT
+  child='' over=''
+  trap 'over=1; test -z "$child" || kill -TERM "$child" 2>/dev/null' TERM
+  echo >&3
+  : <"$gate/open"
+  exec 3>&-
+  sleep "$2" &
+  child=$!
+  wait "$child"
+  test -z "$over" || exit 0
+  date +%s.%N >"$OUT/began"
+  child=''
+  sh -c "$3" >"$OUT/start.out" 2>"$OUT/start.err"
+  code=$?
+  if test "$code" = 0 && test -z "$over"; then
+    timeout -k 5 "$4" sh -c "$5" >"$OUT/wait.out" 2>"$OUT/wait.err" &
+    child=$!
+    test -z "$over" || kill -TERM "$child" 2>/dev/null
+    wait "$child"
+    code=$?
+    test -z "$over" || {{ wait "$child"; code=0; }}
+  fi
+  date +%s.%N >"$OUT/ended"
+  test -z "$over" || : >"$OUT/over"
+  test "$code" = 0 || cat -- "$OUT"/*.err >&2
+  exit "$code"
+}}
+"""
+_END_EVENTS = """\
+kill -TERM $events 2>/dev/null
+for each in $events; do wait "$each" || code=$?; done
 """
 
 
@@ -63,18 +101,33 @@ class _Process(Record):
     readers: tuple[tuple[int, Reader], ...]
 
 
+class _Event(Record):
+    """What happens meanwhile: when it begins, how, and what lasts as long as it does, with its timeout."""
+
+    at: str
+    start: str
+    wait: str
+    timeout: str
+
+
 def place_of(number: int) -> str:
     """What a stream is called in commands, and its directory."""
     return f"stream{number + 1}"
 
 
-def measure(experiment: Experiment, streams: Sequence[Stream], frames: Sequence[Frame], here: Here) -> list[Step]:
-    """The one step that carries out the streams. Raises ProgramError where they cannot be begun together."""
+def measure(
+    experiment: Experiment,
+    streams: Sequence[Stream],
+    frames: Sequence[Frame],
+    events: Sequence[Frame],
+    here: Here,
+) -> list[Step]:
+    """The one step that carries out streams and events. Raises ProgramError where they cannot be begun together."""
     processes = [_process(numbers, frames, here) for numbers in _by_process(streams)]
     every = [step for process in processes for step in process.steps]
     _require_together(experiment, streams, processes)
-    is_alone = len(processes) == 1 and len(every) == 1
-    command = every[0].command if is_alone else _gated(processes)
+    is_alone = len(processes) == 1 and len(every) == 1 and not events
+    command = every[0].command if is_alone else _gated(processes, [_event(frame, here) for frame in events])
     timeout = max(sum(step.timeout for step in process.steps) for process in processes)
     parts: dict[int, Mapping[str, object]] = {
         number: {
@@ -89,7 +142,13 @@ def measure(experiment: Experiment, streams: Sequence[Stream], frames: Sequence[
         for process in processes
         for number, reader in process.readers
     }
-    reader = Reader(READER, "", {READER: [parts[number] for number in sorted(parts)]})
+    arguments: dict[str, object] = {READER: [parts[number] for number in sorted(parts)]}
+    if events:
+        arguments["events"] = [
+            {"name": frame.instance.label if frame.instance else "", "directory": f"event{number}"}
+            for number, frame in enumerate(events, 1)
+        ]
+    reader = Reader(READER, "", arguments)
     why = "the workloads, at the same time"
     return [
         Step(
@@ -167,8 +226,8 @@ def _require_together(experiment: Experiment, streams: Sequence[Stream], process
                 raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
 
 
-def _gated(processes: Sequence[_Process]) -> str:
-    """The processes behind a gate, each with its output in a directory of its own."""
+def _gated(processes: Sequence[_Process], events: Sequence[_Event]) -> str:
+    """The processes behind a gate, each with its output in a directory of its own, and what happens meanwhile."""
     begun = []
     for process in processes:
         text = " && ".join(
@@ -176,5 +235,41 @@ def _gated(processes: Sequence[_Process]) -> str:
             for step in process.steps
         )
         begun.append(f'begin {process.place} {values.quote(text)} &\nprocesses="$processes $!"')
-    places = " ".join(f'"$OUT/{process.place}"' for process in processes)
-    return _GATE.format(places=places, processes="\n".join(begun))
+    for number, event in enumerate(events, 1):
+        words = " ".join(map(values.quote, (event.at, event.start, event.timeout, event.wait)))
+        begun.append(f'happen event{number} {words} &\nevents="$events $!"')
+    names = [process.place for process in processes] + [f"event{number + 1}" for number in range(len(events))]
+    return _GATE.format(
+        places=" ".join(f'"$OUT/{name}"' for name in names),
+        functions=_HAPPEN.format() if events else "",
+        processes="\n".join(begun),
+        ending=_END_EVENTS if events else "",
+    )
+
+
+def _event(frame: Frame, here: Here) -> _Event:
+    """An event as text; a workload is an event whose command goes on for as long as it takes."""
+    event = frame.instance
+    assert event is not None, "BUG: an event without a kind"
+    is_workload = event.kind.role == "workload"
+    start = [] if is_workload else _steps_of(frame, "start", here)
+    wait = _steps_of(frame, "run" if is_workload else "wait", here)
+    at = event.values.get("at")
+    seconds = at.amount if isinstance(at, Quantity) else Fraction(0)
+    return _Event(
+        at=f"{float(seconds):g}",
+        start=_as_text(start),
+        wait=_as_text(wait),
+        timeout=str(sum(step.timeout for step in wait) or 1),
+    )
+
+
+def _steps_of(frame: Frame, name: str, here: Here) -> list[Step]:
+    assert frame.instance is not None, "BUG: an event without a kind"
+    action = hosts.action_of(frame.instance, name, at=frame.target)
+    return steps_of(action, Action.MEASURE, name, frame, here) if action else []
+
+
+def _as_text(steps: Sequence[Step]) -> str:
+    """Commands one after the other, each in a shell of its own."""
+    return " && ".join(f"sh -c {values.quote(step.command)}" for step in steps) or ":"

@@ -36,6 +36,7 @@ class TrialConfig:
     protocol: Instance
     collectors: tuple[Instance, ...]
     key: str
+    during: tuple[Instance, ...] = ()
 
     @property
     def workload(self) -> Instance:
@@ -49,15 +50,19 @@ class TrialConfig:
 
     @property
     def targets(self) -> tuple[Instance, ...]:
-        """What the streams run on, each thing once."""
-        return streams.targets(self.streams)
+        """What the streams and the workloads that are events run on, each thing once."""
+        own = [event.parent for event in self.during if event.parent is not None]
+        if not own:
+            return streams.targets(self.streams)
+        return tuple({(on.key, on.digest): on for on in (*streams.targets(self.streams), *own)}.values())
 
     @property
     def things(self) -> naming.TrialThings:
         """All that the trial is of."""
         before = (self.before,) if self.before else ()
         workloads = (stream.workload for stream in self.streams)
-        return naming.TrialThings(self.targets, self.with_, (*before, *workloads, self.protocol, *self.collectors))
+        workers = (*before, *workloads, *self.during, self.protocol, *self.collectors)
+        return naming.TrialThings(self.targets, self.with_, workers)
 
     @property
     def cache_state(self) -> str:
@@ -86,10 +91,13 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
     collectors = [item for item in collect if isinstance(item, Instance)] if isinstance(collect, tuple) else []
     first, *others = every
     decisive = [instance.digest if instance else "" for instance in (first.workload, first.on, state)]
-    targets = streams.targets(every)
+    during = streams.events_at(experiment, point)
+    targets = (*streams.targets(every), *(event.parent for event in during if event.parent is not None))
     # Without its own word, another stream could be taken for a collector of the same hash.
     for stream in others:
         decisive += ["stream", stream.workload.digest, stream.on.digest if stream.on else ""]
+    for event in during:
+        decisive += ["event", event.digest]
     if others:
         decisive.append(_shared(stream.on for stream in every))
     with_ = naming.beside(targets, streams.things_of(experiment.with_.value(point) if experiment.with_ else None))
@@ -104,6 +112,7 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
         protocol=protocol,
         collectors=tuple(collectors),
         key=key,
+        during=during,
     )
 
 

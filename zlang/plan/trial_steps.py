@@ -45,6 +45,11 @@ class TrialSteps:
         for stream in config.streams:
             self._join(stream.workload, stream.on)
             _require_on_host(stream.workload, hosts.carrier(stream.workload, stream.on))
+        for finding in streams.event_findings(self._experiment, config.during, config.on):
+            raise ProgramError(finding)
+        for event in config.during:
+            self._join(event, event.parent or config.on)
+            _require_on_host(event, hosts.host_of(event.parent or config.on))
         carrier = hosts.carrier(config.workload, config.on)
         for collector in config.collectors:
             _require_on_host(collector, carrier)
@@ -55,7 +60,8 @@ class TrialSteps:
         """What a trial does, around the steps of its cache protocol; `frames` are those of its streams."""
         exposed = self.exposure.exposed(config, frames)
         workloads = [stream.workload for stream in config.streams]
-        held = hold(exposed, (*workloads, config.protocol, *config.collectors), self._here)
+        held = hold(exposed, (*workloads, config.protocol, *config.collectors, *config.during), self._here)
+        events = self.event_frames(config)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
         count_before = self._count_steps(config, "before", Action.PREPARE)
@@ -65,8 +71,28 @@ class TrialSteps:
         after = self._look_steps(config, "after", Action.TIDY)
         prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
         guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *before, *protocol, *again)
-        measured = (*count_before, *self._watch_steps(config), *self._measure(config, frames), *count_after)
-        return (*guarded, *measured, *(held.after if held else ()), *after)
+        measured = (*count_before, *self._watch_steps(config), *self._measure(config, frames, events), *count_after)
+        ended = self._ended(events)
+        return (*guarded, *measured, *ended, *(held.after if held else ()), *after)
+
+    def event_frames(self, config: TrialConfig) -> tuple[Frame, ...]:
+        """Where the templates of events are filled in."""
+        frames = []
+        for event in config.during:
+            site = event.parent or treatment_site(event, config.on)
+            frames.append(drawn_frame(replace(event, parent=None), site, self._draw(config.key, event.digest)))
+        return tuple(frames)
+
+    def _ended(self, events: Sequence[Frame]) -> Iterator[Step]:
+        """What looks whether an event went on, and ends it: also where the measurement failed."""
+        for frame in events:
+            assert frame.instance is not None, "BUG: an event without a kind"
+            for name, state, verb, word in (
+                ("verify", "", Action.VERIFY, "property-during"),
+                ("stop", "", Action.TIDY, "stop"),
+            ):
+                action = hosts.action_of(frame.instance, name, state, at=frame.target)
+                yield from self._steps(action, verb, f"{word}-{frame.instance.key}", frame) if action else ()
 
     def frames(self, config: TrialConfig, replicate: int, own: str) -> tuple[Frame, ...]:
         """Where each workload's templates are filled in; each replicate draws offsets, or replays the first's."""
@@ -225,9 +251,9 @@ class TrialSteps:
         name = "prepare" if len(frames) == 1 else f"prepare-{place_of(number)}"
         return self._steps(action, Action.PREPARE, name, frame) if action else ()
 
-    def _measure(self, config: TrialConfig, frames: Sequence[Frame]) -> list[Step]:
-        if len(frames) > 1:
-            return measure(self._experiment, config.streams, frames, self._here)
+    def _measure(self, config: TrialConfig, frames: Sequence[Frame], events: Sequence[Frame]) -> list[Step]:
+        if len(frames) > 1 or events:
+            return measure(self._experiment, config.streams, frames, events, self._here)
         (frame,) = frames
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = hosts.action_of(frame.instance, "run", at=frame.target)
