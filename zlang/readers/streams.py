@@ -44,16 +44,25 @@ def read(
     )
     windows = [reading.window or window for reading in readings]
     begin, end, against = _shared(names, windows)
+    events = [event for event in _listed(reader.args.get("events")) if isinstance(event, Mapping)]
+    happened = [_happened(directory, event) for event in events]
     declared = [metric for part in parts for metric in _declared(part)]
     fetched = {
         (part["directory"], _counted(part)): reading.fetched for part, reading in zip(parts, readings, strict=True)
     }
+    metrics = {**together(streams, declared), **dict(_by_group(streams, declared)), **_fairness(streams, declared)}
+    if len(streams) == 1:
+        metrics = dict(streams[0].metrics)
     return Reading(
-        metrics={**together(streams, declared), **dict(_by_group(streams, declared)), **_fairness(streams, declared)},
+        metrics=metrics | {f"{name}.elapsed": seconds for name, seconds, _ in happened if seconds is not None},
         latency=_merged(streams),
         window=(begin, end) if begin < end else None,
-        against=(*(text for reading in readings for text in reading.against), *against),
-        streams=streams,
+        against=(
+            *(text for reading in readings for text in reading.against),
+            *against,
+            *(why for _, _, why in happened if why),
+        ),
+        streams=streams if len(streams) > 1 else (),
         read=_sum(reading.read for reading in readings),
         fetched=_sum(fetched.values()),
     )
@@ -152,6 +161,15 @@ def _read(
 
 def _renamed(step: Step, name: str) -> Step:
     return Step(name, step.action, step.command, step.why, step.timeout)
+
+
+def _happened(directory: Path, event: Mapping[str, object]) -> tuple[str, float | None, str]:
+    """An event's name, how long it took where it ended by itself, and why the trial does not count without it."""
+    name, own = str(event["name"]), directory / str(event["directory"])
+    ran = _ran(own)
+    if ran is None:
+        return name, None, f"{name} did not begin while the workloads ran"
+    return name, None if (own / "over").exists() else ran[1] - ran[0], ""
 
 
 def _ran(directory: Path) -> Window | None:
