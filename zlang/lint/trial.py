@@ -198,6 +198,14 @@ class TrialView:
         return tuple(Thing(each.workload, each.on) for i, each in enumerate(every) if i != self._stream)
 
     @property
+    def events(self) -> tuple[tuple[Thing, Fraction], ...]:
+        """What happens meanwhile, each with the seconds after which it begins."""
+        events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
+        begins = [plain(event.values.get("at")) for event in events]
+        pairs = zip(events, begins, strict=True)
+        return tuple((Thing(event), at if isinstance(at, Fraction) else Fraction(0)) for event, at in pairs)
+
+    @property
     def target(self) -> Thing | None:
         """What is measured."""
         if streams.may_differ(self.experiment):

@@ -362,5 +362,40 @@ def streams_end_apart(trial: TrialView) -> TrialFinding | None:
     return None
 
 
+@RULES.add("ZL080", "event-after-the-end", WARNING)
+def event_is_too_late(trial: TrialView) -> TrialFinding | None:
+    """An event begins when the workload has ended.
+
+    `at` counts from the beginning of the workloads. An event that begins later than they end does not happen in the
+    trial, so the trial does not count.
+
+    ```zexp wrong
+    import fio
+    import events
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  time_based = on  runtime = 60s }
+    experiment busy { on = data  run = reads  cache = cold  during = none | hog { at = 2min } }
+    ```
+
+    ```zexp
+    import fio
+    import events
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  time_based = on  runtime = 60s }
+    experiment busy { on = data  run = reads  cache = cold  during = none | hog { at = 30s } }
+    ```
+    """
+    runtime, ramp = trial.run.number("runtime"), trial.run.number("ramp") or 0
+    for event, begins in trial.events:
+        if runtime and begins >= runtime + ramp:
+            message = f"`{event.name}` begins after {time(begins)}, and the workload ends after {time(runtime + ramp)}"
+            return TrialFinding(event, (), message, "let it begin earlier, or let the workload run longer")
+    return None
+
+
 def _lengths(run: Thing) -> tuple[object, object]:
     return run.number("runtime"), run.number("ramp") or 0
