@@ -115,3 +115,27 @@ def test_the_windows_of_sections_are_those_of_their_logs(tmp_path: Path) -> None
         assert abs(min(times) - begin) < 0.5
         assert abs(max(times) - end) < 0.5
         assert end - begin == pytest.approx(seconds, abs=0.5)
+
+
+def test_events_that_ended_by_themselves_have_a_time(tmp_path: Path) -> None:
+    """One that was ended with the workloads has none, and one that did not begin spoils the trial."""
+    for number, (ended, over) in enumerate([("12.5", False), ("70", True)], start=1):
+        place = tmp_path / f"event{number}"
+        place.mkdir()
+        (place / "began").write_text("10\n")
+        (place / "ended").write_text(f"{ended}\n")
+        if over:
+            (place / "over").touch()
+    events = [{"name": name, "directory": f"event{n}"} for n, name in enumerate(("scrub", "hog", "late"), start=1)]
+    part = {"name": "", "group": "", "directory": "stream1", "step": "measure", "artefact": "fio.json", "args": {}}
+
+    def read(_directory: Path, _reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
+        return measured(100, 10, {10: 1})
+
+    arguments = {"streams": [{**part, "reader": "fio"}], "events": events}
+    result = streams.read({"fio": read}, tmp_path, Reader("streams", "", arguments), STEP)
+    assert result.metrics["scrub.elapsed"] == 2.5
+    assert "hog.elapsed" not in result.metrics
+    assert result.metrics["usr_cpu"] == 50
+    assert result.streams == ()
+    assert result.against == ("late did not begin while the workloads ran",)

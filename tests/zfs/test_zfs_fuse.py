@@ -114,6 +114,14 @@ def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.answers("select cache_state, count(*) from trials group by 1") == [["cold", 8]]
 
 
+def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
+    """Both go on while it is measured, and nothing of them is left; only snapshots change the dataset."""
+    text = one().replace("cache = cold", "during = scrub {} | snapshots { every = 1s }")
+    zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 2s"))
+    assert zfs_fuse.failed() == []
+    assert zfs_fuse.answers("select during from trials where read_iops > 0 order by 1") == [["scrub"], ["snapshots"]]
+
+
 def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
     watched = one(dataset="compression = gzip").replace("bs = 64KiB", "bs = 64KiB  time_based = on  runtime = 3s")
     collected = "cache = cold  collect = [arcstats {}, zpool_iostat {}, zfs_capacity {}]"

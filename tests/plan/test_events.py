@@ -1,0 +1,94 @@
+"""Events in plans: trials without one are as they were, and one is ended with the workloads."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
+from zlang.plan.plan import Action, Trial
+from zlang.run import processes
+from zlang.source import Source
+
+HEAD = """
+dir here { path = "." }
+shell naps { command = "sleep 1"  writes = off }
+kind endless: event {
+  doc    = "x"
+  writes = off
+  needs dir as at
+  start { sh "echo started" }
+  wait { sh "sleep 1000 & sleep 1001" { timeout = 1h } }
+  verify { sh "echo it was" is "it was" }
+  stop { sh "echo stopped" }
+}
+kind changes: event { wait { sh "true" }  needs dir as at  doc = "x" }
+kind fails: event { doc = "x"  start { sh "echo no pool >&2; exit 7" } }
+"""
+
+
+def trial_of(text: str) -> Trial:
+    checked = programs.check(Source("program.zexp", HEAD + text), Overrides())
+    assert [f.message for f in checked.findings if f.code.id.startswith("E")] == []
+    (experiment,) = checked.program.experiments.values()
+    planned = plans.plan(checked, experiment, 1, Overrides()).plan
+    (trial,) = [item for item in planned.items() if isinstance(item, Trial)]
+    return trial
+
+
+def test_without_an_event_a_trial_is_as_it_was() -> None:
+    plain = trial_of("experiment e { on = here  run = naps }")
+    none = trial_of("experiment e { on = here  run = naps  during = none }")
+    assert (none.identity, none.steps) == (plain.identity, plain.steps)
+    happening = trial_of("experiment e { on = here  run = naps  during = endless {} }")
+    assert happening.identity != plain.identity
+
+
+def test_the_steps_around_an_event() -> None:
+    trial = trial_of("experiment e { on = here  run = naps  during = endless {} }")
+    last = [(step.name.partition(".")[0], step.action) for step in trial.steps[-3:]]
+    assert [action for _, action in last] == [Action.MEASURE, Action.VERIFY, Action.TIDY]
+    assert trial.invalidates == ()
+
+
+def test_what_changes_its_target_makes_it_stale() -> None:
+    assert trial_of("experiment e { on = here  run = naps  during = changes {} }").invalidates == ("here",)
+
+
+def carried_out(trial: Trial, place: Path, shell: str) -> subprocess.CompletedProcess[str]:
+    (step,) = [step for step in trial.steps if step.action is Action.MEASURE]
+    (place / "out").mkdir()
+    (place / "zlang-run").mkdir()
+    environment = {"PATH": "/usr/bin:/bin", "RUN": "run", "OUT": str(place / "out"), "ZLANG_STEP": str(place)}
+    command = [shell, "-c", step.command]
+    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_an_event_without_an_end_ends_with_the_workloads(tmp_path: Path, shell: str) -> None:
+    trial = trial_of("experiment e { on = here  run = naps  during = endless {} }")
+    done = carried_out(trial, tmp_path, shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    event, stream = tmp_path / "out/event1", tmp_path / "out/stream1"
+    assert (event / "start.out").read_text() == "started\n"
+    assert (event / "over").exists()
+    assert float((event / "began").read_text()) < float((stream / "ended").read_text())
+    assert processes.marked({"ZLANG_STEP": str(tmp_path)}) == []
+    assert not (tmp_path / "out/gate").exists()
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_an_event_that_cannot_begin_fails_the_trial(tmp_path: Path, shell: str) -> None:
+    done = carried_out(trial_of("experiment e { on = here  run = naps  during = fails {} }"), tmp_path, shell)
+    assert done.returncode == 7
+    assert "no pool" in done.stderr
+
+
+def test_an_event_that_is_due_later_does_not_begin(tmp_path: Path) -> None:
+    done = carried_out(trial_of("experiment e { on = here  run = naps  during = endless { at = 1h } }"), tmp_path, "sh")
+    assert done.returncode == 0
+    assert not (tmp_path / "out/event1/began").exists()
+    assert processes.marked({"ZLANG_STEP": str(tmp_path)}) == []
