@@ -25,14 +25,14 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 HEAVY = {"asyncio", "asyncssh", "covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy"}
 
 OTHER_TOOLS = {
-    "arcstat", "blktrace", "dmsetup", "fallocate", "fstrim", "lvm", "mkfs", "nvme", "sar", "sysstat", "vmtouch", "zdb",
+    "arcstat", "blktrace", "dmsetup", "fallocate", "lvm", "mkfs", "nvme", "sar", "sysstat", "vmtouch", "zdb",
 }  # fmt: skip
 """Tools that the library does not name as kinds, readers or commands that kinds require."""
 ORDINARY = {
     "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
     "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
     "partition", "pool", "precondition", "pressure", "readlink", "root", "rounds", "shell", "snapshot", "timeout",
-    "ssh", "streams", "warm",
+    "snapshots", "ssh", "streams", "trim", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}
