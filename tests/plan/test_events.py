@@ -71,7 +71,7 @@ def carried_out(trial: Trial, place: Path, shell: str) -> subprocess.CompletedPr
 def test_an_event_without_an_end_ends_with_the_workloads(tmp_path: Path, shell: str) -> None:
     trial = trial_of("experiment e { on = here  run = naps  during = endless {} }")
     done = carried_out(trial, tmp_path, shell)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.replace("Terminated\n", "")) == (0, "")
     event, stream = tmp_path / "out/event1", tmp_path / "out/stream1"
     assert (event / "start.out").read_text() == "started\n"
     assert (event / "over").exists()
