@@ -106,7 +106,7 @@ def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("total_iops", "total", "`total`, which is no factor and no metric of the plan\n  = help: did you mean"),
+        ("total_iops", "total", "`total`, which is neither a factor nor a metric of the plan\n  = help: did you mean"),
         ("state,", "", "results.csv, line 2, has 4 cells, and there are 3 columns"),
         ("5ms", "5KiB", "line 2, column `lat_mean_ns`: `5KiB` is a size, and this is in ns"),
         ("200/s", '"1,5"', "line 4, column `total_iops`: `1,5`"),

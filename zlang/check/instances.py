@@ -349,7 +349,7 @@ def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
         hint = 'write `"."` for the directory from which the run is started'
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="an empty path", hint=hint))
     if isinstance(value, str) and "path" in type_.scalars and "\n" in value:
-        hint = "tools list paths a line each: choose a path without one"
+        hint = "tools list paths one per line: choose a path without a line end"
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="a path with a line end", hint=hint))
 
 

@@ -144,7 +144,7 @@ def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
             if _word(given.get("cost")) in _SETTABLE:
                 settable = settable or given["cost"]
     if node.role.text == "resource" and settable is not None and change is None:
-        hint = "without `change` the resource is created anew: `cost = create`"
+        hint = "without `change` the resource is created again: `cost = create`"
         yield Code.KIND_LACKS.at(settable.span, what=f"`cost = {_word(settable)}`", lacks="change", hint=hint)
     if change is not None and settable is None:
         message = "`change` has nothing to set: no property has `cost = live` or `cost = rewrite`"

@@ -32,7 +32,7 @@ TRAITS = {
     "apart": KnownTrait(BOOL, "whether each worker has offsets of its own"),
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
     "distinct": KnownTrait(
-        SIZE, "how many bytes each worker can read before it may read any of them again; 0 where nobody knows"
+        SIZE, "how many bytes each worker can read before it may read any of them again; 0 if unknown"
     ),
     "timed": KnownTrait(BOOL, "whether it goes on until its time is over"),
     "rereads": KnownTrait(BOOL, "whether it reads data more than once, however long that takes"),
@@ -73,14 +73,14 @@ TRAITS = {
     "own_cache": KnownTrait(BOOL, "whether it has a cache of its own besides the page cache"),
     "second_cache": KnownTrait(BOOL, "whether a device is a second level of that cache"),
     "feeds_second": KnownTrait(BOOL, "whether data may go to that second level"),
-    "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 where nobody knows"),
+    "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown"),
     "takes": KnownTrait(SIZE, "how many bytes of what it stands on it occupies"),
     "least": KnownTrait(SIZE, "how many bytes what it stands on must have, if not more"),
     "bandwidth": KnownTrait(RATE, "how many bytes a second can be written to it one after the other, as is stated"),
     "endurance": KnownTrait(SIZE, "how many bytes may be written to it for an experiment, as is stated"),
     "saves": KnownTrait(SHARE, "the share of its data that can be compressed away"),
     "repeats": KnownTrait(SHARE, "the share of its blocks that are there already"),
-    "capacity": KnownTrait(SIZE, "how many bytes of data there is room for; 0 where nobody knows"),
+    "capacity": KnownTrait(SIZE, "how many bytes of data there is room for; 0 if unknown"),
     "unwritten": KnownTrait(BOOL, "whether blocks of it were never written"),
     "begins": KnownTrait(SIZE, "at which byte of what is beneath it begins"),
     "compresses_at_once": KnownTrait(SIZE, "how many bytes that are written in sequence are compressed together"),
@@ -88,7 +88,7 @@ TRAITS = {
     "sector": KnownTrait(SIZE, "the least that a device writes at a time"),
     "sector_power": KnownTrait(COUNT, "the smallest block of the devices, as a power of 2"),
     "stripe_devices": KnownTrait(
-        COUNT, "over how many devices the data of one block are spread, without parity; 0 where nobody knows"
+        COUNT, "over how many devices the data of one block are spread, without parity; 0 if unknown"
     ),
     "parity": KnownTrait(COUNT, "how many devices of a stripe hold parity"),
     "transfer": KnownTrait(SIZE, "the most that one request that reads moves from the other machine", is_kept=True),

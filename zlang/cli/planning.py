@@ -162,7 +162,7 @@ _COSTS = {
     "none": "nothing",
     "live": "a command",
     "rewrite": "a command, then write data again",
-    "create": "made anew",
+    "create": "created again",
     "manual": "a person",
 }
 
@@ -204,7 +204,7 @@ def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
         blocks = header.repeat * len(schedule.rounds) * (plots if schedule.order is Order.PLANNED else 1)
         factors = ", ".join(map(visible, header.whole_plot_factors))
         whole_plots = _counted_noun(plots, "whole plot") + (f" of {factors}" if factors else "")
-        print(f"  {whole_plots}; {_counted_noun(blocks, 'block')}, each shuffled anew")
+        print(f"  {whole_plots}; {_counted_noun(blocks, 'block')}, each in a new random order")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((item.made, item.altered) == (own.made, own.altered) for item in estimates.values()):

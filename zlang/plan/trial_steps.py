@@ -218,7 +218,7 @@ class TrialSteps:
         if state and not result:
             message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
             raise ProgramError(
-                Code.NOT_SHOWN.at(self._experiment.cache.span, message=message, hint=f"say `cache = {AS_IS}`")
+                Code.NOT_SHOWN.at(self._experiment.cache.span, message=message, hint=f"write `cache = {AS_IS}`")
             )
         yield from result
 

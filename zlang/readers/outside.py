@@ -138,7 +138,9 @@ def _known_columns(table: _Table, header: Header, wanted: Sequence[str]) -> dict
         if column not in by_name and column not in wanted and column != _REPLICATE:
             every = [*(factor.name for factor in header.factors), _REPLICATE, *wanted]
             hint = did_you_mean(column, every) or "there can be " + ", ".join(every)
-            raise RunError(f"{table.name} has a column `{column}`, which is no factor and no metric of the plan", hint)
+            raise RunError(
+                f"{table.name} has a column `{column}`, which is neither a factor nor a metric of the plan", hint
+            )
     return {column: by_name[column] for column in table.columns if column in by_name}
 
 

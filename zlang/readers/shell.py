@@ -130,7 +130,7 @@ def _by_pattern(text: str, name: str, pattern: str) -> tuple[object, str]:
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
-        raise _MissingError(f"{name}: `{pattern}` is no regular expression ({error})") from None
+        raise _MissingError(f"{name}: `{pattern}` is not a regular expression ({error})") from None
     last = None
     for last in compiled.finditer(text):  # noqa: B007 - only the last match is wanted
         pass
@@ -146,7 +146,7 @@ def _by_path(text: str, name: str, path: str) -> object:
     while place < len(path):
         part = _PART.match(path, place)
         if part is None:
-            raise _MissingError(f"{name}: `{path}` is no path")
+            raise _MissingError(f"{name}: `{path}` is not a path")
         place = part.end()
         index, quoted, key = part.groups()
         try:

@@ -87,7 +87,7 @@ def _reports(text: str, start: float, seconds: float) -> Iterator[tuple[float, _
         near = start + number * seconds
         clock = _CLOCK.search(report["timestamp"])
         if clock is None:
-            raise ValueError(f"`{report['timestamp']}` is no time")
+            raise ValueError(f"`{report['timestamp']}` is not a time")
         yield series.within_second(series.of_day(clock[0], near), near), report
 
 

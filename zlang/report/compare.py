@@ -150,7 +150,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
     ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (item, other))
     if ones & others:
         message = f"{len(ones & others):,} measurements are in both runs: one was taken over from the other"
-        raise RunError(message, "measure anew with `zlang run --again`")
+        raise RunError(message, "measure again with `zlang run --again`")
     same = {row.trial for row in item.rows} & {row.trial for row in other.rows}
     names = [[column.name for column in design.factors] for design in (item, other)]
     shared = [name for name in names[0] if name in names[1]]

@@ -24,7 +24,7 @@ V = TypeVar("V", bound=TrialVerdict)
 NOT_CARRIED_OUT = "it was not carried out"
 PLAN_CHANGED = "the plan was changed after the run had begun"
 FILES_CHANGED = "what it left behind was changed after it had been measured"
-LOST = "the journal is damaged, and there is an attempt of which it says nothing"
+LOST = "the journal is damaged and does not mention an attempt"
 
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
