@@ -5,7 +5,7 @@
 # root file system (an overlay over /) and disk (ext4 on a file, mounted at /data). All share /shared, and hang on a bridge
 # in the namespace "hub", which leads nowhere else. The coordinator runs in the hub.
 #
-#   hosts.sh up N [skew=HOST:SECONDS,...] [disk=SIZE]
+#   hosts.sh up N [disk=SIZE]
 #   hosts.sh down                  end all processes in these namespaces, and remove everything
 #   hosts.sh status                list the hosts, and the number of their processes
 #   hosts.sh hub COMMAND...        run a command in the hub
@@ -14,7 +14,7 @@
 #   hosts.sh killsshd HOST         end all sshd processes of a host; `startsshd` starts one
 #   hosts.sh stall HOST            stop all processes of a host; `continue` lets them go on
 #   hosts.sh crash HOST            end a host at once; `boot` starts it again: its disk is kept, its boot id is new
-#   hosts.sh rekey HOST            give a host another host key
+#   hosts.sh rekey HOST            give a host another host key; the second time, its first one
 #
 # BED is the state directory, and the prefix of the namespaces is its last part. `ssh -F $BED/config host1` works in the hub.
 set -u
@@ -22,7 +22,6 @@ BED=${BED:?a directory of this script\'s own}
 NAME=${BED##*/}
 NET=10.66.0
 SELF=$(readlink -f "$0")
-FAKETIME=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1
 
 die() { printf 'hosts.sh: %s\n' "$*" >&2; exit 1; }
 number() { echo "${1#host}"; }
@@ -116,7 +115,7 @@ crash() {
   rm -f "$BED/$1/pid" "$BED/$1/sshd.pid"
 }
 
-write_sshd_config() { # HOST NUMBER ENVIRONMENT
+write_sshd_config() { # HOST NUMBER
   cat >"$BED/$1/sshd_config" <<-X
 	ListenAddress $NET.$(($2 + 10))
 	HostKey /run/bed/hostkey
@@ -129,17 +128,15 @@ write_sshd_config() { # HOST NUMBER ENVIRONMENT
 	PermitRootLogin prohibit-password
 	MaxStartups 200
 	Subsystem sftp internal-sftp
-	$3
 	X
 }
 
 up() {
-  count=$1 skew='' disk=256M
+  count=$1 disk=256M
   shift
   case $count in '' | *[!0-9]*) die "up N" ;; esac
   for option; do
     case $option in
-      skew=*) skew=${option#*=} ;;
       disk=*) disk=${option#*=} ;;
       *) die "unknown option: $option" ;;
     esac
@@ -171,15 +168,7 @@ up() {
     mkdir "$BED/$host"
     echo "$NET.$((i + 10)) $host" >>"$BED/etc-hosts"
     printf 'Host %s\n  HostName %s.%d\n' "$host" "$NET" $((i + 10)) >>"$BED/config"
-    clock=''
-    case ",$skew," in
-      *",$host:"*)
-        seconds=${skew#*"$host":}
-        clock="SetEnv LD_PRELOAD=$FAKETIME FAKETIME=${seconds%%,*} FAKETIME_DONT_FAKE_MONOTONIC=1"
-        [ -e $FAKETIME ] || die "apt-get install faketime"
-        ;;
-    esac
-    write_sshd_config "$host" "$i" "$clock"
+    write_sshd_config "$host" "$i"
     ssh-keygen -q -t ed25519 -N '' -C "$host" -f "$BED/$host/hostkey"
     cp "$BED/key.pub" "$BED/$host/authorized"
     truncate -s "$disk" "$BED/$host/disk.img"
@@ -253,10 +242,14 @@ case $verb in
       crash) crash "$1" ;;
       boot) boot "$1" && await "$1" ;;
       rekey)
-        rm -f "$BED/$1/hostkey" "$BED/$1/hostkey.pub"
-        ssh-keygen -q -t ed25519 -N '' -C "$1" -f "$BED/$1/hostkey"
+        for file in hostkey hostkey.pub; do
+          if [ -e "$BED/$1/$file.old" ]; then mv "$BED/$1/$file.old" "$BED/$1/$file"; else mv "$BED/$1/$file" "$BED/$1/$file.old"; fi
+        done
+        [ -e "$BED/$1/hostkey" ] || ssh-keygen -q -t ed25519 -N '' -C "$1" -f "$BED/$1/hostkey"
         pid=$(cat "$BED/$1/sshd.pid")
-        inside "$1" kill -HUP "$pid"
+        rm -f "$BED/$1/sshd.pid"
+        (inside "$1" kill -HUP "$pid")
+        await "$1"
         ;;
     esac
     ;;

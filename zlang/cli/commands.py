@@ -683,13 +683,18 @@ def doctor(
         Path | None,
         typer.Option("--save", metavar="FILE", help="write this machine as a `host` declaration"),
     ] = None,
+    reach: Reached = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """List installed and missing tools, their versions, and how to install them."""
+    """List installed and missing tools, their versions, and how to install them.
+
+    Where zlang.toml or --reach says how hosts of the program are reached, each of them is visited: its clock, its
+    tools, and facts that contradict the program.
+    """
     from zlang.cli import doctoring
 
-    raise typer.Exit(doctoring.doctor(file, save, as_json=as_json))
+    raise typer.Exit(doctoring.doctor(file, save, reach or [], as_json=as_json))
 
 
 COMMANDS = (

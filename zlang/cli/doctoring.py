@@ -17,9 +17,15 @@ from zlang.plan.plan import ROOT
 from zlang.run import machine
 
 
-def doctor(file: str | None, save: Path | None, *, as_json: bool) -> int:
+def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bool) -> int:
     """Look for the tools that a program, or the whole library, needs, and for what its properties need."""
     checked = None if file is None else checking.sound(file, Overrides())
+    if checked is not None and save is None:
+        from zlang.cli import visiting
+
+        code = visiting.visit(checked, reach, as_json=as_json)
+        if code is not None:
+            return code
     facts = hosts.facts({name: machine.answer(command) for name, command in hosts.probes().items()})
     tools = machine.tools(_wanted(checked, facts))
     missing = [tool for tool in tools if tool.path is None]

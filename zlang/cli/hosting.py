@@ -27,13 +27,14 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
     else:
         width = max(map(len, entries), default=0)
         for name, entry in entries.items():
-            print(f"{name:{width}}  {render.visible(_text(entry))}")
+            print(f"{name:{width}}  {render.visible(reached_text(entry))}")
         if not entries:
             print("no hosts: a program declares them, and [hosts.NAME] in zlang.toml says how each is reached")
     return 1 if None in entries.values() else 0
 
 
-def _text(entry: Reach | None) -> str:
+def reached_text(entry: Reach | None) -> str:
+    """How a host is reached, in words."""
     if entry is None:
         return "not reached: write [hosts.NAME] in zlang.toml, or add --reach NAME=USER@HOST"
     if entry.address is None:

@@ -1,0 +1,92 @@
+"""What machines, networks and clocks do to a run: nothing is lost, nothing is counted that is not whole."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+from beds import Bed
+from command_line import Zlang
+
+from zlang.run.events import Start
+
+HOSTS = """
+[hosts.san1]
+ssh = "host1"
+directory = "/data/zlang"
+[hosts.san2]
+ssh = "host2"
+directory = "/data/zlang"
+"""
+SLOW = """
+host san1
+host san2
+let box = san1 | san2
+dir here on box { path = "." }
+shell slow { command = "sleep 7; echo done"  writes = off }
+experiment e { on = here  run = slow }
+"""
+WANTING = """
+host san1 { cores = 4096 }
+dir here on san1 { path = "." }
+kind odd: workload on directory { requires odd_tool "apt-get install odd"  run { sh "odd_tool" } }
+odd it {}
+experiment e { on = here  run = it }
+"""
+AHEAD = '#!/bin/sh\\nexec /bin/date -d "+3 seconds" "$@"\\n'
+
+
+def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(SLOW), "--yes")
+    _await_measurements(zlang, process, 2)
+    bed("cut", "host2")
+    bed("crash", "host1")
+    time.sleep(3)
+    bed("join", "host2")
+    bed("boot", "host1")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    assert b"does not count: measure: `san1` was lost" in err
+    rows = "select host, valid from all_trials order by all"
+    assert zlang.rows(rows) == [{"host": "san1", "valid": False}, {"host": "san2", "valid": True}]
+    zlang("resume", "--failed")
+    assert zlang.rows(rows) == [{"host": "san1", "valid": True}, {"host": "san2", "valid": True}]
+
+
+def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", f"printf '{AHEAD}' >/usr/local/bin/date; chmod +x /usr/local/bin/date")
+    try:
+        visited = json.loads(zlang("doctor", zlang.program(WANTING), "--json", code=1).out)["machines"]
+    finally:
+        bed.on("host1", "rm /usr/local/bin/date")
+    (machine,) = visited
+    assert machine["missing"] == ["odd_tool"]
+    assert abs(machine["clock"]["ahead"] - 3) < 0.5 + machine["clock"]["error"]
+    assert machine["contradictions"][0].startswith("`san1` has cores = 4096 in the program")
+    assert "missing: apt-get install odd" in zlang("doctor", "program.zexp", code=1).out
+    assert "`san1` needs `odd_tool`" in zlang("run", "program.zexp", "--yes", code=1).err
+
+
+def test_a_changed_host_key_is_refused(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed("rekey", "host2")
+    try:
+        refused = zlang("run", zlang.program(SLOW), "--yes", code=1).err
+    finally:
+        bed("rekey", "host2")
+    assert "the host key of `san2` (host2) is not the one that is known" in refused
+    assert "ssh-keygen -R host2" in refused
+    assert not (zlang.at / "runs").exists()
+
+
+def _await_measurements(zlang: Zlang, process: subprocess.Popen[bytes], count: int) -> None:
+    while process.poll() is None:
+        if list((zlang.at / "runs").glob("*/journal.jsonl")):
+            starts = [event for event in zlang.events() if isinstance(event, Start) and event.step == "measure"]
+            if len(starts) == count:
+                return
+        time.sleep(0.05)
+    raise AssertionError(process.communicate())
