@@ -136,6 +136,9 @@ class FakeExecutor:
     def release(self, host: str, out: Path) -> None:
         raise AssertionError("nothing is held")
 
+    def ahead(self, host: str) -> float:
+        return 0.0
+
     def lost(self, host: str) -> str:
         return ""
 

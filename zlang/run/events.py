@@ -59,10 +59,11 @@ class Reuse(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Start(Timed):
-    """A command is about to be started."""
+    """A command is about to be started, on a machine whose clock is `ahead` of ours by so many seconds."""
 
     step: str
     out: str
+    ahead: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

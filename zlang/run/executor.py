@@ -63,6 +63,9 @@ class Executor(Protocol):
     def release(self, host: str, out: Path) -> None:
         """Compare it no more."""
 
+    def ahead(self, host: str) -> float:
+        """By how many seconds the clock of a machine is ahead of ours."""
+
     def lost(self, host: str) -> str:
         """Why a machine is not tried any more; nothing where it is."""
 
@@ -133,6 +136,10 @@ class LocalExecutor:
 
     def release(self, _host: str, _out: Path) -> None:
         """The runner compares it itself."""
+
+    def ahead(self, _host: str) -> float:
+        """Nothing: it is our clock."""
+        return 0.0
 
     def lost(self, _host: str) -> str:
         """Nothing: one's own machine is always there."""

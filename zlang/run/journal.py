@@ -34,6 +34,7 @@ _FIELDS = {
 }
 """The fields of each event; those that can be absent with their default."""
 _CLOCKS = {"t", "up"}
+_SECONDS = frozenset({"ahead"})
 _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 _FREE = {"key"}
 """Members that hold any text."""
@@ -108,7 +109,7 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
 
 
 def _checked(member: str, value: object) -> object:
-    if member in _CLOCKS:
+    if member in _CLOCKS or member in _SECONDS:
         is_right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST
     elif member in _NUMBERS:
         is_right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST

@@ -194,13 +194,14 @@ class RunState:
     def window(self, out: str, names: Iterable[str]) -> Window | None:
         """The time from the start of the first of these steps to the end of the last, where both are known.
 
-        It begins by the wall clock, as what tools log has its times from there, and is as long as by the monotonic one.
+        It begins by the wall clock of the machine that ran them, as what tools log has its times from there, and is as
+        long as by the monotonic one.
         """
         wanted = set(names)
         ran = [step for step in self.steps.get(out, ()) if step.start.step in wanted and step.end is not None]
         if not ran:
             return None
-        begin = ran[0].start.t
+        begin = ran[0].start.t + ran[0].start.ahead
         return begin, begin + max(seconds(ran[0].start, step.end) for step in ran if step.end is not None)
 
     def step(self, out: str, name: str) -> StepTime | None:

@@ -418,7 +418,8 @@ class _Run:
         yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
         self._lane.state = self._lane.state.invalidate(trial.invalidates)
         failure = yield from self._protocol(trial, out)
-        failure = (yield from self._brought(out)) or failure
+        unfetched = yield from self._brought(out)
+        failure = failure or unfetched
         if failure:
             yield from self._failed(trial, failure)
             return
@@ -577,7 +578,7 @@ class _Run:
 
     def _command(self, step: Step, out: str, *, is_told: bool = False) -> Doing[int]:
         self._check()
-        yield self._record(Start(self._now(), step.name, out))
+        yield self._record(Start(self._now(), step.name, out, self.executor.ahead(step.host)))
         if replaced := self._replaced():
             rc = self._refuse(step, out, f"{replaced} is not the directory that this run made")
         elif step.action is Action.ASK:

@@ -120,7 +120,6 @@ class Machines:
             return Visit(host, "", here.tools(wanted), answers)
         if machine.is_given_up:
             return Visit(host, machine.is_given_up)
-        await machine.measure_clock()
         tools = [await _tool(machine, name, hint) for name, hint in sorted(wanted.items())]
         answers = {name: await machine.answer(command) for name, command in probes.items()}
         return Visit(host, tools=tools, answers=answers, offset=machine.offset, error=machine.round_trip / 2)
@@ -179,6 +178,11 @@ class Machines:
     def release(self, host: str, out: Path) -> None:
         """Compare it no more."""
         self._loop.call_soon_threadsafe(self._machines[host].release, self._place(out))
+
+    def ahead(self, host: str) -> float:
+        """By how many seconds the clock of a machine is ahead of ours, as it was measured last."""
+        machine = self._machines.get(host)
+        return round(machine.offset, 6) if machine is not None else 0.0
 
     def lost(self, host: str) -> str:
         """Why a machine is not tried any more."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import resources
@@ -21,7 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from zlang.errors import RunError
-from zlang.plan.plan import Step
+from zlang.plan.plan import Action, Step
 from zlang.run.transport.reach import Reach
 
 _BEAT = 2.0
@@ -36,6 +37,8 @@ _MARGIN = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _BLOCK = 1 << 16
 _ROUND_TRIPS = 12
+_CLOCK_SLACK, _CLOCK_DRIFT = 0.25, 0.001
+"""Seconds by which the clocks of one machine may disagree, and share of the time, as in `zlang/run/run_state.py`."""
 _MOST_FILES = 100_000
 _LONGEST_LINE = 1 << 16
 _HASH = re.compile(rb"([0-9a-f]{64})  \./([^\n]+)")
@@ -76,12 +79,15 @@ class Machine:
         """Why it is not tried any more."""
         self.offset, self.round_trip = 0.0, 0.0
         """Seconds by which its clock is ahead of ours, and how long it took to ask."""
+        self._since_boot = self._measured_at = 0.0
+        """Its wall clock less the time since its boot, which changes only if the clock is moved."""
         self._variables = variables
         self._connection: Any = None
         self._agent: Any = None
         self._work: dict[str, asyncio.Future[int]] = {}
         self._answers: dict[str, asyncio.Future[list[str]]] = {}
         self._held: dict[str, None] = {}
+        self._moved: dict[str, float] = {}
         self._number = 0
         self._reader: asyncio.Task[None] | None = None
         self._beats: asyncio.Task[None] | None = None
@@ -102,6 +108,7 @@ class Machine:
         try:
             self._connection = await asyncio.wait_for(self._open(), _CONNECT)
             await asyncio.wait_for(self._start_agent(), _CONNECT)
+            await self._measure_clock()
         except asyncssh.HostKeyNotVerifiable as error:
             await self.close()
             host = self.reach.address.host if self.reach.address else ""
@@ -232,8 +239,13 @@ class Machine:
 
     def _hear(self, line: bytes) -> None:
         match line.decode("ascii", "replace").split():
-            case ["ended", number, code, *_] if number in self._work and code.isdecimal():
+            case ["ended", number, code, *clocks] if number in self._work and code.isdecimal():
                 work = self._work.pop(number)
+                wall, up = _clocks(clocks)
+                moved = wall - up - self._since_boot
+                if wall and up and abs(moved) > _CLOCK_SLACK + _CLOCK_DRIFT * (up - self._measured_at):
+                    self.offset, self._since_boot, self._measured_at = self.offset + moved, wall - up, up
+                    self._moved[number] = moved
                 if not work.done():
                     work.set_result(int(code))
             case [word, *words] if word in self._answers:
@@ -281,10 +293,14 @@ class Machine:
         words = f"{step.timeout} {len(command)} {'keep' if keep else 'lose'} {step.name} {out} {sizes}"
         self._write(f"run {number} {words}", command + b"".join(texts.values()))
         try:
-            return await asyncio.wait_for(asyncio.shield(work), step.timeout + _MARGIN)
+            code = await asyncio.wait_for(asyncio.shield(work), step.timeout + _MARGIN)
         except TimeoutError:
             self._lose("it does not answer")
             raise MachineLost(f"`{self.name}` does not answer") from None
+        moved = self._moved.pop(number, 0.0)
+        if moved and step.action is Action.MEASURE:
+            raise Liar(f"the wall clock of `{self.name}` was moved by {moved:,.1f} s during the step")
+        return code
 
     def signal(self, verb: str, number: str) -> bool:
         """Send `stop` or `kill` to a step that is running there; False where it is not."""
@@ -337,18 +353,18 @@ class Machine:
         if self._held.pop(out, 0) is None and self._agent is not None:
             self._write(f"release {out}")
 
-    async def measure_clock(self) -> None:
+    async def _measure_clock(self) -> None:
         """Measure how far its clock is ahead, by the shortest of several round trips (as NTP). Raises MachineLost."""
-        await self.ready()
         self.round_trip = float("inf")
         for _ in range(_ROUND_TRIPS):
             began, clock = time.monotonic(), time.time()
             self._number += 1
-            (token, wall, *_) = [*(await self._ask(f"clock {self._number}", "clock")), "", ""]
+            words = await self._ask(f"clock {self._number}", "clock")
             took = time.monotonic() - began
-            if token == str(self._number) and took < self.round_trip:
-                with suppress(ValueError):
-                    self.offset, self.round_trip = float(wall) - clock - took / 2, took
+            wall, up = _clocks(words[1:])
+            if words[:1] == [str(self._number)] and wall and took < self.round_trip:
+                self.offset, self.round_trip = wall - clock - took / 2, took
+                self._since_boot, self._measured_at = wall - up, up
 
     # Files
 
@@ -380,6 +396,15 @@ class Machine:
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None
         if hashes:
             self._write(f"drop {out}")
+
+
+def _clocks(words: Sequence[str]) -> tuple[float, float]:
+    """The wall clock and the time since boot, as an agent says them; zeros where it says something else."""
+    try:
+        wall, up = map(float, words[:2])
+    except ValueError:
+        return 0.0, 0.0
+    return (wall, up) if math.isfinite(wall) and math.isfinite(up) else (0.0, 0.0)
 
 
 def _existing(paths: Any) -> list[str]:
