@@ -28,3 +28,8 @@ def visible_json(text: str) -> str:
 def _json_escape(char: str) -> str:
     units = char.encode("utf-16-be").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def utf8(text: str) -> bytes:
+    """A word for another process, whatever the locale says; bytes of a path that are no text stay as they are."""
+    return text.encode("utf-8", "surrogateescape")

@@ -190,6 +190,13 @@ def test_a_command_ends_as_documented(where: str, line: str, original: Path, loc
         assert code == COMMAND_LINES[line], said
 
 
+def test_a_command_may_have_characters_that_the_locale_has_not(original: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    shutil.copytree(original, place)
+    code, said = ended(Zlang(place), "run program.zexp --yes --again", Surrounding(ASCII))
+    assert code == 0, said
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -406,6 +406,19 @@ def test_the_script_is_armed_for_its_plan_and_this_boot(spare: Disk) -> None:
     assert spare.digest() != hashlib.sha256(bytes(SIZE)).hexdigest()
 
 
+def test_a_script_knows_the_directory_of_links_that_it_makes_again(spare: Disk) -> None:
+    """Also where another directory of that name has another inode, as in /dev."""
+    spare.zlang("plan", spare.program(rw="write | randwrite"), "--emit", "sh", "--out", ".")
+    words = ["sh", "plan.sh"]
+    asked = subprocess.run(words, cwd=spare.at, capture_output=True, text=True, timeout=60, check=False).stderr
+    armed = asked[asked.index("ZLANG_ARM='") :].split("'")[1]
+    done = subprocess.run(
+        words, cwd=spare.at, env={**os.environ, "ZLANG_ARM": armed}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 trials are done, 0 of them failed" in done.stdout + done.stderr
+
+
 def test_an_armed_device_carries_a_file_system_and_is_blank_again(spare: Disk) -> None:
     more = "import filesystems\next4 volume on spare {}\nfile data on volume { size = 4MiB }"
     spare.zlang("run", spare.program(more=more, on="data"), "--arm", spare.link)

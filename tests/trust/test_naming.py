@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from zlang.check import naming
 from zlang.check.check import Overrides
 from zlang.diagnostics import ProgramError
 from zlang.pipeline import plans, programs
@@ -301,3 +302,34 @@ def test_it_is_guarded(tmp_path: Path, way: str) -> None:
 def test_it_is_refused(tmp_path: Path, way: str) -> None:
     before, experiment, code = REFUSED[way]
     assert planned(tmp_path, before, experiment)[0] == [code]
+
+
+FOUND = {
+    "not taken in": "add `with = fast` to the experiment",
+    "another taken in": "add `with = [slow, fast]` to the experiment",
+    "from its directory": "add `with = fast` to the experiment",
+    "handed on by a kind": "a resource is made only from what it stands on, here a `host`: `on fast`",
+    "as the place of a corpus": "a resource is made only from what it stands on, here a `dir`: `on fast`",
+    "beneath what is given": "remove `given`, and the run makes it; or remove `on fast`",
+}
+"""What the hint of `check` says to write."""
+
+
+@pytest.mark.parametrize("way", FOUND)
+def test_check_finds_it_at_its_place_before_anything_is_planned(tmp_path: Path, way: str) -> None:
+    before, experiment, code = REFUSED[way]
+    program = tmp_path / "program.zexp"
+    program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
+    checked = programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None))
+    (found,) = naming.found_at(programs.choose(checked, None))
+    assert (found.code.id, found.hint) == (code, FOUND[way])
+    assert found.span is not None
+
+
+@pytest.mark.parametrize("way", GUARDED)
+def test_check_finds_nothing_where_it_is_guarded(tmp_path: Path, way: str) -> None:
+    before, experiment = GUARDED[way]
+    program = tmp_path / "program.zexp"
+    program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
+    checked = programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None))
+    assert list(naming.found_at(programs.choose(checked, None))) == []

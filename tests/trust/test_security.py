@@ -75,7 +75,18 @@ def test_no_network_is_used(tmp_path: Path) -> None:
     zlang.program(SIMPLE)
     log = tmp_path / "sockets"
     for command in ("check program.zexp", "plan program.zexp", "run program.zexp", "status", "report", "doctor"):
-        words = ["strace", "-f", "-qq", "-A", "-e", "trace=socket", "-o", log, *COMMAND, *command.split()]
+        words: list[str | Path] = [
+            "strace",
+            "-f",
+            "-qq",
+            "-A",
+            "-e",
+            "trace=socket",
+            "-o",
+            log,
+            *COMMAND,
+            *command.split(),
+        ]
         done = subprocess.run(words, cwd=tmp_path, env=zlang.variables(), capture_output=True, timeout=120)
         assert done.returncode == 0 or command == "doctor", done.stderr
     assert log.exists()

@@ -900,6 +900,7 @@ z_unmake() {
   eval "z_invalidate \"\$z_key_$1\"; z_out=\$z_place_$1; z_place_$1="
   if [ -z "$z_out" ] && [ -z "$z_lost" ]; then z_setup_attempt "$1"; fi
   "unmake_$1" || return 1
+  eval "z_made_$1="
   eval "z_now_is unmade \"\$z_json_$1\" \"\$z_sig_$1\"; z_freshen \"\$z_key_$1\""
   z_take_from_standing "$1"
 }

@@ -21,6 +21,7 @@ from zlang.plan.plan import Step
 from zlang.run import processes
 from zlang.run.failure import TIMED_OUT
 from zlang.run.stop import Stop
+from zlang.text import utf8
 
 NOT_STARTED = 126
 LOST = 125
@@ -161,7 +162,7 @@ class LocalExecutor:
         with names[0].open("wb") as output, names[1].open("wb") as errors:
             try:
                 process = subprocess.Popen(  # noqa: S603  (running the plan's commands is what we are for)
-                    ["sh", "-c", step.command],  # noqa: S607  (sh is wherever PATH has it, as for the user)
+                    ["sh", "-c", utf8(step.command)],  # noqa: S607  (sh is wherever PATH has it, as for the user)
                     cwd=self._directory,
                     env={**self._environment, **marks},
                     stdin=subprocess.DEVNULL,

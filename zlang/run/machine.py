@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.plan.plan import ROOT
+from zlang.text import utf8
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
     environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}
     try:
         completed = subprocess.run(  # noqa: S603 - a command of the plan
-            ["sh", "-c", command],  # noqa: S607
+            ["sh", "-c", utf8(command)],  # noqa: S607
             cwd=directory,
             env=environment,
             capture_output=True,
@@ -129,7 +130,7 @@ def _output(command: list[str]) -> str | None:
     """What a command prints; None where it fails or does not end."""
     try:
         completed = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
-            command, capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
+            list(map(utf8, command)), capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
