@@ -138,3 +138,132 @@ def _report(options: str, folder: Path) -> Any:
         [*words, "--output-format=json+", f"--output={made}"], cwd=folder, check=True, capture_output=True, timeout=60
     )
     return orjson.loads(made.read_bytes())
+
+
+def _job(**changes: object) -> dict[str, Any]:
+    """An entry whose figures agree: 100 reads in 100 ms, of 1 ms or 2 ms each; `read__clat_ns__max=1` changes one."""
+    times: dict[str, Any] = {"N": 100, "min": 1_000_000, "max": 1_000_000, "mean": 1_000_000.0, "stddev": 0.0}
+    percentile = {"1.000000": 1_003_520, "50.000000": 1_003_520, "99.000000": 1_003_520}
+    times |= {"percentile": percentile, "bins": {"1003520": 100}}
+    read: dict[str, Any] = {"total_ios": 100, "io_bytes": 409_600, "io_kbytes": 400, "runtime": 100, "iops": 1000.0}
+    read |= {"bw_bytes": 4_096_000, "bw": 4000, "short_ios": 0, "drop_ios": 0, "clat_ns": times}
+    read["lat_ns"] = {key: times[key] for key in ("N", "min", "max", "mean", "stddev")}
+    job: dict[str, Any] = {"jobname": "j", "job options": {"bs": "4k"}, "usr_cpu": 60.0, "sys_cpu": 40.0, "read": read}
+    job = copy.deepcopy(job)
+    for path, value in changes.items():
+        *holders, key = path.split("__")
+        holder = job
+        for name in holders:
+            holder = holder[name]
+        holder[key] = value
+    return job
+
+
+def _options(**options: str) -> dict[str, object]:
+    return {"job options": {"bs": "4k", **options}}
+
+
+_SPREAD = "read of job j: `lat_ns`: the standard deviation, {}, is not that of {}"
+_NONE = {"N": 0, "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
+SAID: list[tuple[dict[str, object], list[str]]] = [
+    ({}, []),
+    ({"usr_cpu": 65.0}, []),
+    ({"usr_cpu": 65.1}, ["`usr_cpu` and `sys_cpu` of job j are 65.1 % and 40.0 %"]),
+    ({"usr_cpu": 165.0, **_options(numjobs="2")}, []),
+    ({"usr_cpu": -1.0}, ["`usr_cpu` of job j is -1.0"]),
+    ({"usr_cpu": True}, ["`usr_cpu` of job j is True"]),
+    ({"read__runtime": 1 << 63}, [f"`read.runtime` of job j is {1 << 63}"]),
+    ({"read__clat_ns__N": 100.0}, ["`read.clat_ns.N` of job j is 100.0"]),
+    ({"read__clat_ns__bins": {"1003520": -1}}, ["`read.clat_ns.1003520` of job j is -1"]),
+    ({"read__io_kbytes": 401}, ["read of job j: 401 KiB are not 409600 bytes"]),
+    ({"read__bw": 4001}, []),
+    ({"read__bw": 4002}, ["read of job j: 4002 KiB a second are not 4096000 bytes a second"]),
+    ({"read__iops": 1000.0005}, []),
+    ({"read__iops": 1000.01}, ["read of job j: 1000.01 IOPS in 100 ms are not 100 operations"]),
+    ({"read__bw_bytes": 4_096_005}, []),
+    ({"read__bw_bytes": 4_096_006}, ["read of job j: 4096006 bytes a second in 100 ms are not 409600 bytes"]),
+    ({"read__short_ios": 100}, []),
+    ({"read__drop_ios": 101}, ["read of job j: `drop_ios` is 101 of 100 operations"]),
+    (_options(bs="8k"), ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
+    (_options(bs="2k"), ["read of job j: 409600 bytes are not 100 operations of 2048 bytes"]),
+    (_options(bs="4k,8k"), []),
+    (_options(bs="8k,4k"), ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
+    (_options(bs="8k", bssplit="4k/50"), []),
+    (_options(bs="4Ki"), []),
+    (
+        {"read__lat_ns__mean": 900_000.0, "read__lat_ns__min": 900_000, "read__lat_ns__max": 900_000},
+        [
+            f"read of job j: the {key} of `lat_ns`, {value}, is below that of `clat_ns`, {whole}"
+            for key, value, whole in (("min", 900_000, 10**6), ("mean", 900_000.0, 1e6), ("max", 900_000, 10**6))
+        ],
+    ),
+    ({"read__clat_ns__N": 101, "read__clat_ns__bins": {"1003520": 101}}, [
+        "read of job j: `clat_ns`: 101 were timed of 100 operations"
+    ]),
+    ({"read__clat_ns__bins": {"1003520": 99}}, ["read of job j: `clat_ns`: its bins hold 99 of 100"]),
+    ({"read__clat_ns__percentile": {"1.0": 1_003_520, "2.0": 1_003_519}}, [
+        "read of job j: `clat_ns`: its percentiles do not go up",
+        "read of job j: `clat_ns`: its percentile 2 is 1003519, and that of its bins 1003520",
+    ]),
+    ({"read__lat_ns__stddev": 12.0}, [
+        _SPREAD.format("12.0", "100 from 1000000 to 1000000 around 1000000.0")
+    ]),
+    ({"read__lat_ns__max": 2_000_000}, [
+        _SPREAD.format("0.0", "100 from 1000000 to 2000000 around 1000000.0")
+    ]),
+    ({"read__lat_ns": _NONE}, []),
+    ({"read__lat_ns": {"N": 0, "min": 0, "max": 7, "mean": 0.0, "stddev": 0.0}}, [
+        "read of job j: `lat_ns`: 7 ns is the longest of none"
+    ]),
+    ({"read__lat_ns": {"N": 1, "min": 98 * 10**6, "max": 98 * 10**6, "mean": 98e6, "stddev": 0.0}}, []),
+    ({"read__lat_ns": {"N": 1, "min": 98 * 10**6, "max": 98 * 10**6, "mean": 98e6, "stddev": 9e4}}, [
+        _SPREAD.format("90000.0", "1 from 98000000 to 98000000 around 98000000.0")
+    ]),
+    ({"read__lat_ns": {"N": 99, "min": 10**6, "max": 2 * 10**6, "mean": 1.1e6, "stddev": 301_511.3}}, [
+        "read of job j: `lat_ns`: 99 of 1100000.0 ns each do not fit into 100 ms with 1 at a time"
+    ]),
+    ({"read__lat_ns": {"N": 99, "min": 10**6, "max": 2 * 10**6, "mean": 1.03e6, "stddev": 171_447.0}}, []),
+    (
+        {
+            "read__lat_ns": {"N": 99, "min": 10**6, "max": 2 * 10**6, "mean": 1.1e6, "stddev": 301_511.3},
+            **_options(iodepth="2"),
+        },
+        [],
+    ),
+    (
+        {
+            "read__lat_ns": {"N": 99, "min": 10**6, "max": 9 * 10**6, "mean": 1.1e6, "stddev": 810_000.0},
+            **_options(ramp_time="1s"),
+        },
+        [],
+    ),
+    ({"read__total_ios": 0, "read__iops": 0.0, "read__clat_ns": _NONE, "read__lat_ns": _NONE}, [
+        "read of job j: 409600 bytes were moved by no operation"
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "said"), SAID)
+def test_what_is_said_of_figures_that_disagree(changes: dict[str, object], said: list[str]) -> None:
+    assert list(fio_figures.contradictions(_job(**changes))) == said
+
+
+LATENCIES: list[tuple[dict[str, object], str]] = [
+    ({"min": 1_000_030}, "the mean, 1000000.0, is not between 1000030 and 1000000"),
+    ({"max": 999_950}, "the mean, 1000000.0, is not between 1000000 and 999950"),
+    ({"percentile": {"1.0": 900_000, "99.0": 1_003_520}}, "its percentiles, 900000 to 1003520, are not between 10"),
+    ({"percentile": {"1.0": 1_003_520, "99.0": 1_100_000}}, "its percentiles, 1003520 to 1100000, are not between"),
+    ({"bins": {"1003520": 99, "900000": 1}}, "its bins, 900000 to 1003520, are not between 1000000 and 1000000"),
+    ({"bins": {"1003520": 99, "1100000": 1}}, "its bins, 1003520 to 1100000, are not between 1000000 and 1000000"),
+    ({"bins": {"1100000": 100}}, "the mean, 1000000.0, is not that of its bins, 1100000"),
+    ({"bins": {"900000": 100}}, "the mean, 1000000.0, is not that of its bins, 900000"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), LATENCIES)
+def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], said: str) -> None:
+    job = _job()
+    job["read"]["clat_ns"] |= changes
+    job["read"]["lat_ns"] = {"N": 0, "max": 0}
+    sentences = list(fio_figures.contradictions(job))
+    assert any(sentence.startswith(f"read of job j: `clat_ns`: {said}") for sentence in sentences), sentences
