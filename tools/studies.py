@@ -27,11 +27,11 @@ STUDIES = measured.ROOT / "examples/studies"
 PAGE = measured.ROOT / "docs/studies.md"
 PICTURES = measured.ROOT / "docs/studies"
 _ABOUT = """\
-The experiments of five published studies are programs in `examples/studies`. As they stand they are plans faithful to
-the originals: their sizes, times and machines. With `--profile small` they are scaled to what any Linux machine does
-in a minute or two, on zfs-fuse, ext4 and loop devices. `make studies` carries those out, and here ours stand beside
-theirs. Our machine has nothing in common with theirs: what can be compared is the direction of an
-effect, and its order of magnitude.
+The experiments of five published studies are programs in `examples/studies`. Unchanged, they are plans that follow
+the originals in size, time and machines. With `--profile small` they take a minute or two on any Linux machine, with
+zfs-fuse, ext4 and loop devices. `make studies` runs those, and this page compares their results with the published
+ones (`theirs_…`). Our machine has nothing in common with theirs, so only the direction of an effect and its order of
+magnitude can be compared.
 """
 
 

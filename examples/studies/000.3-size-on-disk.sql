@@ -1,5 +1,5 @@
--- Agrees, to the byte for zeros: 512 bytes. What fio's default buffers compress to depends on its version;
--- ours is told to save 61 %, of which lzjb finds most.
+-- Agrees, to the byte for zeros: 512 bytes. How well fio's default buffers compress depends on its version. Here fio
+-- was told to write data that save 61 %, and lzjb finds most of that.
 select t.content, t.compression, round(100 * t.after_du_bytes / 67108864.0, 1) as ours_percent,
   round(100 * any_value(p.value::double * if(p.unit = 'B', 1, 2**30)) / (36 * 2**30), 1) as theirs_percent
 from size_on_disk.trials as t

@@ -1,6 +1,6 @@
--- Agrees: aligned is faster, by 1.8 here and 1.4 there. A file system of blocks of 4 KiB has to touch two of
--- them for a block that begins within one. In one of two earlier runs, when the machine was busier, it was
--- the other way round.
+-- Agrees: aligned is faster, 1.8 times here and 1.4 times in the original. A file system with blocks of 4 KiB must
+-- touch two of them for a request that starts inside one. In one of two earlier runs, on a busier machine, it was the
+-- other way round.
 select start, round(median(t.read_bw + t.write_bw) / 1e6) as ours_mb_per_s, any_value(p.value::double) as theirs_mb_per_s
 from alignment.trials as t
 join imported.musings as p on p.experiment = 'partition_alignment'

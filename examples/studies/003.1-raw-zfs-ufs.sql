@@ -1,7 +1,6 @@
--- Agrees that the raw device is the fastest, to read and to write, and that ZFS leaves less than half of its
--- reads. It contradicts in the order of the other two: ext4 with direct I/O leaves four fifths, where UFS was
--- slower than ZFS. They are file systems of different ages, and our ZFS is a process that each read has to go
--- through.
+-- Agrees that the raw device is the fastest for reads and writes, and that ZFS reaches less than half of its reads. The
+-- order of the other two contradicts: ext4 with direct I/O reaches four fifths, but in the original UFS was slower
+-- than ZFS. The file systems are of different ages, and ZFS is a user-space process here, which every read must pass.
 select t.store, round(median(t.read_iops)) as ours_read_iops, any_value(r.value::double) as theirs_read_iops,
   round(median(t.write_iops)) as ours_write_iops, any_value(w.value::double) as theirs_write_iops
 from raw_zfs_ufs.trials as t
