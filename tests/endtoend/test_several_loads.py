@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
-from command_line import Zlang
+from command_line import REPOSITORY, Zlang
 
 PROGRAM = """
 import fio
@@ -64,3 +65,29 @@ def test_the_runner_begins_processes_together(zlang: Zlang) -> None:
     zlang.run(PROGRAM, "--experiment", "naps")
     rows = zlang.rows("select stream from metrics where metric = 'elapsed' and stream is not null order by all")
     assert [row["stream"] for row in rows] == ["dozes", "naps"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("beside_a_backup", ["volume=1MiB"]),
+        ("boot_storm", ["image=1MiB"]),
+        ("two_targets", ["volume=1MiB", 'one="one"', 'two="two"']),
+    ],
+)
+def test_a_trial_of_an_example(zlang: Zlang, name: str, settings: list[str]) -> None:
+    """The trial with the fewest streams beside each other counts, and has the metrics of each."""
+    for place in ("one", "two"):
+        (zlang.at / place).mkdir()
+    text = (REPOSITORY / f"examples/streams/{name}.zexp").read_text("utf-8")
+    program = zlang.program(text)
+    options = [word for setting in ("time=1s", *settings) for word in ("--set", setting)]
+    lines = zlang("plan", program, *options, "--emit", "json").out.splitlines()
+    trials = [line["trial"] for line in map(json.loads, lines) if "trial" in line]
+    parts = [(trial["steps"][-1]["reader"]["args"].get("streams", ()), trial["number"]) for trial in trials]
+    _, number = min((len(streams), number) for streams, number in parts if streams)
+    zlang("run", program, *options, "--only", str(number), code=None)
+    (row,) = zlang.rows("select valid, read_iops, why_not from all_trials")
+    assert row["valid"], row["why_not"]
+    streams = zlang.rows("select sum(value) as whole from metrics where metric = 'read_iops' and stream is not null")
+    assert streams[0]["whole"] == pytest.approx(row["read_iops"])
