@@ -187,11 +187,18 @@ def test_what_decides_where_and_what_is_written_cannot_be_passed_on(words: str) 
     )
 
 
-def test_jobs_that_wait_for_none_are_said_to_run_together() -> None:
-    text = imported("[global]\nsize=1m\n[a]\n[b]\nrw=write\n[c]\nwait_for=b\n[d]\nstonewall=0\n[e]\nstonewall\n")
-    assert text.count("fio runs a, b at the same time: here each of them is measured by itself") == 1
-    assert text.count("fio runs c, d at the same time") == 1
+def test_jobs_that_wait_for_none_are_streams_of_one_trial(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = imported(
+        "[global]\nsize=1m\n[a]\n[b]\nrw=write\n[c]\nwait_for=b\n[d]\nstonewall=0\nsize=2m\n[e]\nstonewall\n"
+    )
     assert errors(text) == []
+    assert "fio d on data_2 {}\n" in text
+    assert "let load = [a, b] | [c, d] | e\n" in text
+    (tmp_path / "a.zexp").write_text(text)
+    assert guarded(["plan", str(tmp_path / "a.zexp"), "--emit", "sh"]) == 0
+    script = capsys.readouterr().out
+    assert script.count("--new_group=1") > 2  # each stream is a section of one fio
+    assert "# 3 trials;" in script
 
 
 def test_a_file_includes_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

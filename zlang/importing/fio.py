@@ -54,6 +54,7 @@ class _Job(Record):
     title: str
     comments: tuple[str, ...]
     lines: tuple[str, ...]
+    every_line: tuple[str, ...]
     target: _Target
     cache: str
     begins_alone: bool
@@ -179,9 +180,9 @@ def _remark(option: Option) -> list[str]:
     """Why an option is not in the program."""
     if option.missing:
         return writing.comment(f"{option.written}: the environment has no {', '.join(option.missing)}")
-    name = _own_name(option.name)
-    if name in _kind().without:
-        return writing.comment(f"{option.written}: {_kind().without[name]}")
+    for name in (_own_name(option.name), _engine(option)):
+        if name in _kind().without:
+            return writing.comment(f"{option.written}: {_kind().without[name]}")
     return writing.comment(f"{option.written}: this is not an option of {_NAME}")
 
 
@@ -210,10 +211,15 @@ def _job_lines(options: Mapping[str, Option], every: Mapping[str, Option]) -> It
         yield f"extra = [{', '.join(map(_as_written, passed_on))}]"
 
 
+def _engine(option: Option) -> str:
+    """The name under which the library says why it leaves an engine out."""
+    return f"the engine {(option.value or '').partition(':')[0]}" if option.name == "ioengine" else ""
+
+
 def _is_passed_on(name: str, option: Option) -> bool:
     """Whether fio gets an option as it was written: no property says it, and no reason is known why none does."""
     is_known = name in _UNSAID or name == _PATTERN or name in _kind().without or option.missing
-    is_left_out = f"{name}={option.value}" in _kind().without
+    is_left_out = f"{name}={option.value}" in _kind().without or _engine(option) in _kind().without
     return not is_known and not is_left_out and bool(_PLAIN_NAME.fullmatch(option.name)) and _line(option) is None
 
 
@@ -304,14 +310,18 @@ class _Writer:
         if shared:
             base = self.names.free("common", "common")
             lines += _block(f"{_NAME} {base} {{", tuple(_job_lines(_options(shared), self._everywhere())))
+        groups = _groups(measured)
+        elsewhere = {id(job) for group in groups for job in group if job.target != group[0].target}
         for job in jobs:
             lines += [line for comment in job.comments for line in writing.comment(comment)]
             if job.obstacle:
                 lines += [*writing.comment(f"[{job.title}] is left out: {job.obstacle}"), ""]
+            elif id(job) in elsewhere:
+                lines += _block(f"{_NAME} {job.name} on {self._data(job)} {{", job.every_line)
             else:
                 head = f"let {job.name} = {base} with {{" if shared else f"{_NAME} {job.name} {{"
                 lines += _block(head, job.lines)
-        lines += self._experiments(measured)
+        lines += self._experiments(groups)
         lines += [line for comment in self.file.tail for line in writing.comment(comment)]
         return writing.program(lines)
 
@@ -340,6 +350,7 @@ class _Writer:
             title=section.name,
             comments=(*section.comments, *self._description(options)),
             lines=tuple(_job_lines(written, options)),
+            every_line=tuple(_job_lines(options, options)),
             target=_target(options),
             cache=_cache(options),
             begins_alone=alone,
@@ -365,37 +376,41 @@ class _Writer:
                 yield f"file {self.targets[key]} on {self.directories[target.directory]} {{ size = {target.size} }}"
         yield ""
 
-    def _experiments(self, jobs: Iterable[_Job]) -> Iterator[str]:
-        """An experiment for all jobs that run one after the other on the same data."""
-        groups: list[list[_Job]] = []
-        for job in jobs:
-            if job.begins_alone or not groups:
-                groups.append([])
-            groups[-1].append(job)
-        group_of = {id(job): tuple(job.title for job in group) for group in groups for job in group if len(group) > 1}
-        ordered = [job for group in groups for job in group]
-        measured = [
-            list(same) for _, same in groupby(ordered, lambda job: (group_of.get(id(job)), job.cache, job.target))
-        ]
+    def _experiments(self, groups: list[list[_Job]]) -> Iterator[str]:
+        """An experiment for all groups that run one after the other on the same data; a group's jobs are streams."""
+        measured = [list(same) for _, same in groupby(groups, lambda group: (group[0].cache, group[0].target))]
         for members in measured:
-            first = members[0]
-            titles = ", ".join(group_of.get(id(first), ()))
-            if titles:
-                yield from writing.comment(
-                    f"fio runs {titles} at the same time: here each of them is measured by itself"
-                )
-            if any(job.verifies for job in members):
+            first = members[0][0]
+            if any(job.verifies for group in members for job in group):
                 yield from writing.comment(
                     "fio verifies what an earlier job has written: here each job has data of its own"
                 )
             name = self.names.free(self.stem if len(measured) == 1 else first.name, "experiment")
-            data = self.targets[first.target.directory, first.target.file, first.target.size]
-            run = first.name
-            if len(members) > 1:
+            levels = [_together(group) for group in members]
+            run = levels[0]
+            if len(levels) > 1:
                 run = self.names.free("load", "load")
-                yield f"let {run} = {' | '.join(job.name for job in members)}"
+                yield f"let {run} = {' | '.join(levels)}"
             yield f"experiment {name} {{"
-            yield from (f"on = {data}", f"run = {run}", f"cache = {first.cache}", "}", "")
+            yield from (f"on = {self._data(first)}", f"run = {run}", f"cache = {first.cache}", "}", "")
+
+    def _data(self, job: _Job) -> str:
+        """The name of what a job measures."""
+        return self.targets[job.target.directory, job.target.file, job.target.size]
+
+
+def _groups(jobs: Iterable[_Job]) -> list[list[_Job]]:
+    """The jobs that run at the same time, in the order of the file."""
+    groups: list[list[_Job]] = []
+    for job in jobs:
+        if job.begins_alone or not groups:
+            groups.append([])
+        groups[-1].append(job)
+    return groups
+
+
+def _together(group: list[_Job]) -> str:
+    return group[0].name if len(group) == 1 else f"[{', '.join(job.name for job in group)}]"
 
 
 def _block(head: str, lines: tuple[str, ...]) -> list[str]:
