@@ -254,6 +254,23 @@ def test_a_pool_that_is_given_stays(zfs_fuse: ZfsFuse) -> None:
     export(zfs_fuse, "theirs")
 
 
+def test_a_pool_of_the_machine_is_imported_with_what_was_set(zfs_fuse: ZfsFuse) -> None:
+    device, root = zfs_fuse.place / "device", zfs_fuse.place / "root"
+    with device.open("wb") as file:
+        file.truncate(2**26)
+    zfs_fuse.say("zpool", "create", "-R", str(root), "-m", "/", "-o", "failmode=continue", "theirs", str(device))
+    zfs_fuse.say("zfs", "create", "-o", "recordsize=16K", "-o", "compression=gzip-9", "theirs/base")
+    zfs_fuse.say("zfs", "create", "-o", "exec=off", "-o", "atime=off", "theirs/base/inner")
+    assert zfs_fuse.zlang("import", "--zfs", "theirs/base", "--out", "theirs.zexp").startswith("written: theirs.zexp")
+    text = (zfs_fuse.place / "theirs.zexp").read_text()
+    assert f'called = "theirs"\n  at     = "{root}"\n' in text
+    assert "  failmode = continue\n" in text
+    assert "dataset base on theirs { recordsize = 16KiB  compression = gzip-9 }\n" in text
+    assert "# exec=off: decides who may do what, not how it is done\n" in text
+    zfs_fuse.zlang("check", "theirs.zexp")
+    export(zfs_fuse, "theirs")
+
+
 def started(zfs_fuse: ZfsFuse, *words: str) -> subprocess.Popen[str]:
     """A run that is in the midst of its measurement."""
     for marker in markers(zfs_fuse):

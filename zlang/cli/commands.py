@@ -16,7 +16,7 @@ import typer
 from zlang import __version__, text
 from zlang.cli.words import RUNS
 from zlang.emit.registry import EMITTERS
-from zlang.importing import FILES
+from zlang.importing import FILES, POOL_OPTION
 from zlang.readers import REPORTS_OF
 
 HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
@@ -636,22 +636,28 @@ def init(
 
 def import_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help=f"{FILES}, or `-` for standard input", show_default=False)
-    ],
+        str | None, typer.Argument(metavar="[FILE]", help=f"{FILES}, or `-` for standard input", show_default=False)
+    ] = None,
     form: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="format of the file; default: what it looks like")
     ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(POOL_OPTION, metavar="POOL", help="a pool of this machine, or POOL/DATASET, instead of a file"),
+    ] = None,
+    mounts: Annotated[bool, typer.Option("--mounts", help="the mounted file systems of this machine")] = False,
+    host: Annotated[bool, typer.Option("--host", help="this machine, as `doctor --save` writes it")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="write to this file instead of standard output")
     ] = None,
 ) -> None:
-    """Turn a file of another tool into a program.
+    """Turn a file of another tool, or what this machine has, into a program.
 
     What the program cannot say is a comment at its place.
     """
     from zlang.cli import importing
 
-    raise typer.Exit(importing.import_file(file, form, out))
+    raise typer.Exit(importing.import_into(file, form, out, pool, mounts=mounts, host=host))
 
 
 import_.__name__ = "import"

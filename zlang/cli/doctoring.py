@@ -10,9 +10,10 @@ from zlang.check import hosts, library
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Value
 from zlang.check.values import cell, show
-from zlang.cli import checking, importing, render
+from zlang.cli import checking, render
+from zlang.cli.importing import write_new
 from zlang.diagnostics import Diagnostic
-from zlang.pipeline import plans
+from zlang.pipeline import importing, plans
 from zlang.plan.plan import ROOT
 from zlang.run import machine
 
@@ -31,7 +32,7 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
     missing = [tool for tool in tools if tool.path is None]
     lacking = _missing_on_machine(checked, facts) if checked else []
     if save is not None:
-        _save(save, facts)
+        write_new(save, importing.import_host())
     if as_json:
         shown = {
             "tools": [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in tools],
@@ -80,9 +81,3 @@ def _missing_on_machine(checked: Checked, facts: Mapping[str, Value]) -> list[Di
     things = [thing for experiment in checked.program.experiments.values() for thing, _ in hosts.used_by(experiment)]
     result = {(finding.span, finding.message): finding for thing in things for finding in hosts.lacking(thing, here)}
     return list(result.values())
-
-
-def _save(file: Path, facts: Mapping[str, Value]) -> None:
-    """Write the facts as a host to paste or to import; an existing file is left alone."""
-    lines = [f"  {name} = {show(value)}" for name, value in facts.items()]
-    importing.write_new(file, "\n".join([f"host {machine.name()} {{", *lines, "}", ""]))

@@ -7,13 +7,25 @@ from pathlib import Path
 
 from zlang.cli import checking, render, words
 from zlang.errors import RunError
+from zlang.importing import POOL_OPTION
 from zlang.pipeline import importing
 
 
-def import_file(file: str, form: str | None, out: Path | None) -> int:
-    """Print the program for another tool's file, or write it; an existing file is left alone."""
-    source = checking.read(file)
-    text = importing.import_file(source.text, source.name, form)
+def import_into(
+    file: str | None, form: str | None, out: Path | None, pool: str | None, *, mounts: bool, host: bool
+) -> int:
+    """Print the program for another tool's file, or for what this machine has, or write it; no file is overwritten."""
+    if (file is not None) + (pool is not None) + mounts + host != 1:
+        import typer
+
+        raise typer.BadParameter(f"name one file, or one of {POOL_OPTION}, --mounts and --host", param_hint="FILE")
+    if pool is not None:
+        text = importing.import_pool(pool)
+    elif file is not None:
+        source = checking.read(file)
+        text = importing.import_file(source.text, source.name, form)
+    else:
+        text = importing.import_mounts() if mounts else importing.import_host()
     if out is None:
         words.write(text)
         return 0

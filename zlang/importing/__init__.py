@@ -2,3 +2,5 @@
 
 FILES = "a job file of fio"
 """What can be imported, for the help of the command line."""
+POOL_OPTION = "--zfs"
+"""The option that names a pool of the machine."""

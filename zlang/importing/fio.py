@@ -34,7 +34,6 @@ _UNSAID = (*_TARGET, *_ORDER, "name", "description", "pre_read", "invalidate", "
 """Options that the program says in another place, or in other words."""
 _SIZE_NOT_SAID = "1GiB"
 _PLAIN_NAME = re.compile(r"\w[\w-]*")
-_SHORT = 80
 _MICROSECOND = Fraction(1, 10**6)
 
 
@@ -309,7 +308,7 @@ class _Writer:
         lines += ["", f"import {_NAME}", "", *self._target_lines(measured)]
         if shared:
             base = self.names.free("common", "common")
-            lines += _block(f"{_NAME} {base} {{", tuple(_job_lines(_options(shared), self._everywhere())))
+            lines += writing.block(f"{_NAME} {base} {{", tuple(_job_lines(_options(shared), self._everywhere())))
         groups = _groups(measured)
         elsewhere = {id(job) for group in groups for job in group if job.target != group[0].target}
         for job in jobs:
@@ -317,10 +316,10 @@ class _Writer:
             if job.obstacle:
                 lines += [*writing.comment(f"[{job.title}] is left out: {job.obstacle}"), ""]
             elif id(job) in elsewhere:
-                lines += _block(f"{_NAME} {job.name} on {self._data(job)} {{", job.every_line)
+                lines += writing.block(f"{_NAME} {job.name} on {self._data(job)} {{", job.every_line)
             else:
                 head = f"let {job.name} = {base} with {{" if shared else f"{_NAME} {job.name} {{"
-                lines += _block(head, job.lines)
+                lines += writing.block(head, job.lines)
         lines += self._experiments(groups)
         lines += [line for comment in self.file.tail for line in writing.comment(comment)]
         return writing.program(lines)
@@ -411,10 +410,3 @@ def _groups(jobs: Iterable[_Job]) -> list[list[_Job]]:
 
 def _together(group: list[_Job]) -> str:
     return group[0].name if len(group) == 1 else f"[{', '.join(job.name for job in group)}]"
-
-
-def _block(head: str, lines: tuple[str, ...]) -> list[str]:
-    """A declaration, on one line where that is short."""
-    whole = f"{head} {'  '.join(lines)} }}"
-    is_short = len(whole) <= _SHORT and not any(line.startswith("#") for line in lines)
-    return [whole, ""] if is_short else [head, *lines, "}", ""]

@@ -19,6 +19,7 @@ from zlang.syntax import format as formatting
 from zlang.syntax import parse
 
 _NOWHERE = Span(Source("", ""), 0, 0)
+_SHORT = 80
 _NOT_IN_NAMES = re.compile(r"\W+", re.ASCII)
 _ALLOWANCE = re.compile(r"#*\s*allow\b")
 
@@ -90,3 +91,10 @@ def program(lines: Iterable[str]) -> str:
     formatted = formatting.program(Source("import", "\n".join([*lines, ""])))
     assert not formatted.findings, f"BUG: the import is not a program: {formatted.findings[0].message}"
     return formatted.text
+
+
+def block(head: str, lines: tuple[str, ...]) -> list[str]:
+    """A declaration, on one line where that is short."""
+    whole = f"{head} {'  '.join(lines)} }}"
+    is_short = len(whole) <= _SHORT and not any(line.startswith("#") for line in lines)
+    return [whole, ""] if is_short else [head, *lines, "}", ""]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from zlang.check.values import quote
 from zlang.errors import RunError
 from zlang.pipeline.programs import text_of
 from zlang.suggest import did_you_mean
@@ -27,6 +28,40 @@ def import_file(text: str, name: str, form: str | None) -> str:
         hint = did_you_mean(form, registry.IMPORTERS) or f"there are {', '.join(registry.IMPORTERS)}"
         raise RunError(f"there is no format `{form}`", hint)
     return registry.IMPORTERS[form](text, name, os.environ, _keywords(), _included)
+
+
+def import_pool(name: str) -> str:
+    """A pool of this machine, or a dataset in one, as a program. Raises RunError."""
+    from zlang.importing import machine as declaring
+    from zlang.run import machine
+
+    root = name.partition("/")[0]
+    quoted_root = quote(root)
+    if root.startswith("-") or not name:
+        raise RunError(f"`{name}` is not the name of a pool")
+    pool = machine.output(declaring.POOL_PROPERTIES.format(pool=quoted_root))
+    datasets = machine.output(declaring.DATASET_PROPERTIES.format(dataset=quoted_root))
+    return declaring.pool(name, pool, datasets)
+
+
+def import_mounts() -> str:
+    """The mounted file systems of this machine, as a program. Raises RunError."""
+    from zlang.importing import machine as declaring
+    from zlang.run import machine
+
+    return declaring.mounts(machine.output(declaring.MOUNTS))
+
+
+def import_host() -> str:
+    """Write a `host` declaration of this machine."""
+    from zlang.check import hosts
+    from zlang.check.values import show
+    from zlang.importing import writing
+    from zlang.run import machine
+
+    facts = hosts.facts({name: machine.answer(command) for name, command in hosts.probes().items()})
+    lines = [f"  {name} = {show(value)}" for name, value in facts.items()]
+    return writing.program([f"host {machine.name()} {{", *lines, "}"])
 
 
 def _keywords() -> Mapping[str, str]:

@@ -65,6 +65,11 @@ def answer(command: str) -> str:
     return _first_line(["sh", "-c", command])
 
 
+def output(command: str) -> str:
+    """All that a command of the shell prints; nothing where it fails."""
+    return _output(["sh", "-c", command]) or ""
+
+
 def memory() -> str:
     """How much there is, in KiB, as /proc/meminfo says it; nothing where there is none."""
     return answer("sed -n 's/^MemTotal: *\\([0-9]*\\).*/\\1/p' /proc/meminfo")
