@@ -58,6 +58,32 @@ def test_the_factor_of_two_levels_need_not_be_named(built: Path, capsys: pytest.
     assert "there is no run `4KB`" in told(capsys, built, "compare", "4KB", "128KiB", code=1)
 
 
+def test_groups_of_trials_are_named_by_several_levels(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("compare", "write, 4KiB", "rw=read, bs=128KiB", "--format", "json")
+    (row,) = json.loads(told(capsys, built, *words))
+    assert (row["factor"], row["against"], row["level"], row["n"]) == ("rw, bs", "write, 4KiB", "rw=read, bs=128KiB", 3)
+    (level,) = json.loads(told(capsys, built, "compare", "rw=write", "rw=read", "--format", "json"))
+    (same,) = json.loads(told(capsys, built, "compare", "write", "read", "--format", "json"))
+    assert [level[name] for name in ("ratio", "low", "high", "n")] == [
+        same[name] for name in ("ratio", "low", "high", "n")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        (("write, 5KiB", "read"), "no factor has the level `5KiB`"),
+        (("write, bz=4KiB", "read"), "there is no factor `bz` with two levels"),
+        (("write, bs=5KiB", "read"), "`bs` has no level `5KiB`"),
+        (("bs=4KiB", "write"), "some trials are both `bs=4KiB` and `write`"),
+    ],
+)
+def test_what_is_wrong_with_groups(
+    built: Path, capsys: pytest.CaptureFixture[str], pair: tuple[str, str], message: str
+) -> None:
+    assert message in told(capsys, built, "compare", *pair, code=1)
+
+
 def test_the_metric_is_named(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, built, "compare").startswith("read_iops, with 95 % intervals\n")
     assert told(capsys, built, "effects").startswith("the variance of read_iops\n")

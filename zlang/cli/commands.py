@@ -585,7 +585,11 @@ def report(
 def compare(
     pair: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[A B]", help="two levels of the factor, or two runs", show_default=False),
+        typer.Argument(
+            metavar="[A B]",
+            help="two levels; or two groups of trials, each as 'LEVEL, FACTOR=LEVEL'; or two runs",
+            show_default=False,
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="FACTOR", help="factor to compare; default: every factor")

@@ -201,17 +201,20 @@ def _compare(
     from zlang.report import compare as comparing
     from zlang.report.findings.search import find_in_run
 
-    trials = answers.trials_of(db, run)
-    if pair and by is None and not answers.has_runs(db, pair):
-        by = comparing.factor_of(design.read(trials, metric), pair)
-    if pair and by is None:
-        both = [answers.trials_of(db, name) for name in pair]
-        content = design.read(both[0], metric)
-        other = design.read(both[1], content.metric)
-        compared = comparing.compare_runs((both[0].run, both[1].run), content, other)
-        return [compared], [*find_in_run(both[0], content), *find_in_run(both[1], other)], content.others
-    read = design.read(trials, metric)
-    return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
+    if by is not None or not pair or not answers.has_runs(db, pair):
+        trials = answers.trials_of(db, run)
+        read = design.read(trials, metric)
+        if pair and comparing.is_selection(read, pair, by):
+            result = [comparing.selections(read, pair, by)]
+            return result, _findings_by(trials, read, metric), read.others
+        by = by or (comparing.factor_of(read, pair) if pair else None)
+        if by is not None or not pair:
+            return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
+    both = [answers.trials_of(db, name) for name in pair]
+    content = design.read(both[0], metric)
+    other = design.read(both[1], content.metric)
+    compared = comparing.compare_runs((both[0].run, both[1].run), content, other)
+    return [compared], [*find_in_run(both[0], content), *find_in_run(both[1], other)], content.others
 
 
 def _findings_by(trials: Trials, read: Design, metric: str | None) -> list[ResultFinding]:

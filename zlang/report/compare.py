@@ -75,7 +75,13 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
             wanted.append((i, first, second))
         elif name == by:
             wanted += [(i, levels[0], level) for level in levels[1:]]
-    return [_compared(design, i, first, second, len(wanted)) for i, first, second in wanted]
+    result = []
+    for i, first, second in wanted:
+        sides = tuple([row for row in design.rows if row.levels[i] == level] for level in (first, second))
+        column = design.factors[i]
+        shown = wording.level(first, column.type), wording.level(second, column.type)
+        result.append(_compared(design, column.name, sides, (i,), shown, len(wanted)))
+    return result
 
 
 def factor_of(design: Design, pair: Sequence[str]) -> str | None:
@@ -84,6 +90,53 @@ def factor_of(design: Design, pair: Sequence[str]) -> str | None:
     if len(result) > 1:
         raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"say which: --by {result[0]}")
     return result[0] if result else None
+
+
+def selections(design: Design, pair: Sequence[str], by: str | None) -> Comparison:
+    """Two groups of trials, each named by some of its levels: `read`, or `write, bs=4KiB`.
+
+    Raises RunError.
+    """
+    first, second = (_selection(design, text, by) for text in pair)
+    sides = tuple(
+        [row for row in design.rows if all(row.levels[i] == level for i, level in selection.items())]
+        for selection in (first, second)
+    )
+    for text, side in zip(pair, sides, strict=True):
+        if not side:
+            raise RunError(f"no trial that counts has all of `{text}`", "zlang table shows which there are")
+    if {id(row) for row in sides[0]} & {id(row) for row in sides[1]}:
+        raise RunError(f"some trials are both `{pair[0]}` and `{pair[1]}`", "add a level in which they differ")
+    chosen = list(dict.fromkeys((*first, *second)))
+    name = ", ".join(design.factors[i].name for i in chosen)
+    return _compared(design, name, sides, chosen, (pair[0], pair[1]), 1)
+
+
+def is_selection(design: Design, pair: Sequence[str], by: str | None) -> bool:
+    """Whether one of the two is more than a level of one factor."""
+    places = [i for i, factor in enumerate(design.factors) if by in {None, factor.name}]
+    return any({"=", ","} & {*text} and not any(text in _levels(design, i) for i in places) for text in pair)
+
+
+def _selection(design: Design, text: str, by: str | None) -> dict[int, Cell]:
+    """The level of each factor that is named, `LEVEL` or `FACTOR=LEVEL`, by the place of the factor."""
+    result: dict[int, Cell] = {}
+    names = {factor.name: i for i, factor in enumerate(design.factors)}
+    for part in map(str.strip, text.split(",")):
+        places = [i for name, i in names.items() if by in {None, name} and part in _levels(design, i)]
+        name, sign, level = (word.strip() for word in part.partition("="))
+        if sign and not places:
+            if name not in names:
+                raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names))
+            result[names[name]] = _level(design, names[name], level)
+        elif len(places) == 1:
+            result[places[0]] = _levels(design, places[0])[part]
+        elif places:
+            several = " and ".join(design.factors[i].name for i in places)
+            raise RunError(f"{several} have the level `{part}`", f"write {design.factors[places[0]].name}={part}")
+        else:
+            raise RunError(f"no factor has the level `{part}`", "write FACTOR=LEVEL; zlang table shows the levels")
+    return result
 
 
 def _levels(design: Design, factor: int) -> dict[str, Cell]:
@@ -102,17 +155,22 @@ def _level(design: Design, factor: int, text: str) -> Cell:
     return levels[text]
 
 
-def _compared(design: Design, factor: int, first: Cell, second: Cell, comparisons: int) -> Comparison:
-    column = design.factors[factor]
-    sides = tuple([row for row in design.rows if row.levels[factor] == level] for level in (first, second))
+def _compared(
+    design: Design,
+    name: str,
+    sides: tuple[list[Row], ...],
+    chosen: Sequence[int],
+    shown: tuple[str, str],
+    comparisons: int,
+) -> Comparison:
+    """The second side against the first, which differ in the `chosen` factors and are called as `shown`."""
     # A factor that exists only beside one of the two cannot match them.
     others = [
         i
         for i in range(len(design.factors))
-        if i != factor and all(any(row.levels[i] is not None for row in side) for side in sides)
+        if i not in chosen and all(any(row.levels[i] is not None for row in side) for side in sides)
     ]
     judged = _judged(sides, others)
-    shown = [wording.level(level, column.type) for level in (first, second)]
     is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
     if is_set_up and judged.units == 1:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
@@ -121,7 +179,7 @@ def _compared(design: Design, factor: int, first: Cell, second: Cell, comparison
         note = f"compared over {judged.units} setups of each level" if is_set_up else ""
     return Comparison(
         metric=design.metric,
-        factor=column.name,
+        factor=name,
         first=shown[0],
         second=shown[1],
         ratio=judged.ratio,
