@@ -118,6 +118,15 @@ def study(editor: Editor) -> Editor:
     return editor
 
 
+@pytest.fixture
+def settled(study: Editor) -> Editor:
+    """The editor when the server knows all of the text as it is now."""
+    study.change("study.zexp", 0, 0, "")
+    study.said_of("study.zexp")
+    assert study.texts["study.zexp"] == STUDY
+    return study
+
+
 @pytest.mark.parametrize(
     ("mark", "after", "words"),
     [
@@ -132,10 +141,9 @@ def study(editor: Editor) -> Editor:
         ("repeat", 1, "the number of replicates"),
     ],
 )
-def test_hover(study: Editor, mark: str, after: int, words: str) -> None:
-    answer = study.wait(
-        study.client.text_document_hover_async(types.HoverParams(**study.at("study.zexp", mark, after)))
-    )
+def test_hover(settled: Editor, mark: str, after: int, words: str) -> None:
+    where = types.HoverParams(**settled.at("study.zexp", mark, after))
+    answer = settled.wait(settled.client.text_document_hover_async(where))
     assert words in answer.contents.value
 
 
@@ -198,7 +206,8 @@ def test_the_names_of_a_program(study: Editor) -> None:
     ).replace("size = size", "size = amount")
 
 
-def test_the_shape_of_a_program(study: Editor) -> None:
+def test_the_shape_of_a_program(settled: Editor) -> None:
+    study = settled
     client, document = study.client, study.document("study.zexp")
     symbols = study.wait(client.text_document_document_symbol_async(types.DocumentSymbolParams(document)))
     assert [item.name for item in symbols] == [
