@@ -251,6 +251,13 @@ class Experiments:
             expected, result = "a property of the workload, without a path", f"`{find.name}`"
             self._names.report(Code.UNEXPECTED.at(find.name.span, expected=expected, found=result, hint=hint))
             return None
+        if run.type.element is not None:
+            hint = "search in an experiment whose `run` has no list"
+            finding = Code.UNEXPECTED.at(
+                find.name.span, expected="one workload", found="a list of workloads", hint=hint
+            )
+            self._names.report(finding.also(run.span, "these run at the same time"))
+            return None
         text = run.span.text
         for where in (item.condition for item in node.items if isinstance(item, tree.Where)):
             for part in tree.parts(where):
