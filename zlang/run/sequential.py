@@ -94,7 +94,9 @@ class Sequential:
         self._until, self._search = header.until, header.search
         self._most = header.repeat
         self._parts = {
-            metrics.column(metric.name): types.parts_of(metric.unit) for metric in metrics.in_trials(header.metrics)
+            name: types.parts_of(metric.unit)
+            for metric in metrics.in_trials(header.metrics)
+            for name in (metric.name, metrics.column(metric.name))
         }
         self._tried: dict[str, int] = {}
         self._values: dict[str, list[float]] = {}
@@ -257,7 +259,7 @@ class _Values:
         if name == metrics.ELAPSED.name and name not in measured:
             return self.window[1] - self.window[0] if self.window else None
         value = next(
-            (value for measured_name, value in measured.items() if metrics.column(measured_name) == name), None
+            (value for own_name, value in measured.items() if name in {own_name, metrics.column(own_name)}), None
         )
         return None if value is None else value / self.parts.get(name, 1)
 
