@@ -140,6 +140,16 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
             return
 
 
+def rehearsal_findings(
+    experiment: Experiment, streams: Sequence[Stream], protocol: Kind | None
+) -> Iterator[Diagnostic]:
+    """What is wrong with a cache protocol that rehearses the workload where there are several."""
+    if protocol is not None and protocol.draws and len(streams) > 1:
+        message = f"`{protocol.name}` rehearses one workload, and this trial has several streams"
+        hint = "choose another cache protocol"
+        yield Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=hint)
+
+
 def event_findings(experiment: Experiment, events: Sequence[Instance], on: Instance | None) -> Iterator[Diagnostic]:
     """What must not happen: the run leaves what it did not make as it is."""
     for event in events:

@@ -132,10 +132,8 @@ class TrialSteps:
         setups += self._setups_of_targets(config)
         if on is not None:
             frame = Frame(protocol, on)
-            if protocol.kind.draws and len(config.streams) > 1:
-                message = f"`{protocol.kind.name}` rehearses one workload, and this trial has several streams"
-                hint = "choose another cache protocol"
-                raise ProgramError(Code.NOT_SHOWN.at(self._experiment.cache.span, message=message, hint=hint))
+            for finding in streams.rehearsal_findings(self._experiment, config.streams, protocol.kind):
+                raise ProgramError(finding)
             if protocol.kind.draws:
                 frame = rehearsal_frame(protocol, config.workload, on, self._draw(own, str(replicate)))
             workloads = {stream.workload.key for stream in config.streams}

@@ -200,6 +200,9 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
         lacking = unmet_need(experiment, thing, target)
         point.faults += [lacking] if lacking is not None else []
     point.faults += streams.findings(experiment, every)
+    cache = reached.get(experiment.cache)
+    called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
+    point.faults += streams.rehearsal_findings(experiment, every, called)
     point.faults += streams.event_findings(experiment, happening, next(iter(targets), None))
     point.faults += points.violated(experiment, point)
     for target in targets:
