@@ -104,7 +104,9 @@ def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | Non
     if planned.schedule.plots.count > len(setups) and planned.schedule.order.has_plots:
         print(f"  … in {planned.schedule.plots.count:,} states, one after another")
     _guarded(header, program)
-    if len(header.hosts) > 1:
+    if header.machines:
+        print(f"hosts: {', '.join(header.machines)}; `run` reaches them from here, as `zlang hosts` shows")
+    elif len(header.hosts) > 1:
         print(f"hosts: {', '.join(header.hosts)}; each runs its own trials: --host {header.hosts[0]}")
     requested = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
     if requested:

@@ -1,0 +1,161 @@
+"""The shell that stays on a machine: what it is told in lines, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from command_line import left_of
+
+from zlang.run.transport import ssh
+from zlang.run.transport.ssh import Liar
+
+SCRIPT = resources.files("zlang.run.transport").joinpath("agent.sh").read_bytes()
+RUN = f"agent-{os.getpid()}"
+HOSTILE = "$(touch pwned)`touch pwned`';touch pwned;'\"\n \\"
+
+
+class Agent:
+    """An agent on this machine, in a directory of its own."""
+
+    def __init__(self, shell: list[str], directory: bytes, dead: int = 60) -> None:
+        loader = f'eval "$(head -c {len(SCRIPT)})"'
+        self.process = subprocess.Popen([*shell, "-c", loader], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.write(SCRIPT + f"{RUN} {dead} {len(directory)}\n".encode() + directory)
+
+    def write(self, text: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def start(
+        self, number: int, command: bytes, out: str = "trials/t/1/a1", step: str = "m", timeout: int = 60
+    ) -> None:
+        self.write(f"run {number} {timeout} {len(command)} keep {step} {out} \n".encode() + command)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait(timeout=60)
+        self.process.stdout.close()
+
+    def hear(self) -> list[str]:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().decode().split()
+
+
+@pytest.fixture(params=[["dash"], ["bash"], ["busybox", "sh"]], ids=lambda shell: shell[0])
+def agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Agent]:
+    agent = Agent(request.param, os.fsencode(tmp_path / HOSTILE.strip().replace("\n", "")))
+    assert agent.hear()[0] == "ready"
+    yield agent
+    agent.close()
+    assert left_of(RUN) == []
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_commands_are_run_as_they_are(agent: Agent, tmp_path: Path) -> None:
+    (folder,) = tmp_path.glob(f"*/{RUN}") or tmp_path.rglob(RUN)
+    agent.start(1, b'printf \'%s|\' "$RUN" "$ZLANG_STEP" \'a\n"b"$(c)\'; cat; echo oops >&2; exit 3\n')
+    assert agent.hear()[:3] == ["ended", "1", "3"]
+    assert (folder / "trials/t/1/a1/m.out").read_text() == f'{RUN}|m|a\n"b"$(c)|'
+    assert (folder / "trials/t/1/a1/m.err").read_text() == "oops\n"
+    agent.start(2, b"sleep 100", timeout=1)
+    assert agent.hear()[:3] == ["ended", "2", "124"]
+    agent.write(b"drop trials/t/1/a1\n")
+    agent.write(b"clock 7\n")
+    word, token, wall, _ = agent.hear()
+    assert (word, token) == ("clock", "7")
+    assert abs(float(wall) - time.time()) < 60
+    assert not list(folder.rglob("m.out"))
+    agent.write(b"forget\n")
+    assert agent.hear() == ["forgotten"]
+    assert not folder.exists()
+
+
+def test_what_is_stopped_ends_with_all_that_it_started(agent: Agent) -> None:
+    agent.start(1, b"setsid sleep 1000 & sleep 1000")
+    while len(left_of(RUN)) < 3:
+        time.sleep(0.01)
+    agent.write(b"stop 1\n")
+    assert agent.hear()[:2] == ["ended", "1"]
+    assert left_of(RUN) == []
+
+
+def test_a_directory_that_something_else_replaced_is_noticed(agent: Agent, tmp_path: Path) -> None:
+    made = tmp_path / "made here"
+    agent.start(
+        1, b"mkdir '%b'; { ls -di '%b'; echo '%b'; } >\"$OUT/made\"" % ((os.fsencode(made),) * 3), "setups/s/a1"
+    )
+    assert agent.hear()[2] == "0"
+    agent.write(b"hold setups/s/a1\n")
+    agent.start(2, b":")
+    assert agent.hear()[2] == "0"
+    made.rename(tmp_path / "elsewhere")
+    made.mkdir()
+    agent.start(3, b":")
+    assert agent.hear()[2] == "126"
+    agent.write(b"release setups/s/a1\n")
+    agent.start(4, b":")
+    assert agent.hear()[2] == "0"
+
+
+def test_without_a_sign_of_life_everything_ends(tmp_path: Path) -> None:
+    agent = Agent(["sh"], os.fsencode(tmp_path / "base"), dead=1)
+    assert agent.hear()[0] == "ready"
+    agent.start(1, b"sleep 1000")
+    assert agent.process.wait(timeout=60) != 0
+    agent.close()
+    assert left_of(RUN) == []
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base").chmod(mode)
+    agent = Agent(["sh"], os.fsencode(tmp_path / "base"))
+    assert agent.hear()[0] == "refused"
+    agent.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"%b  ./../x" % (b"0" * 64),
+        b"%b  ./a/../../x" % (b"0" * 64),
+        b"%b  ./a//x" % (b"0" * 64),
+        b"%b  /etc/passwd" % (b"0" * 64),
+        b"%b  ./a\0" % (b"0" * 64),
+        b"%b  ./" % (b"0" * 64),
+        b"0000  ./x",
+        b"garbage",
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_refused(line: bytes) -> None:
+    async def read() -> None:
+        stream = asyncio.StreamReader()
+        stream.feed_data(line + b"\n--\n")
+        await ssh._listing(stream, ssh._HASH)
+
+    with pytest.raises(Liar):
+        asyncio.run(read())
+
+
+def test_a_file_that_is_not_what_its_hash_says_is_not_kept(tmp_path: Path) -> None:
+    async def receive() -> None:
+        stream = asyncio.StreamReader()
+        stream.feed_data(b"text")
+        await ssh._receive(stream, tmp_path / "x", 4, "0" * 64)
+
+    with pytest.raises(Liar, match="is not what its hash says"):
+        asyncio.run(receive())
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,132 @@
+"""What befalls machines while they measure, for real: `python tests/trust/machines.py`, as root, takes some minutes.
+
+Each fault strikes one of two machines in the middle of a trial, or kills the coordinator. Then `zlang resume --failed`
+has to bring the run to its end: every trial counts once, the other machine was not delayed, and nothing is left.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+
+from beds import Bed, started  # noqa: E402
+from command_line import Zlang  # noqa: E402
+
+from zlang.run.events import Start  # noqa: E402
+
+PROGRAM = """
+host san1
+host san2
+let box = san1 | san2
+dir here on box { path = "." }
+shell slow { command = "sleep 4; echo done"  writes = off }
+experiment e { on = here  run = slow  repeat = 2 }
+"""
+HOSTS = '[hosts.san{0}]\nssh = "host{0}"\ndirectory = "/data/zlang"\nwait = 10\n'
+LIAR = "#!/bin/sh\\necho 0000  ./measure.out\\n"
+CLOCK = '#!/bin/sh\\nexec /bin/date -d "+9 seconds" "$@"\\n'
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is done to host1, and what is done about it so many seconds later."""
+
+    strike: Callable[[Bed], object]
+    mend: Callable[[Bed], object]
+    seconds: float
+
+
+def _wrapped(name: str, text: str) -> Fault:
+    path = f"/usr/local/bin/{name}"
+    return Fault(
+        lambda bed: bed.on("host1", f"printf '{text}' >{path}; chmod +x {path}"),
+        lambda bed: bed.on("host1", f"rm {path}"),
+        8,
+    )
+
+
+FAULTS = {
+    "network cut for 5 s": Fault(lambda bed: bed("cut", "host1"), lambda bed: bed("join", "host1"), 5),
+    "network cut for 40 s": Fault(lambda bed: bed("cut", "host1"), lambda bed: bed("join", "host1"), 40),
+    "sshd killed": Fault(lambda bed: bed("killsshd", "host1"), lambda bed: bed("startsshd", "host1"), 1),
+    "machine rebooted": Fault(lambda bed: bed("crash", "host1"), lambda bed: bed("boot", "host1"), 2),
+    "machine stalled for 5 s": Fault(lambda bed: bed("stall", "host1"), lambda bed: bed("continue", "host1"), 5),
+    "disk full": Fault(
+        lambda bed: bed.on("host1", "dd if=/dev/zero of=/data/fill bs=1M 2>/dev/null"),
+        lambda bed: bed.on("host1", "rm /data/fill"),
+        8,
+    ),
+    "clock moved by 9 s": _wrapped("date", CLOCK),
+    "hashes are garbage": _wrapped("sha256sum", LIAR),
+}
+KILLS = (0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 9.0)
+"""Seconds after the start of the run at which the coordinator is killed."""
+
+
+def main() -> int:
+    wrong = 0
+    with started(2) as bed, tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-faults-") as place:
+        for number, (name, fault) in enumerate(FAULTS.items()):
+            zlang = _command(Path(place) / f"f{number}", bed)
+            process = zlang.start("run", zlang.program(PROGRAM), "--yes")
+            while process.poll() is None and not _is_measuring(zlang):
+                time.sleep(0.05)
+            fault.strike(bed)
+            time.sleep(fault.seconds)
+            fault.mend(bed)
+            _, err = process.communicate()
+            wrong += _judge(name, zlang, bed, err)
+        for number, seconds in enumerate(KILLS):
+            zlang = _command(Path(place) / f"k{number}", bed)
+            process = zlang.start("run", zlang.program(PROGRAM), "--yes")
+            time.sleep(seconds)
+            process.kill()
+            _, err = process.communicate()
+            wrong += _judge(f"coordinator killed after {seconds} s", zlang, bed, err)
+    return 1 if wrong else 0
+
+
+def _command(at: Path, bed: Bed) -> Zlang:
+    at.mkdir()
+    zlang = Zlang(at)
+    bed.use(zlang)
+    (at / "zlang.toml").write_text(HOSTS.format(1) + HOSTS.format(2))
+    return zlang
+
+
+def _is_measuring(zlang: Zlang) -> bool:
+    if not list((zlang.at / "runs").glob("*/journal.jsonl")):
+        return False
+    return any(isinstance(event, Start) and event.step == "measure" for event in zlang.events())
+
+
+def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
+    """Resume a run, and print what is wrong with it afterwards."""
+    if list((zlang.at / "runs").glob("*/plan.jsonl")):
+        zlang("resume", "--failed", "--yes", code=None)
+    else:
+        zlang("run", "program.zexp", "--yes", code=None)
+    problems = []
+    rows = zlang.rows("select host, count(*) as n from trials group by all order by all")
+    if rows != [{"host": "san1", "n": 2}, {"host": "san2", "n": 2}]:
+        problems.append(f"trials that count: {rows}")
+    for host in ("host1", "host2"):
+        if remains := bed.on(host, "ls -A /data | grep -v lost+found"):
+            problems.append(f"left on {host}: {remains}")
+        if processes := bed.on(host, "grep -lsz '^ZLANG_RUN=' /proc/[0-9]*/environ"):
+            problems.append(f"still running on {host}: {processes}")
+    said = [line for line in err.decode().splitlines() if "does not count" in line]
+    verdict = "; ".join(problems) or "nothing lost, nothing left"
+    sys.stdout.write(f"{name}: {verdict} ({'; '.join(said) or 'no trial failed'})\n")
+    sys.stdout.flush()
+    return len(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
