@@ -304,32 +304,42 @@ def test_it_is_refused(tmp_path: Path, way: str) -> None:
     assert planned(tmp_path, before, experiment)[0] == [code]
 
 
+ADD, STANDS = "add `with = fast` to the experiment", "a resource is made only from what it stands on, here a "
 FOUND = {
-    "not taken in": "add `with = fast` to the experiment",
-    "another taken in": "add `with = [slow, fast]` to the experiment",
-    "from its directory": "add `with = fast` to the experiment",
-    "handed on by a kind": "a resource is made only from what it stands on, here a `host`: `on fast`",
-    "as the place of a corpus": "a resource is made only from what it stands on, here a `dir`: `on fast`",
-    "beneath what is given": "remove `given`, and the run makes it; or remove `on fast`",
+    "not taken in": ("fast.block", ADD),
+    "another taken in": ("fast.block", "add `with = [slow, fast]` to the experiment"),
+    "from its directory": ('"cd /dev/disk/by-id && dd of=ata-FAST_1"', ADD),
+    "handed on by a kind": ("fast.blocks", f"{STANDS}`host`: `on fast`"),
+    "as the place of a corpus": (f'"{ID}"', f"{STANDS}`dir`: `on fast`"),
+    "beneath what is given": ("g", "remove `given`, and the run makes it; or remove `on fast`"),
 }
-"""What the hint of `check` says to write."""
+"""At which text of the program `check` finds it, and what its hint says to write."""
+
+
+def found(tmp_path: Path, before: str, experiment: str) -> list[tuple[str, str, str]]:
+    """The code of each finding of `check`, the text where it stands, and its hint."""
+    program = tmp_path / "program.zexp"
+    program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
+    checked = programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None))
+    findings = naming.found_at(programs.choose(checked, None))
+    return [(one.code.id, one.span.text if one.span else "", one.hint) for one in findings]
 
 
 @pytest.mark.parametrize("way", FOUND)
 def test_check_finds_it_at_its_place_before_anything_is_planned(tmp_path: Path, way: str) -> None:
     before, experiment, code = REFUSED[way]
-    program = tmp_path / "program.zexp"
-    program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
-    checked = programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None))
-    (found,) = naming.found_at(programs.choose(checked, None))
-    assert (found.code.id, found.hint) == (code, FOUND[way])
-    assert found.span is not None
+    assert found(tmp_path, before, experiment) == [(code, *FOUND[way])]
+
+
+def test_each_thing_that_is_named_is_found(tmp_path: Path) -> None:
+    before = 'shell two { command = "cat {fast.block} {slow.block}"  writes = off }'
+    assert [text for _, text, _ in found(tmp_path, before, "on = here  run = two")] == ["fast.block", "slow.block"]
+
+
+def test_the_texts_of_a_list_are_lines() -> None:
+    assert naming.written(("a", ("b", "c"))) == "a\nb\nc"
 
 
 @pytest.mark.parametrize("way", GUARDED)
 def test_check_finds_nothing_where_it_is_guarded(tmp_path: Path, way: str) -> None:
-    before, experiment = GUARDED[way]
-    program = tmp_path / "program.zexp"
-    program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
-    checked = programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None))
-    assert list(naming.found_at(programs.choose(checked, None))) == []
+    assert found(tmp_path, *GUARDED[way]) == []
