@@ -164,6 +164,8 @@ def _options(**options: str) -> dict[str, object]:
 
 
 _SPREAD = "read of job j: `lat_ns`: the standard deviation, {}, is not that of {}"
+_HALF = {"read__io_bytes": 204_800, "read__io_kbytes": 200, "read__bw_bytes": 2_048_000, "read__bw": 2000}
+_MORE = {"read__clat_ns__N": 104, "read__clat_ns__bins": {"1003520": 104}}
 _NONE = {"N": 0, "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
 SAID: list[tuple[dict[str, object], list[str]]] = [
     ({}, []),
@@ -190,6 +192,13 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
     (_options(bs="8k,4k"), ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
     (_options(bs="8k", bssplit="4k/50"), []),
     (_options(bs="4Ki"), []),
+    ({"job options": {"blocksize": "8k"}}, ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
+    ({**_HALF, **_options(numjobs="50")}, []),
+    ({**_HALF, **_options(numjobs="40")}, ["read of job j: 204800 bytes are not 100 operations of 4096 bytes"]),
+    ({**_MORE, **_options(numjobs="2", iodepth="2", ramp_time="1s")}, []),
+    ({**_MORE, **_options(numjobs="3", ramp_time="1s")}, [
+        "read of job j: `clat_ns`: 104 were timed of 100 operations"
+    ]),
     (
         {"read__lat_ns__mean": 900_000.0, "read__lat_ns__min": 900_000, "read__lat_ns__max": 900_000},
         [

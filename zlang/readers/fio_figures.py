@@ -118,28 +118,25 @@ def _rates(part: _Part) -> Iterator[str]:
 
 
 def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
-    """Bytes are operations by block size, as far as the report says which sizes there are."""
-    sizes = _block_sizes(options, direction)
+    """Bytes are operations by block size, as far as the report says which size that is."""
+    size = _block_size(options, direction)
     done, moved = part["total_ios"], part["io_bytes"]
-    if not sizes or not done or not moved:
+    if not size or not done or not moved:
         return
-    most, least = max(sizes) * (done + _pending(options)), min(sizes) * (done - part.get("short_ios", 0))
+    most, least = size * (done + _pending(options)), size * (done - part.get("short_ios", 0))
     # The last block of each pass and of each thread may be cut off.
-    if not least * 0.99 - max(sizes) * _threads(options) <= moved <= most:
-        of = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-        yield f"{moved} bytes are not {done} operations of {of} bytes"
+    if not least * 0.99 - size * _threads(options) <= moved <= most:
+        yield f"{moved} bytes are not {done} operations of {size} bytes"
 
 
-def _block_sizes(options: _Part, direction: str) -> list[int]:
-    """The sizes that a direction's blocks can have; none where that is not said plainly."""
+def _block_size(options: _Part, direction: str) -> int:
+    """The size of a direction's blocks; 0 where that is not said plainly."""
     if direction == "trim" or _OTHER_SIZES & options.keys():
-        return []
+        return 0
     words = str(options.get("bs", options.get("blocksize", ""))).split(",")
     word = words[min(DIRECTIONS.index(direction), len(words) - 1)] or words[0]
     match = _SIZE.match(word)
-    if match is None:
-        return []
-    return [int(match[1]) * _UNITS[match[2].lower()]]
+    return int(match[1]) * _UNITS[match[2].lower()] if match else 0
 
 
 def _pending(options: _Part) -> int:
