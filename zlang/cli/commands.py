@@ -23,6 +23,31 @@ HELP = "Storage experiments: vary hardware, file system properties and workloads
 _COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
 EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
 
+
+def _kinds(incomplete: str) -> list[str]:
+    """The kinds that a shell completes."""
+    from zlang.check import library
+
+    return [name for name in library.load().names() if name.startswith(incomplete)]
+
+
+def _codes(incomplete: str) -> list[str]:
+    """The codes of findings, and the names of rules, that a shell completes."""
+    from zlang.diagnostics import Code
+    from zlang.lint.rules import RULES
+
+    names = [*(code.id for code in Code), *(rule.lint.name for rule in RULES)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _run_names(incomplete: str) -> list[str]:
+    """The runs in the usual place that a shell completes."""
+    try:
+        return sorted(path.name for path in RUNS.iterdir() if path.is_dir() and path.name.startswith(incomplete))
+    except OSError:
+        return []
+
+
 File = Annotated[str, typer.Argument(help="program, a .zexp file", show_default=False)]
 Set = Annotated[
     list[str] | None,
@@ -81,8 +106,14 @@ Form = Annotated[
     str,
     typer.Option("--format", metavar="FORMAT", help="table, csv, json, ndjson, markdown or latex", show_default=True),
 ]
-Run = Annotated[str | None, typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False)]
-OfRun = Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run", show_default=False)]
+Run = Annotated[
+    str | None,
+    typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False, autocompletion=_run_names),
+]
+OfRun = Annotated[
+    str | None,
+    typer.Argument(metavar="[RUN]", help="default: the latest run", show_default=False, autocompletion=_run_names),
+]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -144,7 +175,10 @@ def check(
 
 def explain(
     code: Annotated[
-        str | None, typer.Argument(help="a code such as E203, or a metric; default: list all codes", show_default=False)
+        str | None,
+        typer.Argument(
+            help="a code such as E203, or a metric; default: list all codes", show_default=False, autocompletion=_codes
+        ),
     ] = None,
 ) -> None:
     """Explain a finding, with a wrong and a corrected program, or a metric: its type, unit and source."""
@@ -379,7 +413,9 @@ def clean(
 
 
 def status(
-    run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: all runs")] = None,
+    run_name: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="default: all runs", autocompletion=_run_names)
+    ] = None,
     runs: Runs = RUNS,
     *,
     as_json: Json = False,
@@ -676,7 +712,10 @@ def lsp() -> None:
 
 def kinds(
     name: Annotated[
-        str | None, typer.Argument(help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False)
+        str | None,
+        typer.Argument(
+            help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False, autocompletion=_kinds
+        ),
     ] = None,
     *,
     as_json: Json = False,

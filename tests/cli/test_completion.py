@@ -1,0 +1,31 @@
+"""What a shell completes: the words after a command, as it asks for them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("zlang pl", {"plan", "plot"}),
+        ("zlang kinds datas", {"dataset"}),
+        ("zlang explain W50", None),
+        ("zlang status study-", {"study-1"}),
+    ],
+)
+def test_what_is_completed(words: str, completed: set[str] | None, tmp_path: Path) -> None:
+    (tmp_path / "runs/study-1").mkdir(parents=True)
+    asked = {"_ZLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    command = [sys.executable, "-m", "zlang.cli.app"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **asked}, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr == ""
+    found = set(done.stdout.split())
+    assert found == completed or (completed is None and {"W501", "W507"} <= found)
