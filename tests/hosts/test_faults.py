@@ -24,7 +24,7 @@ host san1
 host san2
 let box = san1 | san2
 dir here on box { path = "." }
-shell slow { command = "sleep 7; echo done"  writes = off }
+shell slow { command = "sleep 5; echo done"  writes = off }
 experiment e { on = here  run = slow }
 """
 WANTING = """
@@ -43,7 +43,7 @@ def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) ->
     _await_measurements(zlang, process, 2)
     bed("cut", "host2")
     bed("crash", "host1")
-    time.sleep(3)
+    time.sleep(2)
     bed("join", "host2")
     bed("boot", "host1")
     _, err = process.communicate(timeout=120)
