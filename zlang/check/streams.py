@@ -77,6 +77,8 @@ def things_of(value: Value) -> tuple[Instance, ...]:
 
 def targets(streams: Sequence[Stream]) -> tuple[Instance, ...]:
     """What the streams run on, each thing once."""
+    if len(streams) == 1:
+        return (streams[0].on,) if streams[0].on else ()
     return tuple({(on.key, on.digest): on for stream in streams if (on := stream.on)}.values())
 
 

@@ -144,6 +144,8 @@ class Builder:
         """The traits of the workload and of the nearest of what it runs on, as far as results need them."""
         first, *others = [self._traits_of(stream.workload, stream.on) for stream in config.streams]
         # What streams do not agree on is not known of the trial.
+        if not others and not self._groups:
+            return first
         agreed = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
         alone = None if others else streams.called(config.streams[0], self._groups)
         return {**agreed, ALONE: alone} if alone else agreed
