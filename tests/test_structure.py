@@ -322,8 +322,9 @@ def test_a_name_says_what_it_stands_for() -> None:
 
 
 LATE_LIBRARIES = {
-    "asyncssh", "covertable", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy", "orjson",
-    "pydantic", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile", "tomllib", "traceback", "typer",
+    "asyncssh", "covertable", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy",
+    "orjson", "pydantic", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile", "textwrap", "tomllib",
+    "traceback", "typer",
 }  # fmt: skip
 """What takes long to import, or only some commands need."""
 LATE_STAGES = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from itertools import count
 from typing import Protocol
 
@@ -117,7 +116,9 @@ def _dedent(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tree.Expr, ...]:
     """Take the common indentation off a text of several lines, and the line ends next to its quotes."""
     written = "".join(part for part in parts if isinstance(part, str))
     mark = next(chr(code) for code in count(_PRIVATE) if chr(code) not in written)
-    lines = textwrap.dedent("".join(part if isinstance(part, str) else mark for part in parts)).strip("\n").rstrip(" ")
+    from textwrap import dedent
+
+    lines = dedent("".join(part if isinstance(part, str) else mark for part in parts)).strip("\n").rstrip(" ")
     plain = iter(part for part in parts if not isinstance(part, str))
     result: list[str | tree.Expr] = []
     for i, piece in enumerate(lines.split(mark)):
