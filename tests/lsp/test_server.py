@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("pygls")
-
 from editor import Editor, place
 from lsprotocol import types
 
