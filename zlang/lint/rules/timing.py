@@ -376,7 +376,7 @@ def event_is_too_late(trial: TrialView) -> TrialFinding | None:
     dir here { path = "." }
     file data on here { size = 1GiB }
     fio reads { rw = randread  time_based = on  runtime = 60s }
-    experiment busy { on = data  run = reads  cache = cold  during = none | hog { at = 2min } }
+    experiment busy { on = data  run = reads  cache = cold  repeat = 5  during = none | hog { at = 2min } }
     ```
 
     ```zexp
@@ -386,7 +386,7 @@ def event_is_too_late(trial: TrialView) -> TrialFinding | None:
     dir here { path = "." }
     file data on here { size = 1GiB }
     fio reads { rw = randread  time_based = on  runtime = 60s }
-    experiment busy { on = data  run = reads  cache = cold  during = none | hog { at = 30s } }
+    experiment busy { on = data  run = reads  cache = cold  repeat = 5  during = none | hog { at = 30s } }
     ```
     """
     runtime, ramp = trial.run.number("runtime"), trial.run.number("ramp") or 0
