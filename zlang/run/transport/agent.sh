@@ -151,8 +151,10 @@ done
 
 z_boot=-
 if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
+trap '' USR1 # ignored until the watch has a trap of its own: a line may come before, and would end it
 z_watch </dev/null >/dev/null 2>&1 &
 z_dog=$!
+trap - USR1
 printf 'ready %s %s\n' "$z_boot" "$z_user"
 
 while IFS=' ' read -r z_verb z_id z_rest; do
