@@ -132,10 +132,17 @@ def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
 
 
 def _kinds_elsewhere(experiment: Experiment, here: Here) -> set[str]:
-    """The kinds that are used only on other machines than that which carries the plan out."""
-    used = [(thing.kind, host) for thing, host in hosts.used_by(experiment)]
-    present = {kind.name for kind, host in used if here is None or host is None or host.label == here}
-    return {kind.name for kind, _ in used} - present
+    """The kinds that are used only on other machines than that which carries the plan out.
+
+    What a program puts on no machine of its own may be used on each: only some points are looked at.
+    """
+    used = list(hosts.used_by(experiment))
+    present = {
+        thing.kind.name
+        for thing, host in used
+        if here is None or host is None or host.label == here or (thing.kind.role != "resource" and not thing.origin)
+    }
+    return {thing.kind.name for thing, _ in used} - present
 
 
 def _platform(experiment: Experiment, here: Here) -> str:
