@@ -11,7 +11,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test quick tools vscode check lint format types layers pytest test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
+.PHONY: help demo test quick tools vscode check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -21,6 +21,7 @@ help:
 	@echo 'make check    lint, types, layers'
 	@echo 'make format   mend what can be mended by itself'
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
+	@echo 'make coverage the tests without the guest, and which lines they reach'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
 	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=)'
 	@echo 'make mutants  wrong versions of what guards and accounts for a run: do the tests find them? docs/reliability.md has the score'
@@ -70,7 +71,7 @@ demo: $(VENV)/zlang.done
 
 # -- for developers
 
-test: tools check newest pytest fuzz-a-minute campaign-a-minute
+test: tools check pytest
 
 tools:
 	@.ci/need $(TOOLS)
@@ -92,16 +93,27 @@ types: $(VENV)/dev.done
 layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
-# In three streams, for most tests wait: the guest, what takes long, all others. What each says comes at the end.
-LONG := tests/endtoend tests/docs tests/zfs
+# In four streams, for most tests wait: the guest, what takes long, what mounts and is killed, all others. Each is shown at its end.
+LONG    := tests/endtoend tests/docs tests/zfs
+DEVICES := tests/trust tests/filesystems tests/hosts tests/run
 pytest: $(VENV)/dev.done
-	@$(BIN)/pytest tests/vm >$(VENV)/vm.log 2>&1 & guest=$$!; \
-	COVERAGE_FILE=$(VENV)/long.coverage $(BIN)/pytest $(LONG) --cov --cov-report= >$(VENV)/long.log 2>&1 & long=$$!; \
-	trap 'kill $$guest $$long; exit 130' INT TERM; \
-	COVERAGE_FILE=$(VENV)/others.coverage $(BIN)/pytest --ignore=tests/vm $(LONG:%=--ignore=%) --cov --cov-report=; code=$$?; \
-	wait $$long || code=$$?; cat $(VENV)/long.log; \
-	wait $$guest || code=$$?; cat $(VENV)/vm.log; \
-	$(BIN)/coverage combine --quiet $(VENV)/long.coverage $(VENV)/others.coverage && $(BIN)/coverage report; exit $$code
+	@$(MAKE) --no-print-directory --keep-going --jobs=4 --output-sync=target tests-in-guest tests-long tests-of-devices tests-others
+
+tests-in-guest:
+	$(BIN)/pytest tests/vm
+
+tests-long:
+	$(BIN)/pytest $(LONG)
+
+tests-of-devices:
+	$(BIN)/pytest $(DEVICES)
+
+tests-others:
+	$(BIN)/pytest --ignore=tests/vm $(LONG:%=--ignore=%) $(DEVICES:%=--ignore=%)
+	$(MAKE) --no-print-directory newest fuzz-a-minute campaign-a-minute
+
+coverage: $(VENV)/dev.done
+	$(BIN)/pytest --ignore=tests/vm --cov --cov-report=term
 
 # Of each stage what takes little processor time, and nothing that mounts, attaches or is root.
 SLOW := tests/syntax/test_robust.py tests/plan/test_survey.py tests/run/test_foreign.py tests/run/test_sequential.py tests/space/test_space.py
