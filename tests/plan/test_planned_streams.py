@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from zlang.check.check import Overrides
-from zlang.pipeline import plans, programs
+from zlang.pipeline import plans, programs, verdicts
+from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.source import Source
 
@@ -25,11 +26,15 @@ shell sleeps { command = "sleep 1"  writes = off }
 OWN = "fio own on data { rw = randrw  bs = 4KiB  time_based = on  runtime = 2s }\n"
 
 
-def plan_of(text: str, head: str = HEAD) -> Plan:
+def planned(text: str, head: str = HEAD) -> Planned:
     checked = programs.check(Source("program.zexp", head + text), Overrides())
     assert [f.message for f in checked.findings if f.code.id.startswith("E")] == []
     (experiment,) = checked.program.experiments.values()
-    return plans.plan(checked, experiment, 1, Overrides()).plan
+    return plans.plan(checked, experiment, 1, Overrides())
+
+
+def plan_of(text: str, head: str = HEAD) -> Plan:
+    return planned(text, head).plan
 
 
 def trials_of(text: str) -> list[Trial]:
@@ -165,6 +170,14 @@ def test_processes_of_different_kinds_begin_when_all_are_there(tmp_path: Path) -
             for file in (out / place).iterdir():
                 file.unlink()
             (out / place).rmdir()
+
+
+def test_a_plan_shows_what_streams_bring_and_which_level_is_set_up_once() -> None:
+    shown = planned("experiment e { on = data  run = oltp | [oltp, placed]  repeat = 3 }")
+    assert "archive" in [setup.key for setup in plans.setups_by_branch(shown)]
+    assert verdicts.set_up_once(shown) == ("run",)
+    assert verdicts.is_mended_by_blocks(shown)
+    assert verdicts.set_up_once(planned("experiment e { on = data  run = [oltp, placed]  repeat = 3 }")) == ()
 
 
 def test_programs_without_lists_are_planned_in_one_way() -> None:

@@ -15,7 +15,7 @@ from itertools import islice
 
 from zlang.check.factors import each_level
 from zlang.check.instances import Frame, treatment_site
-from zlang.check.program import Experiment, Expr, Instance, Kind, Point, Value
+from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 
@@ -111,6 +111,17 @@ def without_target(run: Expr) -> frozenset[str]:
         with suppress(ProgramError):
             kinds |= {thing.kind.name for thing in things_of(run.value(point)) if thing.parent is None}
     return kinds
+
+
+def have_targets(experiment: Experiment) -> bool:
+    """Whether workloads may have targets of their own."""
+    return bool(experiment.run.type.beneath or experiment.run.type.element)
+
+
+def target_axes(experiment: Experiment) -> list[Axis]:
+    """The choices that decide what is measured on."""
+    axes = list(experiment.on.axes) if experiment.on else []
+    return axes + (list(experiment.run.axes) if have_targets(experiment) else [])
 
 
 def may_differ(experiment: Experiment) -> bool:

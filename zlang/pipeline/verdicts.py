@@ -31,16 +31,18 @@ def is_mended_by_blocks(planned: Planned) -> bool:
 
 
 def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
+    from zlang.check import streams
     from zlang.report import compare
 
-    if not schedule.whole or schedule.trials > _LONGEST:
+    # Streams bring targets of their own, so that any factor may decide what is set up.
+    is_any = streams.have_targets(schedule.experiment)
+    if not (schedule.whole or is_any) or schedule.trials > _LONGEST:
         return ()
     design = _design(planned, schedule)
     if design is None:
         return ()
-    names = {factor.name for factor in design.factors} & {*schedule.whole}
-    once = {factor.factor for name in names for factor in compare.factors(design, name, ()) if factor.is_set_up_once}
-    return tuple(name for name in schedule.whole if name in once)
+    names = [factor.name for factor in design.factors if is_any or factor.name in schedule.whole]
+    return tuple(name for name in names if any(each.is_set_up_once for each in compare.factors(design, name, ())))
 
 
 def _design(planned: Planned, schedule: Schedule) -> Design | None:

@@ -48,7 +48,8 @@ def setups_by_branch(schedule: Schedule) -> Iterator[Setup]:
     """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
     builder = Builder(schedule)
     experiment = schedule.experiment
-    axes = [axis for expr in (experiment.on, experiment.with_, experiment.before) if expr for axis in expr.axes]
+    others = [axis for expr in (experiment.with_, experiment.before) if expr for axis in expr.axes]
+    axes = [*streams.target_axes(experiment), *others]
     for point in hosts.each_choice(experiment, axes):
         with suppress(ProgramError):  # said at the point itself, if it is one
             yield from builder.trial_steps.prepared(trial_config(experiment, point))[0]

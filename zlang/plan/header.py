@@ -91,8 +91,7 @@ def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterat
 def _devices(experiment: Experiment) -> Iterator[Device]:
     """The devices beneath everything that are reached from the first point by one choice."""
     devices: dict[str, Device] = {}
-    axes = (*(experiment.on.axes if experiment.on else ()), *(experiment.run.axes if _has_streams(experiment) else ()))
-    for point in hosts.each_choice(experiment, axes):
+    for point in hosts.each_choice(experiment, streams.target_axes(experiment)):
         with suppress(ProgramError):  # said at the point itself, if it is one
             targets = streams.targets(streams.at(experiment, point))
             for on in (target for target in targets if target.kind.role == "resource"):
@@ -102,11 +101,6 @@ def _devices(experiment: Experiment) -> Iterator[Device]:
                 device = footprint.device(under, place if isinstance(place, str) else values.show(place))
                 devices.setdefault(device.name, device)
     yield from devices.values()
-
-
-def _has_streams(experiment: Experiment) -> bool:
-    """Whether workloads may have targets of their own."""
-    return bool(experiment.run.type.beneath or experiment.run.type.element)
 
 
 def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
