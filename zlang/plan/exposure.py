@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from zlang.check import hosts, naming, values
 from zlang.check.instances import Frame, treatment_site
@@ -16,7 +17,9 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
 from zlang.plan.setups import drawn_frame, guards, may_write
 from zlang.plan.trial_config import TrialConfig, trial_config
+from zlang.space import points
 
+_MOST_POINTS = 5000
 _GUARDS = ("guard", "guard-again", "hold")
 
 
@@ -63,9 +66,13 @@ class Exposure:
 
     def exposed(self, config: TrialConfig, frames: Sequence[Frame]) -> list[Instance]:
         """The devices that the steps of a trial can write to directly; `frames` are those of its streams."""
-        others = (config.protocol, *config.collectors, *config.during)
-        workers = (*(stream.workload for stream in config.streams), *others)
+        placed = [event for event in config.during if event.parent is not None]
+        others = (config.protocol, *config.collectors, *(event for event in config.during if event.parent is None))
+        workers = (*(stream.workload for stream in config.streams), *others, *placed)
         devices: list[Instance] = []
+        for event in placed:
+            if may_write(event, drawn_frame(event, event.parent, config.key)):
+                devices += naming.exposed(event.parent)
         for stream, frame in zip(config.streams, frames, strict=True):
             by_others = any(may_write(worker, Frame(worker, stream.on)) for worker in others)
             if by_others or may_write(stream.workload, frame):
@@ -78,6 +85,7 @@ class Exposure:
 
         A workload that only reads its target is given the places that the target offers, and no others.
         """
+        self._require_armed(config)
         made, on = config.things.made, [thing for target in config.targets for thing in naming.chain(target)]
         devices = {item.thing.key: item for item in self._devices}
         devices |= {instance.key: naming.device(instance) for instance in made if instance.kind.armed}
@@ -99,18 +107,62 @@ class Exposure:
                     code, span = Code.UNGUARDED, self._experiment.run.span
                     raise ProgramError(code.at(span, device=device.thing.label, hint=hint, label=label))
 
+    def _require_armed(self, config: TrialConfig) -> None:
+        """Raise ProgramError where a trial writes to a device for which the plan does not ask to be armed."""
+        if (
+            not any(thing.kind.armed for target in config.targets for thing in naming.chain(target))
+            and not self._devices
+        ):
+            return
+        for thing in self.written(config):
+            guarded = self._guarded(thing)
+            if guarded is not None and not set(guarded.names) <= self._armed_names:
+                hint = "write each device as a declaration of its own, so that the plan can ask for it"
+                label = "it is written to"
+                code, span = Code.UNGUARDED, self._experiment.run.span
+                raise ProgramError(code.at(span, device=thing.label, hint=hint, label=label))
+
+    @cached_property
+    def _armed_names(self) -> frozenset[str]:
+        return frozenset(name for guarded in self.guarded() for name in guarded.names)
+
+    def _guarded(self, thing: Instance) -> Guarded | None:
+        """What has to be armed before a thing is written to, if it is not the run's own."""
+        steps = guards([thing], self._here)
+        if not (thing.kind.armed and steps and steps[0].action is Action.GUARD):
+            return None
+        named = thing.kind.armed.value(Frame(thing))
+        names = named if isinstance(named, tuple) else (named,)
+        return Guarded(thing.title, tuple(map(values.plain, names)), tuple(steps))
+
     def guarded(self) -> Iterator[Guarded]:
-        """The devices that are written to and are not the run's own, reached from the first point by one choice."""
-        guarded: dict[str, Guarded] = {}
-        for point in hosts.each_choice(self._experiment, self._experiment.axes):
+        """The devices that are written to and are not the run's own.
+
+        Of more than `_MOST_POINTS` points only those that differ from the first in one choice are looked at. Where
+        anything writes in one of them, all devices beneath their targets are taken to be written to.
+        """
+        space = points.without_search(self._experiment)
+        is_each = space.count <= _MOST_POINTS
+        axes = self._experiment.axes
+        visited = map(space.__getitem__, range(space.count)) if is_each else hosts.each_choice(self._experiment, axes)
+        written: dict[str, Instance] = {}
+        exposed: dict[str, Instance] = {}
+        writes = False
+        for point in visited:
             with suppress(ProgramError):  # said at the point itself, if it is one
-                for thing in self.written(trial_config(self._experiment, point)):
-                    steps = guards([thing], self._here)
-                    if thing.kind.armed and steps and steps[0].action is Action.GUARD:
-                        named = thing.kind.armed.value(Frame(thing))
-                        names = named if isinstance(named, tuple) else (named,)
-                        guarded[thing.digest] = Guarded(thing.title, tuple(map(values.plain, names)), tuple(steps))
-        yield from guarded.values()
+                config = trial_config(self._experiment, point)
+                written |= {thing.digest: thing for thing in self.written(config)}
+                exposed |= {thing.digest: thing for target in config.targets for thing in naming.exposed(target)}
+                writes = writes or any(may_write(worker, Frame(worker, on)) for worker, on in _at_work(config))
+        every = (written if is_each or not writes else written | exposed).values()
+        yield from filter(None, map(self._guarded, every))
+
+
+def _at_work(config: TrialConfig) -> Iterator[tuple[Instance, Instance | None]]:
+    """What may write in a trial, each with what it works on."""
+    for stream in config.streams:
+        others = (config.before, config.protocol, *config.collectors, *config.during)
+        yield from ((worker, stream.on) for worker in (stream.workload, *others) if worker is not None)
 
 
 def _set_by(setup: Setup) -> tuple[Step, ...]:

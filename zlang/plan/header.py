@@ -113,7 +113,8 @@ def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
     exprs = [expr for expr in every if expr is not None]
     for expr in exprs:
         element = expr.type.element
-        names |= expr.type.kinds | expr.type.beneath | (element.kinds if element else frozenset())
+        names |= expr.type.kinds | expr.type.beneath
+        names |= element.kinds | element.beneath if element else frozenset()
     kinds: dict[str, Kind] = {}
     pending = sorted(names)
     while pending:

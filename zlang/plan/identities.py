@@ -91,7 +91,8 @@ def _values_of(stream: Stream, config: TrialConfig) -> Iterator[str]:
     """The values of a workload; of one among several also which of the targets it runs on."""
     yield from identity.values_of(stream.workload)
     if len(config.streams) > 1:
-        yield str(config.targets.index(stream.on)) if stream.on else "-"
+        targets = [(target.key, target.digest) for target in config.targets]  # an event may be on one of them, too
+        yield str(targets.index((stream.on.key, stream.on.digest))) if stream.on else "-"
 
 
 def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instance | None]) -> Iterator[Stream]:
