@@ -19,7 +19,7 @@ def asked(argument: str) -> str:
     """What the installed fio says of itself, or nothing."""
     if FIO is None:
         return ""
-    return subprocess.run([FIO, argument], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    return subprocess.run([FIO, argument], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 VERSION = asked("--version") or OPTIONS.fio

@@ -108,7 +108,7 @@ def test_a_reader_that_leaves(zlang: Zlang, arguments: list[str]) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
@@ -117,7 +117,7 @@ def test_ctrl_c(zlang: Zlang, number: signal.Signals, code: int) -> None:
     assert process.stdout
     process.stdout.readline()
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert b"Traceback" not in err
 

@@ -8,12 +8,12 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from emit_plans import SHELLS, begin, carry_out, events, folder, full_plan, plan, setup, step, trial, words, write
+from waiting import wait_for
 
 from zlang.cli.app import SYSTEM_TOOLS
 from zlang.emit import json_lines
@@ -24,13 +24,6 @@ from zlang.run.events import End, Finish, Interrupt
 from zlang.run.folder import Folder
 
 each_shell = pytest.mark.parametrize("shell", SHELLS)
-
-
-def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def strays(run: Path) -> list[int]:

@@ -9,11 +9,12 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from run_fakes import background_run, new_folder, plan, real_run, setup, step, trial
+from waiting import wait_for
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action
@@ -25,13 +26,6 @@ from zlang.run.stop import Stop
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-
-
-def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def strays(folder: Folder) -> list[int]:
@@ -60,7 +54,7 @@ def test_a_timeout_ends_the_whole_tree(tmp_path: Path) -> None:
     began = time.monotonic()
     outcomes = real_run(made)
     assert [each.why_not for each in outcomes] == ["slow: timed out after 1 s", ""]
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50, "it waited for what sleeps a minute"
     assert strays(made) == []
 
 

@@ -118,7 +118,7 @@ def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
     process.send_signal(signal.SIGINT)
     time.sleep(0.6)  # a signal that comes sooner is taken for the same wish
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     folder = zlang.folder()
     assert process.returncode == 130
     assert "everything that was made is removed" not in err.decode()
