@@ -124,7 +124,7 @@ class Code(Enum):
     UNUSED_CHOICE = ("W505", "nothing uses the choice `{name}`")
     STRAY_DOLLAR = ("W506", "the `$` stays in the text, before the value of `{name}`")
     TRIAL_COLUMN = ("W507", "the factor `{name}` has the name of a column that every trial has")
-    NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: it exists only if {what}")
+    NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: it exists only if the workload {what}")
 
     def __init__(self, id_: str, sentence: str) -> None:
         self.id = id_

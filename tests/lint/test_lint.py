@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from zlang.check import hosts
 from zlang.check.check import Overrides
-from zlang.check.traits import TRAITS
 from zlang.cli import explaining
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
@@ -21,7 +20,6 @@ from zlang.pipeline import plans, programs
 from zlang.source import Source
 from zlang.syntax import format as formatting
 
-LANGUAGE = Path(__file__).parents[2] / "docs/language.md"
 HEAD = 'import fio\ndir here { path = "." }\nfile data on here { size = 1GiB }\n'
 WRITES = "fio writes { rw = randwrite }\n"
 EXPERIMENT = "experiment one { on = data  run = writes }\n"
@@ -163,12 +161,6 @@ def test_a_plan_keeps_what_was_found_what_is_denied_and_why_it_is_allowed(tmp_pa
         ("iodepth-without-async", "warning", "program.zexp:4:40", "the engine is asked about elsewhere"),
         ("no-random-map", "note", "program.zexp:4:57", ""),
     ]
-
-
-def test_the_language_lists_all_traits() -> None:
-    rows = [f"| `{name}` | {next(iter(one.type.scalars))} | {one.doc} |" for name, one in TRAITS.items()]
-    _, _, below = LANGUAGE.read_text("utf-8").partition("| trait | is | says |\n|---|---|---|\n")
-    assert sorted(below.partition("\n\n")[0].splitlines()) == sorted(rows)
 
 
 def test_what_stands_on_no_host_is_on_this_machine() -> None:

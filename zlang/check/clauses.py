@@ -57,7 +57,7 @@ def _absent_metric(node: tree.Name, words: Vocabulary) -> Diagnostic:
         if meaning and metric.means.partition(".")[2] == meaning and other not in words.never
     ]
     hint = Hint(f"did you mean `{others[0]}`?", name, others[0], is_safe=False) if others else ""
-    return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether "), hint=hint)
+    return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether it "), hint=hint)
 
 
 def resolve_until(
