@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import subprocess
@@ -60,8 +61,12 @@ def test_a_result_that_cannot_be_pickled_is_a_bug() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGKILL])
 def test_a_death_is_said(number: signal.Signals) -> None:
+    def work() -> None:
+        faulthandler.disable()  # pytest's would print where it died
+        os.kill(os.getpid(), number)
+
     with pytest.raises(RunError, match=f"reading x failed: .* ended with {number.name}") as caught:
-        apart.call(lambda: os.kill(os.getpid(), number), "reading x", "read y")
+        apart.call(work, "reading x", "read y")
     assert caught.value.hint == "read y"
 
 
@@ -69,6 +74,7 @@ def test_what_an_aborting_library_says_is_the_reason() -> None:
     told = b'terminate called\n  what():  {"exception_type":"IO","exception_message":"Cannot open file: EMFILE"}\n'
 
     def work() -> None:
+        faulthandler.disable()
         os.write(2, told)
         os.abort()
 
