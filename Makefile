@@ -126,9 +126,9 @@ quick: $(VENV)/dev.done
 test-openzfs: tools $(VENV)/dev.done
 	ZLANG_VM_RELEASES='2.1 2.3' $(BIN)/pytest -v tests/vm
 
-# The database of constraints.txt is the oldest that is supported; this is the newest.
+# constraints.txt has the oldest DuckDB and Typer that are supported; these are the newest.
 newest: $(VENV)/dev.done
-	@$(PIP) install --no-deps --upgrade --target $(VENV)/newest 'duckdb<3'
+	@$(PIP) install --no-deps --upgrade --target $(VENV)/newest 'duckdb<3' typer
 	PYTHONPATH=$(VENV)/newest $(BIN)/pytest -q tests/store tests/report --ignore=tests/report/test_browser.py
 
 bless: $(VENV)/dev.done
