@@ -22,8 +22,8 @@ from zlang.plan.identities import Identities
 from zlang.plan.plan import ALONE, Finding, Plan, Scalar, Setup, Trial
 from zlang.plan.schedule import KEPT, Schedule, Slot
 from zlang.plan.setups import leaves_changed
-from zlang.plan.trial_config import TrialConfig, trial_config
 from zlang.plan.trial_steps import TrialSteps
+from zlang.space.trial_config import TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
 

@@ -16,8 +16,8 @@ from zlang.check.program import Experiment, Instance
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
 from zlang.plan.setups import drawn_frame, guards, may_write
-from zlang.plan.trial_config import TrialConfig, trial_config
 from zlang.space import points
+from zlang.space.trial_config import TrialConfig, trial_config
 
 _MOST_POINTS = 5000
 _GUARDS = ("guard", "guard-again", "hold")

@@ -11,8 +11,8 @@ from zlang.check.streams import Stream
 from zlang.plan import identity
 from zlang.plan.schedule import KEPT
 from zlang.plan.streams import place_of
-from zlang.plan.trial_config import TrialConfig
 from zlang.plan.trial_steps import Prepared, TrialSteps
+from zlang.space.trial_config import TrialConfig
 
 
 def _one_seed(*_drawn_for: str) -> str:

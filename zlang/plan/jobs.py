@@ -12,8 +12,8 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.setups import filled
-from zlang.plan.trial_config import trial_config
 from zlang.plan.trial_steps import TrialSteps
+from zlang.space.trial_config import trial_config
 
 
 def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:

@@ -24,6 +24,7 @@ from zlang.plan.plan import Here, Scalar
 from zlang.plan.setups import Setups
 from zlang.space import bisection, points
 from zlang.space.space import Space
+from zlang.space.trial_config import treatment
 
 _LOOKED_AT = 100_000
 
@@ -236,12 +237,6 @@ def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
         return result
 
     return look
-
-
-def treatment(experiment: Experiment, point: Mapping[str, int]) -> Instance | None:
-    """What puts the targets into a state."""
-    before = experiment.before.value(point) if experiment.before else None
-    return before if isinstance(before, Instance) else None
 
 
 def resources_of(thing: Instance) -> list[Instance]:

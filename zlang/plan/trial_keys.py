@@ -8,7 +8,7 @@ from zlang.check import hosts
 from zlang.plan.difference import TrialKey
 from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule
-from zlang.plan.trial_config import trial_config
+from zlang.space.trial_config import trial_config
 
 
 def trial_keys(schedule: Schedule) -> Iterator[TrialKey]:

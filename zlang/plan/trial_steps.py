@@ -18,8 +18,8 @@ from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
 from zlang.plan.schedule import KEPT, resources_of
 from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
-from zlang.plan.trial_config import AS_IS, COLD, TrialConfig
 from zlang.space import faults
+from zlang.space.trial_config import AS_IS, COLD, TrialConfig
 
 Prepared = tuple[tuple[Setup, ...], tuple[Step, ...]]
 """Setups, parents first, and the steps of a cache protocol on them."""

@@ -13,7 +13,6 @@ from zlang.check import digests, naming, streams
 from zlang.check.program import Experiment, Instance, Kind, Symbol
 from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
-from zlang.plan.schedule import treatment
 from zlang.space import points
 
 AS_IS = "as_is"
@@ -127,3 +126,9 @@ def _called(protocol: Kind) -> Instance:
     """A protocol that is called by its name."""
     name, digest = protocol.name, digests.template_digest(protocol)
     return Instance(protocol, name, name, {}, None, is_given=False, digest=digest)
+
+
+def treatment(experiment: Experiment, point: Mapping[str, int]) -> Instance | None:
+    """What puts the targets into a state."""
+    before = experiment.before.value(point) if experiment.before else None
+    return before if isinstance(before, Instance) else None
