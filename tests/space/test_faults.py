@@ -154,7 +154,8 @@ def test_counts_agree_with_trying_each_point(a: list[int], b: list[int], express
     where = "  where a != 1 or b != 1" if has_where else ""
     text = (
         f"{HEAD}let a = {' | '.join(map(str, a))}\nlet b = {' | '.join(map(str, b))}\n"
-        f"fio w {{ rw = read | write  iodepth = floor({expression}) }}\nexperiment e {{ on = data  run = w{where} }}\n"
+        f"fio w {{ rw = read | write  iodepth = floor({expression})  size = (a + 9) * 1MiB  bs = (b + 9) * 4KiB }}\n"
+        f"experiment e {{ on = data  run = w{where} }}\n"
     )
     experiment = checked(text).program.experiments["e"]
     expected = 0

@@ -16,7 +16,7 @@ from zlang.check.instances import treatment_site
 from zlang.check.program import Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
-from zlang.space import bisection, points, space
+from zlang.space import bisection, points, space, twins
 from zlang.space.space import Space, TooConnected
 
 MOST = 4096
@@ -51,7 +51,8 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         try:
             built = points.of(experiment)
             fixed = built if experiment.search is None else points.without_search(experiment)
-            measured = points.plots(fixed, points.chosen(experiment, fixed, seed), ()).points
+            chosen = points.chosen(experiment, fixed, seed)
+            measured = points.plots(fixed, chosen, ()).points
         except ProgramError as error:
             diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
             continue
@@ -59,6 +60,9 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         untried = answer(experiment, built, requested, diagnostics)
         for finding in naming.found_at(experiment):
             diagnostics.setdefault(_place(finding), finding)
+        same = None if diagnostics else twins.of(experiment, built, chosen)
+        if same is not None:
+            diagnostics.setdefault(_place(same), same)
         some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
         trials = _counted(measured * experiment.repeat, "trial")
         if experiment.search is not None:
