@@ -31,6 +31,7 @@ TRAITS = {
     "uncached": KnownTrait(BOOL, "whether it bypasses the page cache"),
     "apart": KnownTrait(BOOL, "whether it gives each worker a part of the target to itself"),
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
+    "beyond": KnownTrait(SIZE, "how many bytes past the end of its target it goes; 0 if it stays within"),
     "distinct": KnownTrait(
         SIZE, "how many bytes each worker can read before it may read any of them again; 0 if unknown"
     ),

@@ -191,6 +191,40 @@ def over_capacity(trial: TrialView) -> TrialFinding | None:
     return TrialFinding(holding, ("holds",), message, f"make `{holding.name}` smaller, or `{room.name}` larger")
 
 
+@RULES.add("ZL081", "beyond-the-target", ERROR)
+def beyond_the_target(trial: TrialView) -> TrialFinding | None:
+    """The workload goes past the end of its target.
+
+    fio would have to make the file larger. zlang does not let it, because another file would be measured than the one
+    that was laid out, so each of these trials would fail. Where each job has a part of its own, the last one decides:
+    it begins at `offset + offset_increment * (numjobs - 1)`.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 64MiB }
+    fio reads { rw = randread  offset = 48MiB  size = 32MiB }
+    experiment tail { on = data  run = reads  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 64MiB }
+    fio reads { rw = randread  offset = 48MiB  size = 16MiB }
+    experiment tail { on = data  run = reads  cache = cold }
+    ```
+    """
+    run, target = trial.run, trial.target
+    beyond = run.number("beyond")
+    if not beyond or target is None:
+        return None
+    message = f"it goes {size(beyond)} past the end of `{target.name}`"
+    return TrialFinding(run, ("beyond",), message, f"make `{target.name}` larger, or the part that is used smaller")
+
+
 @RULES.add("ZL058", "pool-too-full", WARNING)
 def too_full(trial: TrialView) -> TrialFinding | None:
     """A file system that is nearly full behaves differently.
