@@ -171,3 +171,10 @@ def test_counts_agree_with_trying_each_point(a: list[int], b: list[int], express
         share = message.split(", in ")[1].split(" trials")[0].split()
         total += int(share[-1] if share[0] == "all" else share[0])
     assert total == expected
+
+
+def test_what_an_assertion_compared_is_shown() -> None:
+    asserted = 'param most: size = 8KiB\nfio w { rw = read  bs = 4KiB | 16KiB }\nassert "it fits" bs <= most\n'
+    (finding,) = faults.of(checked(HEAD + asserted + EXPERIMENT).program.experiments.values(), 1)[0]
+    notes = [(note.span.text, note.text) for note in finding.notes]
+    assert notes[:2] == [("bs", "this is 16KiB"), ("most", "this is 8KiB")]

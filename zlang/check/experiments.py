@@ -14,7 +14,7 @@ from zlang import metrics
 from zlang.check import streams, types
 from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_searched
-from zlang.check.expressions import Context, failed, unknown
+from zlang.check.expressions import Context, failed, resolve, unknown
 from zlang.check.measured import measured
 from zlang.check.module_scope import ModuleScope
 from zlang.check.presence import Presence, guard
@@ -165,7 +165,8 @@ class Experiments:
         for item in (*scope.assertions(), *(item for item in node.items if isinstance(item, tree.Assert))):
             condition = resolve_condition(context, item.condition)
             self._names.risks.add(condition.reads)
-            assertions.append(Assertion(condition, item.title, item.condition.span))
+            operands = () if condition.type.unknown else _operands(context, item.condition)
+            assertions.append(Assertion(condition, item.title, item.condition.span, operands=operands))
         return tuple(assertions)
 
     def _is_partial(self, node: tree.ExperimentDef, scope: ExperimentScope) -> bool:
@@ -436,6 +437,17 @@ class Experiments:
                     self._names.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
+
+
+def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
+    """The values to which names in a condition refer, each name once; words such as `random` have none."""
+    silent = context.replace(report=lambda _: None)
+    names: dict[tuple[str, ...], tree.Name] = {}
+    for part in tree.parts(condition):
+        if isinstance(part, tree.Name):
+            names.setdefault(part.path, part)
+    resolved = [resolve(silent, name) for name in names.values()]
+    return tuple(expr for expr in resolved if expr.type.scalars or expr.type.words)
 
 
 def _has_foreign_field(node: tree.ExperimentDef, field: str) -> bool:

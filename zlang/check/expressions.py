@@ -12,7 +12,18 @@ from typing import Any
 
 from zlang import units
 from zlang.check import types, values
-from zlang.check.program import ABSENT, Absent, Axis, Expr, FactorDef, FaultPoint, Kind, Value, merge_axes
+from zlang.check.program import (
+    ABSENT,
+    Absent,
+    Assertion,
+    Axis,
+    Expr,
+    FactorDef,
+    FaultPoint,
+    Kind,
+    Value,
+    merge_axes,
+)
 from zlang.check.scope import Path, Scope
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
@@ -78,6 +89,16 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
         if text[:1].isalpha() and not isinstance(value, Absent):
             finding = finding.also(part.span, f"this is {values.show(value)}")
     return finding
+
+
+def violation(assertion: Assertion, at: Any, place: Span) -> Diagnostic | None:
+    """What is wrong at a point or in a frame where the condition of an assertion is false."""
+    if assertion.condition.value(at) is not False:
+        return None
+    finding = Code.ASSERTED.at(place, message=assertion.sentence)
+    if assertion.span.source == place.source and assertion.span != place:
+        finding = finding.also(assertion.span, "this does not hold")
+    return with_values(finding, at, assertion.operands)
 
 
 def same_unit(sides: list[Expr]) -> str:

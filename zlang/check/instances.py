@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from zlang import units
 from zlang.check import digests, values, versions
-from zlang.check.expressions import failed
+from zlang.check.expressions import failed, violation
 from zlang.check.program import (
     Absent,
     Expr,
@@ -245,7 +245,7 @@ class InstanceBuilder:
         )
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
-            finding = assertion.fault(Frame(made), place)
+            finding = violation(assertion, Frame(made), place)
             if finding is not None:
                 failed(point, finding)
         return made

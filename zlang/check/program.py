@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import Diagnostic
 from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
@@ -298,20 +298,13 @@ class ReaderDef(Record):
 
 
 class Assertion(Record):
-    """A condition that must not be false, the sentence that says so, and the names in the condition."""
+    """A condition that must not be false, the sentence that says so, the names in it, and their values."""
 
     condition: Expr
     sentence: str
     span: Span
     names: tuple[str, ...] = ()
-
-    def fault(self, at: Any, place: Span) -> Diagnostic | None:
-        """What is wrong at a point or in a frame where the condition is false."""
-        if self.condition.value(at) is not False:
-            return None
-        finding = Code.ASSERTED.at(place, message=self.sentence)
-        is_elsewhere = self.span.source == place.source and self.span != place
-        return finding.also(self.span, "this does not hold") if is_elsewhere else finding
+    operands: tuple[Expr, ...] = ()
 
 
 class KindAction(Record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from zlang.check import values
+from zlang.check.expressions import violation
 from zlang.check.program import Axis, Experiment, Expr, FactorDef, Point, Symbol
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.space import designs, space
@@ -67,7 +68,7 @@ def conditions(experiment: Experiment) -> list[Condition]:
 
 def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:
     """The assertions that do not hold at a point."""
-    result = [assertion.fault(point, assertion.span) for assertion in experiment.asserts]
+    result = [violation(assertion, point, assertion.span) for assertion in experiment.asserts]
     return [finding for finding in result if finding is not None]
 
 
