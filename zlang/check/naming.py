@@ -205,7 +205,9 @@ def _mentions(text: str, path: str) -> bool:
     # Of a partition the device is written to; `disk-1` is another device than `disk`.
     if name and re.search(rf"{re.escape(path)}(?![\w.]|-(?!part\d))", plain):
         return True
-    is_near = directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-])", plain)
+    # A name of letters alone is also a word of any text: then it counts only where the directory stands by itself.
+    alone = "(?!/[\\w.])" if name.isalpha() else ""
+    is_near = directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain)
     return bool(is_near and name and re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.]|-(?!part\d))", plain))
 
 
