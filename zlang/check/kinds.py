@@ -272,7 +272,16 @@ def _at_property(span: Span) -> PropertyDef:
     begin = Quantity(Fraction(0), DURATION)
     limits = constant(span, UNKNOWN, (begin, ABSENT))
     default = constant(span, TIME, begin)
-    return PropertyDef(name="at", type=TIME, span=span, default=default, allow=limits, allow_text="0s..", doc=doc)
+    return PropertyDef(
+        name="at",
+        type=TIME,
+        span=span,
+        default=default,
+        allow=limits,
+        allow_text="0s..",
+        unit=Quantity(Fraction(1, 1000), DURATION),
+        doc=doc,
+    )
 
 
 def _host_property(span: Span) -> PropertyDef:
