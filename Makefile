@@ -23,7 +23,7 @@ help:
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make coverage the tests without the guest, and which lines they reach'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
-	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=)'
+	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=, PLACE=)'
 	@echo 'make mutants  wrong versions of what guards and accounts for a run: do the tests find them? docs/reliability.md has the score'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
@@ -150,11 +150,11 @@ $(VENV)/atheris.done: $(VENV)/dev.done
 	@$(PIP) install 'atheris>=3,<4'
 	@touch $@
 
-# Another seed each time, which is printed.
+# Another seed each time, which is printed. In memory (PLACE=/dev/shm) it tries more.
 SECONDS ?= 3600
 SEED    ?= $(shell date +%s)
 campaign: tools $(VENV)/dev.done
-	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) --page docs/reliability.md
+	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) $(if $(PLACE),--place $(PLACE)) --page docs/reliability.md
 
 # The same seed each time.
 campaign-a-minute: tools $(VENV)/dev.done

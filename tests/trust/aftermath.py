@@ -6,6 +6,7 @@ in a fork of this process, which costs a hundredth of a second instead of a star
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
@@ -42,6 +43,8 @@ _MOST_SECONDS = 1800
 """Only what hangs takes so long, whatever else the machine does."""
 _SCRATCH = re.compile(r"\.[a-z.]+\.[a-z0-9_]{8}")
 """A file that was to replace another."""
+_EARLY = ("zlang.cli.commands", "zlang.report.clauses", "zlang.report.summary", "zlang.store.query")
+"""What commands import late; imported once, it is there in each fork."""
 _FIO = """#!/bin/sh
 test "$1" != --version || exec echo fio-3.39
 head -c 4096 /dev/zero >data
@@ -51,6 +54,10 @@ Figures = Mapping[str, object]
 """What is said of each trial that counts, by its place."""
 Share = tuple[int, int]
 """Which of how many parts of the cases a process tries."""
+
+
+for _module in _EARLY:
+    importlib.import_module(_module)
 
 
 @dataclass
