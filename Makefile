@@ -163,7 +163,7 @@ campaign-a-minute: tools $(VENV)/dev.done
 # Every wrong version of the parts that guard and account for a run, one after the other: ten minutes of CPU.
 mutants: $(VENV)/mutants.done
 	rm -rf mutants
-	CI=1 nice -n 15 $(BIN)/mutmut run --max-children 1
+	PATH="$$PWD/$(BIN):$$PATH" CI=1 nice -n 15 mutmut run --max-children 1
 	$(BIN)/python tools/mutants.py
 
 $(VENV)/mutants.done: $(VENV)/dev.done
