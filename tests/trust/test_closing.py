@@ -47,6 +47,24 @@ def test_the_table_after_again_is_of_the_new_run(zlang: Zlang) -> None:
     assert "2 of 2 trials count" in zlang("run", "program.zexp", "--again").out
 
 
+def test_questions_are_answered_while_the_database_is_built(zlang: Zlang) -> None:
+    """Several at once replace it; each question has the database of before or after, and the answer is the same."""
+    zlang.run(PROGRAM)
+    table = zlang("table", "elapsed by n").out
+    for _ in range(2):
+        building = [zlang.start("ingest"), zlang.start("ingest")]
+        asking = [
+            zlang.start("sql", "select count(*) as n from trials", "--format", "csv"),
+            zlang.start("table", "elapsed by n"),
+        ]
+        asking.append(zlang.start("report", "--out", "report.html"))
+        ended = [process.communicate(timeout=120) for process in [*building, *asking]]
+        assert [process.returncode for process in [*building, *asking]] == [0] * 5, ended
+        assert ended[2][0].split() == [b"n", b"2"]
+        assert ended[3][0].decode() == table
+    assert not list(zlang.at.glob(".zlang-*"))
+
+
 @pytest.fixture
 def aborting(zlang: Zlang) -> Zlang:
     """A database library that aborts as soon as it is loaded."""
