@@ -486,8 +486,8 @@ class _Run:
         if failure:
             yield from self._unmake(setup)
             return failure
+        self._remember_directory(setup, out)  # before anything else: its inode is not used again while it is held
         yield self._record(Made(self._now(), setup.key, setup.signature))
-        self._remember_directory(setup, out)
         self._lane.state = made
         return None
 
