@@ -127,6 +127,41 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, mode: i
     agent.close()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="what root may do is refused, and mounting needs root")
+def test_root_refuses_a_directory_that_others_can_replace(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
+    assert agent.hear() == ["refused", *f"other users can write to {tmp_path}/open, and replace what is in it".split()]
+    agent.close()
+    (tmp_path / "open").chmod(0o1777)
+    agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
+    assert agent.hear()[0] == "ready"
+    agent.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_nothing_is_removed_through_a_mount(agent: Agent, tmp_path: Path) -> None:
+    """Of a bind mount the device is that of the folder, so that find goes into it."""
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    agent.start(1, b'mkdir "$OUT/in it\\\\"')
+    assert agent.hear()[2] == "0"
+    (inside,) = tmp_path.rglob("in it*")
+    subprocess.run(["mount", "--bind", precious, inside], check=True)
+    try:
+        agent.write(b"drop trials/t/1/a1\nforget\n")
+        assert agent.hear() == ["forgotten", "mounted"]
+        assert (precious / "file").exists()
+    finally:
+        subprocess.run(["umount", inside], check=True)
+    agent.write(b"forget\n")
+    assert agent.hear() == ["forgotten"]
+    assert not inside.exists()
+    assert (precious / "file").exists()
+
+
 @pytest.mark.parametrize(
     "line",
     [

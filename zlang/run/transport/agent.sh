@@ -10,7 +10,8 @@
 #   hold OUT, release OUT                        before and after each step the directory named in OUT/made must be the same
 #   drop OUT                                     remove what was fetched; `made` and `leaves` stay, for what removes things
 #   sweep                                        end all processes of the run -> swept COUNT, or stuck PIDS
-#   forget                                       remove the run folder, and the directory if we made it -> forgotten
+#   forget                                       remove the run folder, and the directory if we made it -> forgotten;
+#                                                forgotten mounted if something is mounted there: nothing is removed
 # Answers at the start: ready BOOT UID, or refused REASON. Rule: only the coordinator's words become commands, and all
 # other text is quoted. When standard input ends, or nobody writes, all processes of the run are ended.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2317
@@ -76,7 +77,21 @@ z_replaced() {
     z_there=$(ls -di -- "$z_path" 2>/dev/null) || continue
     z_there=${z_there#"${z_there%%[! ]*}"}
     [ "${z_there%% *}" = "$z_inode" ] || return 0
+    case $z_born in '' | *[!0-9]*) continue ;; esac # an inode is used again; `made` has its time of birth on Linux
+    z_there=$(stat --format=%W -- "$z_path" 2>/dev/null) || continue
+    [ "$z_there" = "$z_born" ] || return 0
   done
+  return 1
+}
+
+# Whether something is mounted at or below a directory. Of a bind mount, st_dev is that of the directory: -xdev goes into it.
+z_is_mounted_on() {
+  [ -r /proc/self/mountinfo ] || return 1
+  z_at=$(cd -P -- "$1" 2>/dev/null && pwd -P | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g') || return 1
+  [ -n "$z_at" ] || return 1
+  while read -r z_1 z_2 z_3 z_4 z_place z_rest; do
+    case $z_place/ in "$z_at"/*) return 0 ;; esac
+  done </proc/self/mountinfo
   return 1
 }
 
@@ -144,7 +159,14 @@ fi
 z_user=$(id -u)
 [ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
   refuse "$z_base is a link, belongs to another user, or can be written to by others"
-for z_tool in timeout find grep head sha256sum wc; do
+# Who can write to a directory above can put another one in its place, and root would write and remove there.
+z_above=$(cd -P -- "$z_base" && pwd -P) || refuse "the directory $z_base cannot be entered"
+while [ "$z_user" = 0 ] && [ -n "$z_above" ]; do
+  [ -z "$(find "$z_above" -prune ! -perm -1000 \( -perm -0002 -o -perm -0020 ! -group 0 \))" ] ||
+    refuse "other users can write to $z_above, and replace what is in it"
+  z_above=${z_above%/*}
+done
+for z_tool in sed timeout find grep head sha256sum wc; do
   command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
 done
 (umask 077 && mkdir -p -- "$z_folder") 2>/dev/null || refuse "the directory $z_folder cannot be made"
@@ -186,11 +208,15 @@ while IFS=' ' read -r z_verb z_id z_rest; do
       for z_each in $z_held; do [ "$z_each" = "$z_id" ] || z_kept="$z_kept $z_each"; done
       z_held=$z_kept
       ;;
-    drop) find "$z_folder/$z_id" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} + 2>/dev/null ;;
+    drop) z_is_mounted_on "$z_folder/$z_id" || find "$z_folder/$z_id" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} + 2>/dev/null ;;
     sweep)
       if z_sweep; then printf 'swept %s\n' "$z_swept"; else printf 'stuck%s\n' "$z_pids"; fi
       ;;
     forget)
+      if z_is_mounted_on "$z_folder"; then
+        printf 'forgotten mounted\n'
+        continue
+      fi
       find "$z_folder" -xdev ! -type d -exec rm -f -- {} +
       find "$z_folder" -xdev -depth -type d -exec rmdir -- {} +
       if [ -e "$z_base/.made-by-zlang" ] && [ "$(ls -A "$z_base")" = .made-by-zlang ]; then

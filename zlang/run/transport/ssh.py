@@ -340,7 +340,11 @@ class Machine:
     async def forget(self) -> None:
         """Remove the run's folder there. Raises MachineLost."""
         await self.ready()
-        await self._ask("forget", "forgotten")
+        if "mounted" in await self._ask("forget", "forgotten"):
+            raise MachineLost(
+                f"something is mounted in {self.reach.directory}/{self.run} on `{self.name}`: nothing in it is removed",
+                "unmount it, then type `zlang resume`",
+            )
 
     def hold(self, out: str) -> None:
         """Have the machine compare, around each step, the directory that a setup made."""
