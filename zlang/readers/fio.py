@@ -3,8 +3,8 @@
 In: the artefact (`json` or `json+`) and the step's own output. Args: `jobs`, the number of entries that the report must
 have; `runtime` (seconds) or `runtime_ns`, how long each job had to run; where neither is there `size`, the bytes that
 each job had to move; `concurrent`, that jobs of several groups ran at the same time; `stream`, the only job that is
-read, of several that were begun together; `counted`, a file in which there may be a copy of /proc/PID/io. Out: a
-`Reading` with a direction's metrics only where that direction did I/O.
+read, of several that were begun together; `logs`, the directory of its logs; `counted`, a file in which there may be a
+copy of /proc/PID/io. Out: a `Reading` with a direction's metrics only where that direction did I/O.
 Rule: fio's exit code and its `error` are not believed. It exits 0 with a well-formed report after a refused device, a
 killed worker, a steady state that was not attained; so a report counts only if all of what was asked is in it.
 
@@ -28,7 +28,7 @@ import orjson
 from zlang.files import read_regular
 from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
-from zlang.readers import fio_figures
+from zlang.readers import fio_figures, fio_intervals
 from zlang.readers.fio_figures import DIRECTIONS
 from zlang.readers.reading import LONGEST, Histogram, Reading, Window, merge, percentiles, text_of
 
@@ -71,6 +71,9 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         missing = "was not written" if data is None else "is empty"
         return _failed([f"{reader.artefact} {missing}"], messages)
     reading = parse(data, reader.args, messages, reader.artefact)
+    logs, stream = reader.args.get("logs"), reader.args.get("stream")
+    if isinstance(logs, str) and isinstance(stream, str) and not reading.problems:
+        reading = replace(reading, intervals=fio_intervals.find(directory / logs, stream, reading))
     read_bytes = reading.metrics.get("read_bytes")
     return replace(reading, read=read_bytes, fetched=_fetched(directory, reader.args.get("counted")))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from zlang.files import read_regular
 from zlang.plan.plan import Reader, Step
@@ -58,12 +58,34 @@ class Log(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One value of a time series: `t` in seconds since 1970, `source` a device or the empty string."""
+    """One value of a time series: `t` in seconds since 1970, `source` a device or the empty string.
+
+    `stream` is the one that was measured, empty for what observes the machine.
+    """
 
     t: float
     source: str
     metric: str
     value: float
+    stream: str = ""
+
+
+class Phase(NamedTuple):
+    """A part of the measurement: what happened meanwhile, or `quiet` before, `after` afterwards."""
+
+    name: str
+    begin: float
+    end: float
+
+
+class Intervals(Protocol):
+    """What a tool logged of a workload over time, so that its figures can be cut."""
+
+    def cut(self, windows: Sequence[Window]) -> Reading:
+        """The metrics of these windows, which do not overlap; without those that are only known of the whole."""
+
+    def samples(self, window: Window, stream: str) -> Iterator[Sample]:
+        """The rates of each second of a window."""
 
 
 class StreamReading(NamedTuple):
@@ -82,7 +104,7 @@ class Reading:
     `against` says why the trial does not count although all was measured. `window` is when the load was measured, where
     the tool knows better than the journal: without start and ramp. `read` is how many bytes the load read, and
     `fetched` how many of them came from devices, where the kernel counts that for a process. `streams` are those of
-    which the metrics are the sum.
+    which the metrics are the sum, `phases` the parts of the measurement, `intervals` what the tool logged over time.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -94,6 +116,8 @@ class Reading:
     read: float | None = None
     fetched: float | None = None
     streams: tuple[StreamReading, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    intervals: Intervals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +139,7 @@ class Judgement:
     notes: tuple[str, ...] = ()
     window: Window | None = None
     streams: tuple[StreamReading, ...] = ()
+    phases: tuple[Phase, ...] = ()
 
 
 FindLogs = Callable[[Path], Iterator[Log]]

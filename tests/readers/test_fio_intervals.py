@@ -1,0 +1,112 @@
+"""Figures of fio that are cut to a part of the measurement, compared with its log of every operation."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from zlang.plan.plan import Action, Reader, Step
+from zlang.readers import fio, streams
+from zlang.readers.reading import Reading
+
+STEP = Step("measure", Action.MEASURE, "", "", 60)
+ARGUMENTS = {"logs": "logs", "runtime": 0}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stream that reads 300 blocks as fast as it can and waits a second, four times, and one of 1.5 s."""
+    at = tmp_path_factory.mktemp("measured")
+    (at / "logs").mkdir()
+    (at / "data").write_bytes(bytes(1 << 20))
+    shared = ["--log_avg_msec=100", "--log_hist_msec=1000", "--log_unix_epoch=1", "--per_job_logs=0", "--thread=1"]
+    shared += ["--group_reporting=1", "--time_based=1", "--output-format=json+", "--output=fio.json"]
+    bursts = ["--runtime=3500ms", "--thinktime=1s", "--thinktime_blocks=300", "--write_iolog=raw"]
+    for number, more in ((1, bursts), (2, ["--runtime=1500ms", "--rate_iops=100"])):
+        logs = [f"--write_{kind}_log=logs/stream{number}" for kind in ("iops", "bw", "hist")]
+        section = [f"--name=stream{number}", "--new_group=1", "--filename=data", "--size=1m", "--rw=randread"]
+        shared += [*section, "--bs=4096", *logs, *more]
+    subprocess.run(["fio", *shared], check=True, cwd=at, capture_output=True)
+    return at
+
+
+def reading_of(at: Path, number: int) -> Reading:
+    return fio.read(at, Reader("fio", "fio.json", {**ARGUMENTS, "stream": f"stream{number}"}), STEP)
+
+
+def operations(at: Path) -> list[float]:
+    """When each operation of the first stream began, in seconds after the stream."""
+    lines = [line.split() for line in (at / "raw").read_text().splitlines()]
+    return [int(line[0]) / 1e6 for line in lines if line[2:3] == ["read"]]
+
+
+def test_a_part_has_the_operations_that_the_raw_log_has(measured: Path) -> None:
+    reading, every = reading_of(measured, 1), operations(measured)
+    assert reading.intervals is not None
+    assert reading.window is not None
+    begin, _ = reading.window
+    for first, last in ((0.5, 1.5), (0.5, 2.5), (1.5, 2.5)):
+        cut = reading.intervals.cut([(begin + first, begin + last)]).metrics
+        # The edges lie in the pauses, so it does not matter how exactly both clocks agree.
+        logged = sum(first <= t < last for t in every)
+        assert logged >= 290
+        assert cut["read_ios"] == pytest.approx(logged, rel=0.4)
+        assert cut["read_bytes"] == pytest.approx(4096 * cut["read_ios"], rel=0.2)
+        assert cut["read_iops"] == pytest.approx(cut["read_ios"] / (last - first))
+
+
+def test_the_whole_is_what_the_report_says(measured: Path) -> None:
+    reading = reading_of(measured, 1)
+    assert reading.intervals is not None
+    assert reading.window is not None
+    cut = reading.intervals.cut([reading.window])
+    for name in ("read_ios", "read_bytes", "read_clat_p50", "read_clat_p99"):
+        assert cut.metrics[name] == pytest.approx(reading.metrics[name]), name
+    whole = next(h.bins for h in reading.latency if h.kind == "clat")
+    assert [(h.direction, h.kind, dict(h.bins)) for h in cut.latency] == [("read", "clat", dict(whole))]
+
+
+def test_samples_are_the_rates_of_each_second(measured: Path) -> None:
+    reading = reading_of(measured, 1)
+    assert reading.intervals is not None
+    assert reading.window is not None
+    samples = [s for s in reading.intervals.samples(reading.window, "bursts") if s.metric == "read_iops"]
+    assert {s.stream for s in samples} == {"bursts"}
+    whole = [s.value for s in samples]
+    assert len(whole) == round(reading.window[1] - reading.window[0])
+    assert sum(whole) == pytest.approx(reading.metrics["read_ios"], rel=0.3)
+
+
+def test_streams_of_different_length_have_figures_of_their_common_time(measured: Path) -> None:
+    part = {"directory": "", "step": "measure", "reader": "fio", "artefact": "fio.json"}
+    parts = [
+        {**part, "name": name, "group": name, "args": {**ARGUMENTS, "stream": f"stream{number}"}}
+        for number, name in enumerate(("bursts", "steady"), start=1)
+    ]
+    result = streams.read({"fio": fio.read}, measured, Reader("streams", "", {"streams": parts}), STEP)
+    assert result.window is not None
+    seconds = result.window[1] - result.window[0]
+    assert seconds == pytest.approx(1.5, abs=0.1)
+    bursts = result.streams[0]
+    assert result.metrics["shared_time"] < 0.45
+    early = sum(t < 1.5 for t in operations(measured))
+    assert bursts.metrics["read_iops"] == pytest.approx(early / seconds, rel=0.4)
+    assert "read_lat_mean" not in bursts.metrics, "fio does not log it, so it is known of 3.5 s only"
+    assert result.metrics["steady.read_iops"] == pytest.approx(100, rel=0.2)
+    assert "steady.read_lat_mean" in result.metrics
+    (why,) = result.against
+    assert why.startswith("stream bursts was measured for ")
+
+
+def test_logs_that_are_torn_are_not_believed(measured: Path, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "fio.json").write_bytes((measured / "fio.json").read_bytes())
+    for log in (measured / "logs").glob("stream1_*"):
+        (tmp_path / "logs" / log.name).write_bytes(log.read_bytes())
+    assert reading_of(tmp_path, 1).intervals is not None
+    (tmp_path / "logs/stream1_bw.log").write_text("1795423760299, x, 0, 0, 0\n")
+    assert reading_of(tmp_path, 1).intervals is None
+    (tmp_path / "logs/stream1_bw.log").unlink()
+    assert reading_of(tmp_path, 1).intervals is None

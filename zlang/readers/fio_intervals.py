@@ -1,0 +1,228 @@
+"""What fio logged of a stream in short intervals, so that its figures can be cut to any part of the measurement.
+
+In: the logs of operations, bytes and histograms of one job, with times since 1970, and what its report says of the
+whole. Out: `FioIntervals`. Rules: all that was logged comes to what the report says, exactly; of an interval that lies
+partly outside a window its share is taken; what fio does not log in intervals is only known of the whole.
+
+fio logs rates every 100 ms as whole numbers, and nothing of an interval in which nothing was done. It logs no histogram
+of the last interval (measured: fio 3.33), which is what remains of the report.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from zlang.metrics import PERCENTILES
+from zlang.readers.fio_figures import DIRECTIONS
+from zlang.readers.reading import Histogram, Reading, Sample, Window, merge, percentiles, text_of
+
+RESOLUTION = 0.1
+"""Seconds of an interval in the logs of rates."""
+STEP = 1.0
+"""Seconds between the samples of a stream."""
+_KIB = 1024
+_LINEAR = 64
+"""The bins that hold one nanosecond each; above, each power of two has as many bins (fio's `plat_idx_to_val`)."""
+_KIND = "clat"
+_LATE = 3
+"""How many intervals after the last line the next one still begins where that ended: fio logs late under load."""
+_EDGE = 1.5 * RESOLUTION
+"""Seconds before the first line and after the last of which nothing need be logged."""
+_HISTOGRAMS = f"_{_KIND}_hist.log"
+_PLACE, _PLACE_IN_HISTOGRAMS, _PLACE_OF_BINS = 2, 1, 3
+"""Of the direction in a line, and of the first bin."""
+_SAMPLED = ("iops", "bw", f"{_KIND}_p99")
+
+_Piece = tuple[float, float, float]
+"""From when to when, and how much."""
+_Line = tuple[float, Sequence[int]]
+
+
+class _Amount:
+    """How much was done until any moment."""
+
+    def __init__(self, pieces: Sequence[_Piece]) -> None:
+        changes: dict[float, float] = {}
+        for begin, end, amount in pieces:
+            rate = amount / (end - begin)
+            changes[begin] = changes.get(begin, 0.0) + rate
+            changes[end] = changes.get(end, 0.0) - rate
+        self.times = sorted(changes)
+        self.rates = list(accumulate(changes[t] for t in self.times))
+        steps = [b - a for a, b in zip(self.times, self.times[1:], strict=False)]
+        done = (rate * step for rate, step in zip(self.rates, steps, strict=False))
+        self.until = list(accumulate(done, initial=0.0))
+
+    def at(self, t: float) -> float:
+        """How much was done until `t`."""
+        place = bisect_left(self.times, t)
+        if place == 0 or not self.times:
+            return 0.0
+        return self.until[place - 1] + self.rates[place - 1] * (t - self.times[place - 1])
+
+    def within(self, windows: Sequence[Window]) -> float:
+        """How much was done in these windows."""
+        return sum(self.at(end) - self.at(begin) for begin, end in windows)
+
+
+class FioIntervals:
+    """What a stream did in each interval; `whole` is when it was measured."""
+
+    def __init__(
+        self,
+        whole: Window,
+        amounts: Mapping[str, tuple[_Amount, _Amount]],
+        bins: Mapping[str, Sequence[tuple[float, float, Mapping[int, int]]]],
+    ) -> None:
+        self.whole, self.amounts, self.bins = whole, amounts, bins
+
+    def cut(self, windows: Sequence[Window]) -> Reading:
+        """The metrics of these windows, which do not overlap."""
+        seconds = sum(end - begin for begin, end in windows)
+        metrics: dict[str, float] = {}
+        latency: list[Histogram] = []
+        for direction, (ios, moved) in self.amounts.items():
+            operations, bytes_ = ios.within(windows), moved.within(windows)
+            metrics[f"{direction}_iops"], metrics[f"{direction}_bw"] = operations / seconds, bytes_ / seconds
+            metrics[f"{direction}_ios"], metrics[f"{direction}_bytes"] = operations, bytes_
+            metrics[f"{direction}_runtime"] = seconds
+            bins = self._bins(direction, windows)
+            if bins:
+                metrics.update(_latency(direction, bins))
+                latency.append(Histogram(direction, _KIND, bins))
+        metrics["fio_runtime"] = seconds
+        return Reading(metrics, latency=tuple(latency), window=(windows[0][0], windows[-1][1]))
+
+    def samples(self, window: Window, stream: str) -> Iterator[Sample]:
+        """The rates and a percentile of each second of a window, at its middle; of the last one from half of it on."""
+        begin, last = window
+        while last - begin >= STEP / 2:
+            end = min(begin + STEP, last)
+            metrics = self.cut([(begin, end)]).metrics
+            names = [f"{direction}_{name}" for direction in self.amounts for name in _SAMPLED]
+            yield from (Sample((begin + end) / 2, "", name, metrics[name], stream) for name in names if name in metrics)
+            begin = end
+
+    def _bins(self, direction: str, windows: Sequence[Window]) -> dict[int, int]:
+        shares: dict[int, float] = {}
+        for begin, end, bins in self.bins.get(direction, ()):
+            inside = sum(max(0.0, min(end, b) - max(begin, a)) for a, b in windows)
+            if inside > 0:
+                part = inside / (end - begin)
+                for value, count in bins.items():
+                    shares[value] = shares.get(value, 0.0) + part * count
+        return {value: count for value, share in shares.items() if (count := round(share))}
+
+
+def _latency(direction: str, bins: Mapping[int, int]) -> Iterator[tuple[str, float]]:
+    prefix = f"{direction}_{_KIND}_"
+    yield prefix + "mean", sum(value * count for value, count in bins.items()) / sum(bins.values())
+    yield prefix + "max", float(max(bins))
+    result = percentiles(bins, [share for _, share in PERCENTILES])
+    yield from ((prefix + word, float(value)) for (word, _), value in zip(PERCENTILES, result, strict=True))
+
+
+def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
+    """What fio logged of a stream that measured this as a whole; None where the logs do not have all of that."""
+    whole = reading.window
+    if whole is None:
+        return None
+    rates = {kind: _by_direction(directory / f"{name}_{kind}.log") for kind in ("iops", "bw")}
+    lines = _by_direction(directory / f"{name}{_HISTOGRAMS}")
+    reported = {h.direction: h.bins for h in reading.latency if h.kind == _KIND}
+    amounts: dict[str, tuple[_Amount, _Amount]] = {}
+    bins: dict[str, list[tuple[float, float, Mapping[int, int]]]] = {}
+    for direction in DIRECTIONS:
+        totals = [reading.metrics.get(f"{direction}_{word}") for word in ("ios", "bytes")]
+        ios, moved = totals
+        if ios is None or moved is None:
+            continue
+        logged = (rates["iops"].get(direction), rates["bw"].get(direction))
+        if logged[0] is None or logged[1] is None:
+            return None
+        amounts[direction] = (
+            _Amount(_pieces(logged[0], 1, ios, whole)),
+            _Amount(_pieces(logged[1], _KIB, moved, whole)),
+        )
+        if direction in reported and direction in lines:
+            bins[direction] = _histograms(lines[direction], reported[direction], whole)
+    return FioIntervals(whole, amounts, bins) if amounts else None
+
+
+def _by_direction(path: Path) -> dict[str, list[list[_Line]]]:
+    """The lines of a log, by direction and worker: the workers of a job write one after the other."""
+    workers: dict[str, list[list[_Line]]] = {}
+    place = _PLACE_IN_HISTOGRAMS if path.name.endswith(_HISTOGRAMS) else _PLACE
+    last = 0
+    for line in (text_of(path) or "").splitlines():
+        try:
+            fields = [int(field) for field in line.split(", ")]
+            t, direction = fields[0], DIRECTIONS[fields[place]]
+        except (ValueError, IndexError):
+            return {}
+        if t < last:
+            for of_direction in workers.values():
+                of_direction.append([])
+        last = t
+        workers.setdefault(direction, [[]])[-1].append((t / 1000, fields))
+    return workers
+
+
+def _pieces(workers: Sequence[Sequence[_Line]], unit: int, total: float, whole: Window) -> list[_Piece]:
+    """The amounts of all intervals, those that were not logged included; they come to the `total`."""
+    begin, end = whole
+    logged: list[_Piece] = []
+    gaps: list[Window] = []
+    for lines in workers:
+        own: list[_Piece] = []
+        before = begin
+        for logged_at, fields in lines:
+            t = min(logged_at, end)
+            start = before if t - before < _LATE * RESOLUTION else t - RESOLUTION
+            if start < t:
+                own.append((start, t, unit * fields[1] * (t - start)))
+                before = t
+        if own:
+            edges = ((begin, min(own[0][0], begin + _EDGE)), (max(before, end - _EDGE), end))
+            gaps += [edge for edge in edges if edge[1] > edge[0]]
+        logged += own
+    accounted, unlogged = sum(amount for _, _, amount in logged), sum(b - a for a, b in gaps)
+    missing = min(max(0.0, total - accounted), total * unlogged / ((end - begin) * max(1, len(workers))))
+    logged += [(a, b, missing * (b - a) / unlogged) for a, b in gaps] if missing else []
+    sums = accounted + missing
+    return [(a, b, amount * total / sums) for a, b, amount in logged] if sums else [(begin, end, total)]
+
+
+def _histograms(
+    workers: Sequence[Sequence[_Line]], total: Mapping[int, int], whole: Window
+) -> list[tuple[float, float, Mapping[int, int]]]:
+    """The histograms of all intervals; the last one is what remains of the whole."""
+    begin, end = whole
+    result: list[tuple[float, float, Mapping[int, int]]] = []
+    last = begin
+    for lines in workers:
+        before = begin
+        for logged_at, fields in lines:
+            bins = {_nanoseconds(i): count for i, count in enumerate(fields[_PLACE_OF_BINS:]) if count}
+            t = min(max(logged_at, before + 0.001), end)
+            if before < t:
+                result.append((before, t, bins))
+                before = t
+        last = max(last, before)
+    remaining = dict(total)
+    for value, count in merge(bins for _, _, bins in result).items():
+        remaining[value] = max(0, remaining.get(value, 0) - count)
+    tail = (last, end) if last < end else whole
+    return [*result, (*tail, remaining)]
+
+
+def _nanoseconds(index: int) -> int:
+    """The middle of a bin, as the report calls it."""
+    if index < _LINEAR:
+        return index
+    power = index // _LINEAR - 1
+    width = 1 << power
+    return (_LINEAR << power) + int((index % _LINEAR + 0.5) * width)
