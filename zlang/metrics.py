@@ -43,6 +43,9 @@ class Metric:
 ELAPSED = Metric("elapsed", "duration", "s", "how long the measurement took", "lower")
 """The metric that every trial has."""
 
+QUIET, AFTER, PHASE = "quiet", "after", "phase"
+"""The phases of a trial before any event and afterwards, and what the names of their metrics begin with."""
+
 
 def distribution(of: str, time: str) -> str:
     """The name of the distribution whose histograms are those of `of` and `time`."""

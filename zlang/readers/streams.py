@@ -4,20 +4,34 @@ In: the directory of an attempt. Args: `streams`, a list of what the plan says o
 shares with its copies, its `directory` beneath, and its own reader with `artefact` and `args`. Out: a `Reading` of the
 whole, with each stream's. Rules: operations, bytes and their rates add up; histograms are merged, and percentiles are
 those of the merged ones; anything else is only known of each stream. The *window* begins when the last stream is being
-measured and ends with the first that no longer is; a stream that was measured for much longer has figures of another
-time, so the trial does not count.
+measured and ends with the first that no longer is. A stream that was measured for longer is cut to the window, where
+its tool logs intervals; then it has only the figures that can be cut. Otherwise its figures are of another time, so the
+trial does not count. Events divide the window into *phases*, which have the figures that can be cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from zlang.check import library
-from zlang.metrics import PERCENTILES, Metric, distribution, statistics_of
+from zlang.metrics import AFTER, PERCENTILES, PHASE, QUIET, Metric, distribution, statistics_of
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Histogram, Read, Reading, StreamReading, Window, merge, percentiles, text_of
+from zlang.readers.reading import (
+    Histogram,
+    Phase,
+    Read,
+    Reading,
+    Sample,
+    StreamReading,
+    Window,
+    merge,
+    percentiles,
+    text_of,
+)
 
 NAME = "streams"
 _ADDED = frozenset({"iops", "rate", "size"})
@@ -26,6 +40,20 @@ _SHARE_MISSING = 0.05
 """The share of a stream's time in which others may not have run."""
 _LEAST_MISSING = 1.0
 """Seconds in which others may not have run, however short streams are: fio takes half a second to begin (measured)."""
+_LEAST_CUT = 0.1
+"""Seconds below which nothing is cut: logs are not finer."""
+_LEAST_COVERED = 0.5
+"""The share of a stream's time that the window has to be, however its figures are cut."""
+_LEAST_PHASE = 0.5
+"""Seconds of a phase that has figures: those of less would be of a few lines of a log."""
+
+
+class _Happened(NamedTuple):
+    """An event: when it went on, and whether it was ended with the workloads."""
+
+    name: str
+    ran: Window | None
+    is_over: bool
 
 
 def read(
@@ -38,34 +66,113 @@ def read(
     problems = [f"stream {name}: {p}" for name, reading in zip(names, readings, strict=True) for p in reading.problems]
     if problems or not parts:
         return Reading(problems=tuple(problems) or ("the plan names no stream",))
-    streams = tuple(
-        StreamReading(name, str(part["group"]), reading.metrics, reading.latency)
-        for name, part, reading in zip(names, parts, readings, strict=True)
-    )
     windows = [reading.window or window for reading in readings]
-    begin, end, against = _shared(names, windows)
-    events = [event for event in _listed(reader.args.get("events")) if isinstance(event, Mapping)]
-    happened = [_happened(directory, event) for event in events]
+    common, against = _shared(names, windows, [reading.intervals is not None for reading in readings])
+    cut = [_within(reading, own, common) for reading, own in zip(readings, windows, strict=True)]
+    streams = _streams(parts, cut)
+    happened = [
+        _happened(directory, event) for event in _listed(reader.args.get("events")) if isinstance(event, Mapping)
+    ]
     declared = [metric for part in parts for metric in _declared(part)]
     fetched = {
         (part["directory"], _counted(part)): reading.fetched for part, reading in zip(parts, readings, strict=True)
     }
-    metrics = {**together(streams, declared), **dict(_by_group(streams, declared)), **_fairness(streams, declared)}
-    if len(streams) == 1:
-        metrics = dict(streams[0].metrics)
+    metrics = _metrics(streams, declared)
+    if len(streams) > 1 and common:
+        metrics["shared_time"] = (common[1] - common[0]) / max(own[1] - own[0] for own in windows if own)
+    for event in happened:
+        if event.ran and not event.is_over:
+            metrics[f"{event.name}.elapsed"] = event.ran[1] - event.ran[0]
+    phases = _phases(happened, common)
+    metrics.update(_of_phases(phases, parts, readings, declared))
     return Reading(
-        metrics=metrics | {f"{name}.elapsed": seconds for name, seconds, _ in happened if seconds is not None},
+        metrics=metrics,
         latency=_merged(streams),
-        window=(begin, end) if begin < end else None,
+        samples=tuple(_samples(phases, common, parts, readings)),
+        window=common,
         against=(
             *(text for reading in readings for text in reading.against),
             *against,
-            *(why for _, _, why in happened if why),
+            *(f"{event.name} did not begin while the workloads ran" for event in happened if event.ran is None),
         ),
         streams=streams if len(streams) > 1 else (),
+        phases=phases,
         read=_sum(reading.read for reading in readings),
         fetched=_sum(fetched.values()),
     )
+
+
+def _streams(parts: Sequence[Mapping[str, object]], readings: Sequence[Reading]) -> tuple[StreamReading, ...]:
+    return tuple(
+        StreamReading(str(part["name"]), str(part["group"]), reading.metrics, reading.latency)
+        for part, reading in zip(parts, readings, strict=True)
+    )
+
+
+def _metrics(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> dict[str, float]:
+    """The metrics of a trial: of the only stream its own, of several what adds up, and each group's."""
+    if len(streams) == 1:
+        return dict(streams[0].metrics)
+    return {**together(streams, declared), **dict(_by_group(streams, declared)), **_fairness(streams, declared)}
+
+
+def _within(reading: Reading, own: Window | None, common: Window | None) -> Reading:
+    """A stream's reading, cut to the time in which all were measured."""
+    if reading.intervals is None or own is None or common is None:
+        return reading
+    if (own[1] - own[0]) - (common[1] - common[0]) <= _LEAST_CUT:
+        return reading
+    cut = reading.intervals.cut([common])
+    return replace(reading, metrics=cut.metrics, latency=cut.latency)
+
+
+def _phases(happened: Sequence[_Happened], window: Window | None) -> tuple[Phase, ...]:
+    """The parts of the window: what went on in each, `quiet` before all events, and else `after`."""
+    events = [(event.name, event.ran) for event in happened if event.ran is not None]
+    if not events or window is None:
+        return ()
+    first = min(begin for _, (begin, _) in events)
+    edges = sorted({*window, *(t for _, ran in events for t in ran if window[0] < t < window[1])})
+    phases: list[Phase] = []
+    for begin, end in pairwise(edges):
+        going_on = [name for name, ran in events if ran[0] <= begin and end <= ran[1]]
+        name = "+".join(going_on) or (QUIET if begin < first else AFTER)
+        if phases and phases[-1].name == name:
+            phases[-1] = Phase(name, phases[-1].begin, end)
+        else:
+            phases.append(Phase(name, begin, end))
+    return tuple(phases)
+
+
+def _of_phases(
+    phases: Sequence[Phase],
+    parts: Sequence[Mapping[str, object]],
+    readings: Sequence[Reading],
+    declared: Sequence[Metric],
+) -> Iterator[tuple[str, float]]:
+    """The metrics of each phase, where all streams can be cut."""
+    intervals = [reading.intervals for reading in readings if reading.intervals is not None]
+    if len(intervals) < len(readings):
+        return
+    for name in dict.fromkeys(phase.name for phase in phases):
+        windows = [(phase.begin, phase.end) for phase in phases if phase.name == name]
+        if sum(end - begin for begin, end in windows) >= _LEAST_PHASE:
+            metrics = _metrics(_streams(parts, [each.cut(windows) for each in intervals]), declared)
+            yield from ((f"{PHASE}.{name}.{metric}", value) for metric, value in metrics.items())
+
+
+def _samples(
+    phases: Sequence[Phase],
+    window: Window | None,
+    parts: Sequence[Mapping[str, object]],
+    readings: Sequence[Reading],
+) -> Iterator[Sample]:
+    """What each stream did in each second, by phase."""
+    spans = [(phase.begin, phase.end) for phase in phases] or ([window] if window else [])
+    for part, reading in zip(parts, readings, strict=True):
+        if reading.intervals is not None:
+            for span in spans:
+                yield from reading.intervals.samples(span, str(part["name"]))
 
 
 def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
@@ -125,22 +232,24 @@ def _merged(streams: Iterable[StreamReading]) -> tuple[Histogram, ...]:
     return tuple(Histogram(direction, kind, merge(bins)) for (direction, kind), bins in by_kind.items())
 
 
-def _shared(names: Sequence[str], windows: Sequence[Window | None]) -> tuple[float, float, list[str]]:
-    """The time in which all streams were measured, and which of them were measured for much longer."""
+def _shared(
+    names: Sequence[str], windows: Sequence[Window | None], can_be_cut: Sequence[bool]
+) -> tuple[Window | None, list[str]]:
+    """The time in which all streams were measured, and which of them have figures of another time."""
     stated = [window for window in windows if window is not None]
     if not stated:
-        return 0.0, 0.0, []
+        return None, []
     begin, end = max(begin for begin, _ in stated), min(end for _, end in stated)
     if begin >= end:
-        return begin, end, ["the streams did not run at the same time"]
+        return None, ["the streams did not run at the same time"]
     against = []
-    for name, window in zip(names, windows, strict=True):
+    for name, window, is_cut in zip(names, windows, can_be_cut, strict=True):
         seconds = window[1] - window[0] if window else 0.0
-        missing = seconds - (end - begin)
-        if missing > max(_SHARE_MISSING * seconds, _LEAST_MISSING):
+        share = 1 - _LEAST_COVERED if is_cut else _SHARE_MISSING
+        if seconds - (end - begin) > max(share * seconds, _LEAST_MISSING):
             time = f"{seconds:.1f} s, and all streams for {end - begin:.1f} s of that"
             against.append(f"stream {name} was measured for {time}")
-    return begin, end, against
+    return (begin, end), against
 
 
 def _read(
@@ -163,13 +272,9 @@ def _renamed(step: Step, name: str) -> Step:
     return Step(name, step.action, step.command, step.why, step.timeout)
 
 
-def _happened(directory: Path, event: Mapping[str, object]) -> tuple[str, float | None, str]:
-    """An event's name, how long it took where it ended by itself, and why the trial does not count without it."""
-    name, own = str(event["name"]), directory / str(event["directory"])
-    ran = _ran(own)
-    if ran is None:
-        return name, None, f"{name} did not begin while the workloads ran"
-    return name, None if (own / "over").exists() else ran[1] - ran[0], ""
+def _happened(directory: Path, event: Mapping[str, object]) -> _Happened:
+    own = directory / str(event["directory"])
+    return _Happened(str(event["name"]), _ran(own), (own / "over").exists())
 
 
 def _ran(directory: Path) -> Window | None:
