@@ -123,7 +123,7 @@ def measure(
     here: Here,
 ) -> list[Step]:
     """The one step that carries out streams and events. Raises ProgramError where they cannot be begun together."""
-    processes = [_process(numbers, frames, here) for numbers in _by_process(streams)]
+    processes = [_process(numbers, frames, here, is_cut=bool(events)) for numbers in _by_process(streams)]
     every = [step for process in processes for step in process.steps]
     _require_together(experiment, streams, processes)
     is_alone = len(processes) == 1 and len(every) == 1 and not events
@@ -174,11 +174,12 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
     return [tuple(numbers) for numbers in groups.values()]
 
 
-def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here) -> _Process:
+def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_cut: bool) -> _Process:
+    """A process for these streams; one that has to be cut at events is carried out as if there were several."""
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
     kind = first.instance.kind
-    is_shared = len(numbers) > 1
+    is_shared = kind.has(_TOGETHER) and (is_cut or len(frames) > 1)
     sections = {number: _section(kind, frames[number], number) for number in numbers} if is_shared else {}
     words = tuple(word for section in sections.values() for word in section)
     frame = Frame(first.instance, first.target, {**first.context, "sections": words}) if is_shared else first
