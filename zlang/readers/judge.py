@@ -22,7 +22,7 @@ from pathlib import Path
 
 from zlang.plan.plan import ALONE, COUNTED, Action, Fetch, Step, Trial
 from zlang.readers import outside, streams
-from zlang.readers.reading import Histogram, Judgement, Reading, Sample, StreamReading, Window, text_of
+from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of
 from zlang.readers.registry import READERS
 
 AS_IS = "as_is"
@@ -40,6 +40,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     samples: list[Sample] = []
     measured: list[Window] = []
     parts: list[StreamReading] = []
+    phases: list[Phase] = []
     alone = trial.traits.get(ALONE)
     of_load = window
     # Collectors last: what they saw counts for the time in which the load was measured.
@@ -55,6 +56,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         latency += reading.latency
         samples += reading.samples
         parts += reading.streams
+        phases += reading.phases
         result = notes if watches else why_not
         result += [f"{step.reader.name}: {problem}" for problem in reading.problems]
         why_not += reading.against
@@ -75,6 +77,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         notes=tuple(notes),
         window=of_load,
         streams=tuple(parts),
+        phases=tuple(phases),
     )
 
 

@@ -75,8 +75,10 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
 
 def _samples(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
     """Fill the table of time series, each staged as the list of its times and that of its values."""
-    series = {"source": "VARCHAR", "metric": "VARCHAR", "began": "DOUBLE", "t": "DOUBLE[]", "value": "DOUBLE[]"}
-    chosen = f"{', '.join(_OWN)}, {timestamp('unnest(t)')}, unnest(t) - began, source, metric, unnest(value)"
+    series = dict.fromkeys(("source", "metric", "stream", "phase"), "VARCHAR")
+    series |= {"began": "DOUBLE", "t": "DOUBLE[]", "value": "DOUBLE[]"}
+    second = "unnest(t) - began"
+    chosen = f"{', '.join(_OWN)}, {timestamp('unnest(t)')}, {second}, source, metric, unnest(value), stream, phase"
     connection.execute(f"INSERT INTO main.samples SELECT {chosen} FROM {staging.source('samples', {**_OWN, **series})}")
     staging.discard("samples")
 

@@ -21,7 +21,7 @@ from zlang.metrics import Metric
 from zlang.plan.plan import Header, Setup, Step, Trial
 from zlang.readers import outside
 from zlang.readers.judge import judge
-from zlang.readers.reading import Histogram, Judgement
+from zlang.readers.reading import Histogram, Judgement, Phase
 from zlang.run import sequential
 from zlang.run.account import Account
 from zlang.run.run_state import Attempt
@@ -176,15 +176,17 @@ class RunRows:
         for histogram in verdict.latency:
             self.staging.add("histograms", {**own, "valid": verdict.valid, **_binned(histogram)})
         own["began"] = verdict.window[0] if verdict.window else None
-        series: dict[tuple[str, str], tuple[list[float], list[float | str]]] = {}
+        series: dict[tuple[str, str, str, str], tuple[list[float], list[float | str]]] = {}
         for s in verdict.samples:
-            times, values = series.setdefault((s.source, s.metric), ([], []))
+            key = s.source, s.metric, s.stream, _phase(verdict.phases, s.t)
+            times, values = series.setdefault(key, ([], []))
             times.append(s.t)
             values.append(number(s.value))
-        for (source, metric), (times, values) in series.items():
+        for (source, metric, stream, phase), (times, values) in series.items():
+            of = {"source": source, "metric": metric, "stream": stream or None, "phase": phase or None}
             for n in range(0, len(times), _SERIES):
                 part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
-                self.staging.add("samples", {**own, "source": source, "metric": metric, **part})
+                self.staging.add("samples", {**own, **of, **part})
 
     def _streams(self, row: Row, verdict: Judgement) -> None:
         """Stage what each of several streams measured."""
@@ -317,6 +319,11 @@ class RunRows:
 
     def _problem(self, text: str, **more: object) -> None:
         stage_problem(self.staging, self.run, self.header.experiment, text, **more)
+
+
+def _phase(phases: Sequence[Phase], t: float) -> str:
+    """The phase of a moment; empty where there was no event, or outside the measurement."""
+    return next((phase.name for phase in phases if phase.begin < t <= phase.end), "")
 
 
 def _binned(histogram: Histogram) -> Row:

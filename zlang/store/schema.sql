@@ -122,10 +122,11 @@ CREATE MACRO latency_percentile(ns, "count", percent) AS list_reduce(
     lambda below, bin: CASE WHEN below.n >= 0 THEN below ELSE {'ns': bin.ns, 'n': below.n + bin.n} END
 ).ns;
 
--- Time series of collectors.
+-- Time series of collectors, and of each stream where trials have several or something happens meanwhile; `t` is when the
+-- interval of a sample of a collector ended, the middle of that of a stream; `phase` is `quiet`, the name of the event, or `after`.
 CREATE TABLE samples (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT,
-    t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE
+    t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE, stream VARCHAR, phase VARCHAR
 );
 
 -- The logs that a workload writes into `$OUT`: a row for each operation, or interval. In `logs` they have the trial that
