@@ -21,6 +21,7 @@ from zlang.check.typed import resolve_condition
 from zlang.check.types import NOTHING, Type
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
+from zlang.metrics import PHASE
 from zlang.syntax import tree
 
 PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
@@ -63,6 +64,10 @@ class ClauseExpressions:
             return word
         column = self.column(node)
         if column is None:
+            if name == PHASE and self.words.metrics:
+                hint = "compare it for equality: `median(METRIC where phase == quiet)`, or sort by it: `by phase`"
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+                return unknown(node.span)
             if several := self.words.ambiguous(node.path):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(several)))
                 return unknown(node.span)

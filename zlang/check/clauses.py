@@ -7,8 +7,9 @@ findings. Rule: a measure without an aggregate is the median over the trials tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from zlang.check import questions, types
+from zlang.check import phases, questions, types
 from zlang.check.clause_expressions import ClauseExpressions, is_aggregate, one_line, quoted, which_of
 from zlang.check.expressions import resolve
 from zlang.check.program import FactorDef
@@ -19,6 +20,7 @@ from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
+from zlang.metrics import PHASE
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
@@ -31,7 +33,8 @@ def resolve_clause(
 ) -> questions.Clause | None:
     """The clause, or None where something is wrong with it."""
     clauses = _Clauses(words, scope, report)
-    made = clauses.clause(clause)
+    of_phases = phases.resolved(clause, words, clauses.expressions.report)
+    made = None if clauses.expressions.is_wrong else clauses.clause(of_phases)
     if clauses.expressions.is_wrong:
         return None
     _warn_of_absent_metrics(clause, words, report)
@@ -98,8 +101,8 @@ class _Clauses:
             return self._expectation(node, text)
         if isinstance(node, tree.PlotClause):
             return self._plot(node, text)
-        measures = [self._measure(measure) for measure in node.measures]
-        by = [self._factor(name) for name in node.by]
+        measures = self._measures(node)
+        by = [self._factor(name) for name in node.by if not phases.is_phase(name, self.words)]
         if self.expressions.is_wrong:
             return None
         return questions.Table(text, tuple(filter(None, measures)), tuple(filter(None, by)))
@@ -108,10 +111,8 @@ class _Clauses:
         over = self._axis(node.over)
         axis = over.name if over and not over.paths else ""
         facet = self._factor(node.facet) if node.facet else None
-        measures = [
-            self._measure_on_axis(measure, axis) if axis else self._measure(measure) for measure in node.measures
-        ]
-        by = [self._factor(name) for name in node.by]
+        measures = [self._measure_on_axis(each, axis) for each in node.measures] if axis else self._measures(node)
+        by = [self._factor(name) for name in node.by if axis or not phases.is_phase(name, self.words)]
         has_curves = axis in {"latency", "second"} or any(item and item.term.op == "distribution" for item in measures)
         if node.is_log and has_curves:
             expected = "lines, bars or points"
@@ -122,6 +123,16 @@ class _Clauses:
             return None
         shown, sorted_by = tuple(filter(None, measures)), tuple(filter(None, by))
         return questions.Plot(text=text, measures=shown, over=over, by=sorted_by, facet=facet, is_log=node.is_log)
+
+    def _measures(self, node: tree.TableClause | tree.PlotClause) -> list[Measure | None]:
+        """The measures, in each phase if they are sorted by it."""
+        if not any(phases.is_phase(name, self.words) for name in node.by):
+            return [self._measure(measure) for measure in node.measures]
+        if not phases.phases_of(self.words):
+            return [self._measure(measure) for measure in node.measures if self._factor(node.by[-1])]
+        report = self.expressions.report
+        measures = [(self._measure(each), phase) for each, phase in phases.split(node.measures, self.words, report)]
+        return [each and replace(each, name=f"{each.name} ({phase})") for each, phase in measures]
 
     def _expectation(self, node: tree.Expect, text: str) -> questions.Expectation | None:
         condition, overall = node.condition, False
@@ -138,9 +149,16 @@ class _Clauses:
         formula = term(self.expressions, condition)
         mentioned = questions.mentioned(formula)
         fixed = {column.axis for column in self.words.columns if column.path in mentioned}
+        fixed |= self._chosen_events(formula)
         others = () if overall else (column for column in self.words.columns if column.axis not in fixed)
         by = tuple(FactorRef(column.name, (column.path,), column.sort) for column in others)
         return questions.Expectation(node.title or text.removeprefix("expect "), text, formula, by)
+
+    def _chosen_events(self, formula: Term) -> set[str]:
+        """The choice of what happens, where a formula is of a phase: only some of its levels have that."""
+        during = self.words.fields.get("during")
+        is_of_phase = any(name.startswith(f"{PHASE}.") for name in questions.metrics_of(formula))
+        return {during.axes[0].path} if is_of_phase and during is not None and during.alternatives else set()
 
     def until(self, node: tree.Expr, least: int) -> questions.Until | None:
         """`ci(METRIC) < SHARE`."""

@@ -15,12 +15,14 @@ from zlang.check.instances import Frame
 from zlang.check.metric_declarations import parse, pattern_problem
 from zlang.check.program import Expr, Instance, Kind, ReaderDef
 from zlang.diagnostics import Code, Diagnostic, ProgramError
-from zlang.metrics import Metric, in_trials
+from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials
 
 MOST_LEVELS = 1000
 """Of a factor of words or declared things; a longer one is a range, which has numbers."""
 FIELDS = ("run", "cache", "collect")
 _ALL_OF_READER = "time"
+_CUT = ("operations", "throughput", "bytes", "completion")
+"""The meanings of metrics that can be cut to a phase."""
 _STREAMS = "streams"
 """The reader of a trial that has several of them."""
 
@@ -48,7 +50,9 @@ def measured(
         report(finding)
     if "run" in fields:
         names.update(dict.fromkeys(_of_streams(fields["run"], fields.get("on"), tuple(names), readers)))
-    for event in _instances(fields["during"]) if "during" in fields else ():
+    events = list(_instances(fields["during"])) if "during" in fields else []
+    names.update(dict.fromkeys(_of_phases([event.label for event in events], tuple(names))))
+    for event in events:
         doc = f"how long {event.label} took, if it ended while the workloads ran"
         names[_STREAMS, Metric(f"{event.label}.elapsed", "duration", "s", doc, "lower")] = None
     return tuple(names)
@@ -66,6 +70,19 @@ def _of_streams(
         own = [metric for reader, metric in measured if reader in of_kinds]
         for metric in in_trials(own) if group else ():
             name, doc = f"{group}.{metric.name}", f"{metric.doc}, of {group}"
+            yield _STREAMS, replace(metric, name=name, doc=doc, needs="", means="")
+
+
+def _of_phases(events: Sequence[str], measured: Sequence[tuple[str, Metric]]) -> Iterator[tuple[str, Metric]]:
+    """What trials in which something happens have besides: what fio logs of each phase, as `phase.NAME.METRIC`."""
+    can_be_cut = [*in_trials(metric for _, metric in measured if metric.means.partition(".")[2] in _CUT)]
+    names = {metric.name for metric in can_be_cut}
+    can_be_cut += (
+        metric for reader, metric in measured if reader == _STREAMS and metric.name.rpartition(".")[2] in names
+    )
+    for phase in dict.fromkeys((QUIET, *events, AFTER)) if events else ():
+        for metric in can_be_cut:
+            name, doc = f"{PHASE}.{phase}.{metric.name}", f"{metric.doc}, in the phase {phase}"
             yield _STREAMS, replace(metric, name=name, doc=doc, needs="", means="")
 
 

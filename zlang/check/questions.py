@@ -140,3 +140,9 @@ def mentioned(term: Term) -> frozenset[str]:
     """The paths of the factors in a formula."""
     own = frozenset(term.paths) if term.op == "factor" else frozenset[str]()
     return own.union(*(mentioned(part) for part in term.terms))
+
+
+def metrics_of(term: Term) -> frozenset[str]:
+    """The names of the metrics in a formula."""
+    own = frozenset([term.name]) if term.op == "metric" else frozenset[str]()
+    return own.union(*(metrics_of(part) for part in term.terms))

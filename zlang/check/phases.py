@@ -1,0 +1,127 @@
+"""Phases in clauses: `median(read_iops where phase == scrub)`, and `by phase`.
+
+In: a clause, and the names that it may use. Out: the clause with metrics of their own for each phase, as trials have
+them (`phase.scrub.read_iops`). Rule: a factor that is called `phase` comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from zlang.check.vocabulary import Vocabulary
+from zlang.diagnostics import Code, Diagnostic
+from zlang.metrics import PHASE
+from zlang.suggest import did_you_mean
+from zlang.syntax import tree
+
+_Node = TypeVar("_Node", tree.Expr, tree.Clause)
+Report = Callable[[Diagnostic], None]
+
+
+def phases_of(words: Vocabulary) -> tuple[str, ...]:
+    """The phases of which there are metrics."""
+    paths = (name.split(".") for name in words.metrics)
+    return tuple(dict.fromkeys(path[1] for path in paths if path[0] == PHASE and len(path) > 1))
+
+
+def is_phase(node: object, words: Vocabulary) -> bool:
+    """Whether it is the name `phase`, and not that of a factor."""
+    return isinstance(node, tree.Name) and node.path == (PHASE,) and not words.find(node.path)
+
+
+def split(measures: Iterable[tree.Expr], words: Vocabulary, report: Report) -> list[tuple[tree.Expr, str]]:
+    """Each measure in each phase, with the phase."""
+    return [(_of(node, phase, words, report), phase) for node in measures for phase in phases_of(words)]
+
+
+def resolved(node: _Node, words: Vocabulary, report: Report) -> _Node:
+    """The node with the metrics of phases in the place of `where phase == …`."""
+    match node:
+        case tree.Expect(condition=condition):
+            return node.replace(condition=resolved(condition, words, report))
+        case tree.TableClause(measures=measures) | tree.PlotClause(measures=measures):
+            return node.replace(measures=tuple(resolved(measure, words, report) for measure in measures))
+        case tree.Binary(left=left, right=right):
+            return node.replace(left=resolved(left, words, report), right=resolved(right, words, report))
+        case tree.Not(operand=operand):
+            return node.replace(operand=resolved(operand, words, report))
+        case tree.Call(where=None, arguments=arguments):
+            return node.replace(arguments=tuple(resolved(each, words, report) for each in arguments))
+        case tree.Call(where=where, arguments=arguments) if where is not None:
+            conditions = list(_conditions(where))
+            compared = [(each, phase) for each in conditions if (phase := _compared(each, words)) is not None]
+            if len(compared) != 1:
+                return node
+            ((own, phase),) = compared
+            others = [each for each in conditions if each is not own]
+            inside = tuple(_of(each, phase, words, report) for each in arguments)
+            return node.replace(arguments=inside, where=_all_of(others))
+        case _:
+            return node
+
+
+def _conditions(node: tree.Expr) -> Iterable[tree.Expr]:
+    match node:
+        case tree.Binary(operator="and", left=left, right=right):
+            yield from _conditions(left)
+            yield from _conditions(right)
+        case _:
+            yield node
+
+
+def _all_of(conditions: list[tree.Expr]) -> tree.Expr | None:
+    if not conditions:
+        return None
+    first, *others = conditions
+    for other in others:
+        first = tree.Binary(first.span, "and", first, other)
+    return first
+
+
+def _compared(node: tree.Expr, words: Vocabulary) -> tree.Name | None:
+    """The phase in `phase == NAME`."""
+    match node:
+        case tree.Binary(operator="==", left=left, right=tree.Name() as right) if is_phase(left, words):
+            return right
+        case tree.Binary(operator="==", left=tree.Name() as left, right=right) if is_phase(right, words):
+            return left
+        case _:
+            return None
+
+
+def _of(node: tree.Expr, phase: tree.Name | str, words: Vocabulary, report: Report) -> tree.Expr:
+    """An expression of the metrics of a phase."""
+    name = str(phase)
+    if name not in phases_of(words):
+        assert isinstance(phase, tree.Name), "BUG: a phase that nobody wrote"
+        if not words.is_partial:
+            phases = ", ".join(f"`{each}`" for each in phases_of(words))
+            hint = did_you_mean(name, phases_of(words)) or (
+                f"its phases are {phases}" if phases else "trials have phases if something happens: `during = …`"
+            )
+            report(Code.NOT_ALLOWED.at(phase.span, name=PHASE, value=f"`{name}`", hint=hint))
+        return node
+    match node:
+        case tree.Binary(left=left, right=right):
+            inside = [_of(each, phase, words, report) for each in (left, right)]
+            return node.replace(left=inside[0], right=inside[1])
+        case tree.Call(arguments=arguments):
+            return node.replace(arguments=tuple(_of(each, phase, words, report) for each in arguments))
+        case tree.Name(path=path) if str(node) in words.measured:
+            metric = node.replace(path=(PHASE, name, *path))
+            if str(metric) not in words.metrics:
+                of_phase = sorted(
+                    each.split(".", 2)[2] for each in words.metrics if each.startswith(f"{PHASE}.{name}.")
+                )
+                of_distribution = [each for each in of_phase if each == f"{node}_p99"]
+                hint = (
+                    f"phases have percentiles as metrics: `median({of_distribution[0]} where phase == {name})`"
+                    if of_distribution
+                    else did_you_mean(str(node), of_phase) or "only rates, and latencies until completion, are known"
+                )
+                expected = "a metric that is known of a phase"
+                report(Code.WRONG_ARGUMENTS.at(node.span, name=PHASE, expected=expected, found=f"`{node}`", hint=hint))
+            return metric
+        case _:
+            return node
