@@ -60,6 +60,10 @@ _APART = {"scale": {"color": "independent", "shape": "independent"}}
 _MARGIN = 0.05
 _MANY = 1000
 
+_NEAR_MARK = 0.1
+"""The part of the axis around the mark of an event in which it has no other."""
+_EVENT = "#666666"
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -257,7 +261,10 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     figure.label(over.name, "x")
     figure.label(unit, "y")
     across = figure.ruler("x")
-    marked = _axis_marks(drawn, sorted(places.values()), places)
+    near = span * _NEAR_MARK
+    axis_marks = _axis_marks(drawn, sorted(places.values()), places)
+    marked = [mark for mark in axis_marks if all(abs(mark[0] - second) > near for second, _ in drawn.marks)]
+    marked += [(second, f"▲{visible(name)}") for second, name in drawn.marks]
     across.ticks([place for place, _ in marked], [label for _, label in marked])
     first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
@@ -486,7 +493,22 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
     offset = (
         {"xOffset": {**line, "scale": {"domain": [*places]}, "bandPosition": 0.5}} if by and has_bars(drawn) else {}
     )
-    return {**common, "encoding": {"x": x, **offset, "color": colour, "tooltip": shown}, "layer": layers}
+    own = {"encoding": {"x": x, **offset, "color": colour, "tooltip": shown}, "layer": layers}
+    if not drawn.marks:
+        return {**common, **own}
+    return {**common, "layer": [own, *_event_layers(drawn, x)]}
+
+
+def _event_layers(drawn: Drawn, x: Mapping[str, object]) -> list[dict[str, object]]:
+    """A line where an event begins, with its name."""
+    values = [{"over": second, "event": name} for second, name in drawn.marks]
+    data: dict[str, object] = {"data": {"values": values}}
+    rule = {"mark": {"type": "rule", "strokeDash": [4, 3], "color": _EVENT}, "encoding": {"x": x}}
+    text = {
+        "mark": {"type": "text", "align": "left", "dx": 4, "dy": 8, "color": _EVENT},
+        "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "event"}},
+    }
+    return [{**data, **rule}, {**data, **text}]
 
 
 def _layers(

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from zlang.check.questions import FactorRef, Measure, Plot
 from zlang.check.types import parts_of
+from zlang.metrics import QUIET
 from zlang.report import design, ratios
 from zlang.report.drawn import WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import Trials, evaluate, level
@@ -291,12 +292,14 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     answer = run_query(
         trials.db,
         f"WITH t AS (SELECT {chosen}run, trial, replicate FROM {trials.rows} WHERE valid), "
-        f"s AS (SELECT {keys}run, trial, replicate, source, floor(second) AS moment, avg(value) AS value FROM t "
-        f"JOIN main.samples USING (run, trial, replicate) WHERE second >= 0 AND metric = ? GROUP BY ALL) "
+        f"s AS (SELECT {keys}run, trial, replicate, coalesce(stream, source) AS source, floor(second) AS moment, "
+        "avg(value) AS value FROM t JOIN main.samples USING (run, trial, replicate) "
+        "WHERE second >= 0 AND metric = ? GROUP BY ALL) "
         f"SELECT moment, source, {keys}list(value) FROM s GROUP BY ALL ORDER BY ALL",
         [measure.term.name],
     )
-    source = FactorRef("source", (), "string")
+    column = "stream" if measure.term.name in _metrics_of_streams(trials) else "source"
+    source = FactorRef(column, (), "string")
     # Of several sources those are left out in which nothing ever happened.
     seen = {row[1] for row in answer.rows if isinstance(row[-1], list) and any(row[-1])}
     several = len({row[1] for row in answer.rows}) > 1
@@ -310,7 +313,27 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
         own = [*levels[: len(plot.by)], *([of] if several else []), *facet]
         rows.append((*cells([moment, *own]), estimate(shown)))
     drawn_by = replace(plot, by=(*plot.by, *((source,) if several else ())))
-    return Drawn(drawn_by, _title(trials), (plot.over, *_columns(drawn_by)), tuple(rows), Form.CURVES)
+    columns = (plot.over, *_columns(drawn_by))
+    return Drawn(drawn_by, _title(trials), columns, tuple(rows), Form.CURVES, marks=_events(trials))
+
+
+def _metrics_of_streams(trials: Trials) -> frozenset[str]:
+    """The metrics of which there are samples of streams."""
+    own = f"SELECT DISTINCT metric FROM main.samples JOIN {trials.rows} USING (run, trial, replicate)"
+    return frozenset(str(metric) for (metric,) in run_query(trials.db, f"{own} WHERE stream IS NOT NULL").rows)
+
+
+def _events(trials: Trials) -> tuple[tuple[float, str], ...]:
+    """When each phase but the first begins, in the mean: half a second before its first sample, that of a second."""
+    own = f"main.samples JOIN {trials.rows} t USING (run, trial, replicate)"
+    answer = run_query(
+        trials.db,
+        "WITH p AS (SELECT run, trial, replicate, phase, min(second) - 0.5 AS began "
+        f"FROM {own} WHERE valid AND phase IS NOT NULL AND second >= 0 GROUP BY ALL) "
+        f"SELECT avg(began), phase FROM p WHERE phase <> {literal(QUIET)} GROUP BY phase "
+        "HAVING avg(began) > 0 ORDER BY ALL",
+    )
+    return tuple((float(str(second)), str(phase)) for second, phase in answer.rows)
 
 
 def _keyed(columns: Sequence[FactorRef]) -> list[tuple[str, FactorRef]]:
