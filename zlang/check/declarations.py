@@ -266,7 +266,9 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
             given_label(context, (item,))
         elif (definition := _definition(context, kind, item.name)) is not None:
             name = item.name.text
-            resolved = resolve_typed(context, item.value, (*path, name), name, definition.type)
+            resolved = _of_role(
+                context, definition, resolve_typed(context, item.value, (*path, name), name, definition.type)
+            )
             _note_cost(context, kind, definition, resolved)
             fields[name] = _checked(context, definition, resolved, item.value)
     return fields
@@ -395,6 +397,19 @@ def _look_up_name(context: Context, name: tree.Name) -> Expr | None:
     for part in name.path[1:]:
         resolved = resolved.member(part, name.span) if resolved is not None and resolved.member is not None else None
     return resolved and Expr(name.span, resolved.type, resolved.value, is_constant=resolved.is_constant)
+
+
+def _of_role(context: Context, definition: PropertyDef, resolved: Expr) -> Expr:
+    """The value, of which each declared thing is of the role that its property asks for."""
+    names = resolved.type.kinds | (resolved.type.element or types.NOTHING).kinds
+    for name in sorted(names) if definition.role and not resolved.type.unknown else ():
+        kind = context.scope.kind_called(name)
+        if kind is not None and kind.role != definition.role:
+            place, actual = f"`{definition.name}`", f"a `{name}`, which is a {kind.role}"
+            expected = f"a {definition.role}"
+            context.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=actual))
+            return unknown(resolved.span)
+    return resolved
 
 
 def _as_range(finding: Diagnostic, node: tree.Expr | None) -> Diagnostic:

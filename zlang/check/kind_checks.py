@@ -20,10 +20,17 @@ _ACTIONS = {
     "collector": ("watch", "look"),
     "treatment": ("apply",),
     "event": ("start", "wait", "stop", "verify"),
+    "wrapper": ("wrap",),
 }
 """What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
 _FOR_EVERYTHING = ("fact",)
-_MUST_HAVE = {"workload": ("run",), "collector": ("watch", "look"), "treatment": ("apply",), "event": ("start", "wait")}
+_MUST_HAVE = {
+    "workload": ("run",),
+    "collector": ("watch", "look"),
+    "treatment": ("apply",),
+    "event": ("start", "wait"),
+    "wrapper": ("wrap",),
+}
 _PARTS_OF = {
     "needs": ("workload", "treatment", "protocol", "collector", "event"),
     "writes": ("workload", "event"),
@@ -182,6 +189,10 @@ def _missing_tool(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def _unused(node: tree.KindDef, names: Collection[str]) -> Iterator[Diagnostic]:
+    for action in _actions(node) if node.role.text == "wrapper" else ():
+        if "command" not in names or len(action.commands) > 1:
+            hint = 'write one command that starts the workload: `sh "… {command}"`'
+            yield Code.KIND_LACKS.at(action.name.span, what="`wrap`", lacks="{command}", hint=hint)
     for item in node.items:
         match item:
             case tree.Field() if item.name.text == "option" and "options" not in names:

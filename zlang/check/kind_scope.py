@@ -32,7 +32,7 @@ MOST_PENDING = 40
 
 _LISTS_OF_FORMS = {"option": "options", "job_line": "job_lines"}
 """What a property can add itself, instead of what its kind's form makes of it: any number of words, or of lines."""
-CONTEXT = ("out", "run", "seed", "name", "options", "key", "value", "stream", "sections")
+CONTEXT = ("out", "run", "seed", "name", "options", "key", "value", "stream", "sections", "command")
 
 
 Define = Callable[["KindScope", tree.Property], PropertyDef]

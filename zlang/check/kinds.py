@@ -16,7 +16,7 @@ from zlang.check.property_definitions import ATTRIBUTES, define
 from zlang.check.texts import resolve_plain_text
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition
-from zlang.check.types import BOOL, COUNT, NUMERIC, UNKNOWN, Type, Variant
+from zlang.check.types import ANYTHING_DECLARED, BOOL, COUNT, NUMERIC, UNKNOWN, Type, Variant
 from zlang.check.types import DURATION as TIME
 from zlang.diagnostics import Code
 from zlang.source import Span
@@ -24,7 +24,7 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 from zlang.units import DURATION, Quantity
 
-ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol", "event")
+ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol", "event", "wrapper")
 
 
 PHASES = ("flush", "warm", "verify_cold", "verify_hot")
@@ -209,6 +209,8 @@ class _KindBuilder:
             return False
         if "from" not in self.scope.nodes:
             self.scope.properties.add("from", _host_property(self.node.name.span))
+        if "under" not in self.scope.nodes:
+            self.scope.properties.add("under", _wrapper_property(self.node.name.span))
         if self.scope.draws:
             self.scope.properties.add("seed", _seed_property(self.node.name.span))
         return self.scope.draws
@@ -288,6 +290,13 @@ def _host_property(span: Span) -> PropertyDef:
     """What every workload has."""
     doc = "the host that runs the workload, if it is not the host of the target"
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
+
+
+def _wrapper_property(span: Span) -> PropertyDef:
+    """The property `under` of every workload."""
+    doc = "the wrapper that starts it, or a list, the outermost first"
+    type_ = ANYTHING_DECLARED | Type(words=(Variant("none"),), element=ANYTHING_DECLARED)
+    return PropertyDef("under", type_, span, doc=doc, role="wrapper")
 
 
 def _is_silent(item: tree.KindItem) -> bool:

@@ -121,7 +121,7 @@ class Instance:
     `named` are the things whose places its values hold, and where these are named.
     `property_texts` are the values that decide what is measured, each with its name as text. `alias` stands for the
     key in commands that identities are hashes of. There are `copies` of it, and the factors it is `placed_by` decide
-    what it stands on.
+    what it stands on. A workload is started `under` wrappers, the outermost first.
     """
 
     kind: Kind
@@ -140,6 +140,7 @@ class Instance:
     alias: str = ""
     copies: int = 1
     placed_by: frozenset[str] = frozenset()
+    under: tuple[Instance, ...] = ()
 
     @property
     def name(self) -> str:
@@ -250,7 +251,7 @@ class PropertyDef(Record):
     `since` is the fact of a host that says whether it has the property, and the version from which on. `probe` is the
     command that prints the value, where the property is a fact of a machine; `ask` is what a person has to do, where it
     is `manual`. `lists` is what it adds to its kind's lists where it is given.
-    A text that `is_line` is one line and not empty.
+    A text that `is_line` is one line and not empty. Things that are its value are of kinds of a `role`.
     """
 
     name: str
@@ -268,6 +269,7 @@ class PropertyDef(Record):
     probe: tuple[str | Expr, ...] | None = None
     ask: tuple[str | Expr, ...] | None = None
     is_line: bool = False
+    role: str = ""
 
     def own_form(self, name: str) -> Expr | None:
         """What it adds itself to a list, such as `options`, if it does."""
