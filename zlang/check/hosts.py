@@ -215,7 +215,8 @@ def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Insta
     for thing in streams.things_of(experiment.before.value(point) if experiment.before else None):
         yield thing, thing.origin or host
     for stream in every:
-        yield stream.workload, stream.workload.origin or host_of(stream.on)
+        for thing in (stream.workload, *stream.workload.under):
+            yield thing, stream.workload.origin or host_of(stream.on)
     for thing in streams.events_at(experiment, point):
         yield thing, thing.origin or host_of(thing.parent) or host
     for thing in streams.things_of(experiment.collect.value(point) if experiment.collect else None):

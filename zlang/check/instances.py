@@ -140,6 +140,7 @@ class InstanceBuilder:
         "fields",
         "is_copied",
         "is_given",
+        "is_wrapped",
         "key",
         "kind",
         "label",
@@ -170,6 +171,7 @@ class InstanceBuilder:
         self.cache: dict[tuple[int | None, ...], Instance] = {}
         self.property_text = digests.Memory(_property_text)
         self.is_copied = kind.is_copied and "copies" in fields
+        self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
@@ -194,6 +196,7 @@ class InstanceBuilder:
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
         given = LazyValues(self.fields, point)
         origin = given.get("from")
+        under = _wrappers(given.get("under")) if self.is_wrapped else ()
         copies = given.get("copies") if self.is_copied else None
         return Instance(
             kind=self.kind,
@@ -208,6 +211,7 @@ class InstanceBuilder:
             replays=replays,
             origin=origin if isinstance(origin, Instance) else None,
             copies=_number_of(copies),
+            under=under,
         )
 
     def _build(self, point: Reached | FaultPoint) -> Instance:
@@ -221,11 +225,13 @@ class InstanceBuilder:
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
         assert origin is None or isinstance(origin, Instance)
+        under = _wrappers(given.pop("under", None)) if self.is_wrapped else ()
         copies = _number_of(given.pop("copies", None)) if self.is_copied else 1
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, given)]
-        digest = _digest(self.kind, self.label, property_texts, on, origin, replays=replays, copies=copies)
+        started = _started(replays, copies, under)
+        digest = _digest(self.kind, self.label, property_texts, on, origin, started)
         made = Instance(
             kind=self.kind,
             key=self.key,
@@ -242,6 +248,7 @@ class InstanceBuilder:
             property_texts=tuple(property_texts),
             copies=copies,
             placed_by=self.parent.reads if self.parent else frozenset(),
+            under=under,
         )
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
@@ -257,22 +264,30 @@ def _digest(
     names: Sequence[str],
     on: Instance | None,
     origin: Instance | None,
-    *,
-    replays: bool,
-    copies: int = 1,
+    started: Sequence[str],
 ) -> str:
-    """The hash of a thing; `said` are its values, in the order of their names."""
-    more = ["replay"] if replays else []
-    more += [f"from {origin.digest}"] if origin else []
+    """The hash of a thing; `names` are its values, in the order of their names."""
+    more = [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
     more += [label] if kind.role == "machine" else []
-    more += [f"copies {copies}"] if copies > 1 else []
-    return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(names), *more)
+    return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(names), *more, *started)
+
+
+def _started(replays: bool, copies: int, under: Sequence[Instance]) -> list[str]:
+    """How a thing is started, and how many of it, as far as that is not the usual."""
+    words = ["replay"] if replays else []
+    words += [f"copies {copies}"] if copies > 1 else []
+    return words + [f"under {wrapper.digest}" for wrapper in under]
 
 
 def _number_of(copies: Value) -> int:
     """How many of a thing there are."""
     return int(copies.amount) if isinstance(copies, Quantity) else 1
+
+
+def _wrappers(value: Value) -> tuple[Instance, ...]:
+    """The wrappers under which a workload is started."""
+    return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
 
 
 def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
@@ -294,9 +309,8 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
         return thing
     given = {**thing.values, name: value}
     texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
-    digest = _digest(
-        thing.kind, thing.label, texts, thing.parent, thing.origin, replays=thing.replays, copies=thing.copies
-    )
+    started = _started(thing.replays, thing.copies, thing.under)
+    digest = _digest(thing.kind, thing.label, texts, thing.parent, thing.origin, started)
     return replace(thing, values=given, digest=digest, places=places, property_texts=tuple(texts))
 
 

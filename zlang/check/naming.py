@@ -146,7 +146,7 @@ def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
     )
     every = streams.at(experiment, point)
     targets = streams.targets(every)
-    running = tuple(stream.workload for stream in every)
+    running = tuple(thing for stream in every for thing in (stream.workload, *stream.workload.under))
     return TrialThings(targets, beside(targets, with_), (*running, *(item for some in workers for item in some)))
 
 

@@ -85,6 +85,7 @@ def _things(value: Value) -> Iterator[Instance]:
     yield value
     yield from _things(value.parent)
     yield from _things(value.origin)
+    yield from _things(value.under)
     for name, definition in value.kind.properties.items():
         if _holds_things(definition.type):
             yield from _things(value.values.get(name))

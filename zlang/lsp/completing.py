@@ -33,6 +33,7 @@ _ROLES_OF_FIELDS = {
     "run": "workload",
     "collect": "collector",
     "cache": "protocol",
+    "during": "event",
 }
 _AGGREGATES = ("median", "mean", "min", "max", "count", "stddev", "p50", "p99", "p999")
 _TREATING = {"treatment", "workload"}

@@ -45,7 +45,9 @@ def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instanc
     if thing is None:
         return None
     parent, origin = _with_neutral_name(thing.parent, names), _with_neutral_name(thing.origin, names)
-    return replace(thing, alias=names.setdefault(thing.key, f"thing{len(names)}"), parent=parent, origin=origin)
+    alias = names.setdefault(thing.key, f"thing{len(names)}")
+    under = tuple([wrapper for item in thing.under if (wrapper := _with_neutral_name(item, names)) is not None])
+    return replace(thing, alias=alias, parent=parent, origin=origin, under=under)
 
 
 def values_of(thing: Instance | None) -> Iterator[str]:
@@ -59,6 +61,9 @@ def values_of(thing: Instance | None) -> Iterator[str]:
     yield "replay" if thing.replays else ""
     yield str(len(thing.property_texts))
     yield from map(_word, thing.property_texts)
+    for wrapper in thing.under:
+        yield "under"
+        yield from values_of(wrapper)
     yield from values_of(thing.origin)
     yield from values_of(thing.parent)
 

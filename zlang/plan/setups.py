@@ -24,6 +24,8 @@ from zlang.record import Record
 from zlang.units import Quantity
 
 _DEFAULT_TIMEOUT = 3600
+_WRAPPED = ("run", "together")
+"""The actions of a workload that its wrappers start."""
 _KEPT = 4096
 
 
@@ -349,7 +351,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
             Step(
                 name=_step_name(name, action, i),
                 action=verb,
-                command=shell_text(command.text, frame),
+                command=_wrapped(shell_text(command.text, frame), action, frame),
                 why=command.why,
                 timeout=_seconds(timeout),
                 host=host,
@@ -358,6 +360,18 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
             )
         )
     return steps
+
+
+def _wrapped(command: str, action: KindAction, frame: Frame) -> str:
+    """The command of a workload as its wrappers start it, the outermost first."""
+    workload = frame.instance
+    wrappers = workload.under if workload is not None and action.name in _WRAPPED else ()
+    for wrapper in reversed(wrappers):
+        wrap = hosts.action_of(wrapper, "wrap", at=workload.origin if workload and workload.origin else frame.target)
+        assert wrap is not None, f"BUG: {wrapper.key} starts nothing on this platform"
+        words = ("sh", "-c", command)
+        command = shell_text(wrap.commands[0].text, Frame(wrapper, frame.target, {"command": words}))
+    return command
 
 
 def _step_name(name: str, action: KindAction, number: int) -> str:

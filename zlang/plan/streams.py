@@ -169,7 +169,8 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
     for number, stream in enumerate(streams):
         is_shared = stream.workload.kind.has(_TOGETHER)
         machine = hosts.carrier(stream.workload, stream.on)
-        key = (stream.workload.kind, machine.key if machine else "") if is_shared else number
+        under = tuple(wrapper.digest for wrapper in stream.workload.under)
+        key = (stream.workload.kind, machine.key if machine else "", under) if is_shared else number
         groups.setdefault(key, []).append(number)
     return [tuple(numbers) for numbers in groups.values()]
 

@@ -44,7 +44,8 @@ class TrialSteps:
             raise ProgramError(finding)
         for stream in config.streams:
             self._join(stream.workload, stream.on)
-            _require_on_host(stream.workload, hosts.carrier(stream.workload, stream.on))
+            for thing in (stream.workload, *stream.workload.under):
+                _require_on_host(thing, hosts.carrier(stream.workload, stream.on))
         for finding in streams.event_findings(self._experiment, config.during, config.on):
             raise ProgramError(finding)
         for event in config.during:

@@ -423,7 +423,8 @@ def nodes_are_mixed(trial: TrialView) -> TrialFinding | None:
     """
     machine, run = trial.machine, trial.run
     nodes = machine.number("nodes") if machine else None
-    if machine is None or nodes is None or nodes == 1 or not run.is_not("bound"):
+    is_bound = any(Thing(wrapper).is_("bound") for wrapper in run.instance.under)
+    if machine is None or nodes is None or nodes == 1 or is_bound or not run.is_not("bound"):
         return None
     message = f"`{machine.name}` has {nodes} NUMA nodes, and the workload is bound to none: it may move from run to run"
     return TrialFinding(run, ("bound",), message, f"bind it: `{run.word('bound')} = …`")
