@@ -32,7 +32,7 @@ ORDINARY = {
     "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
     "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
     "partition", "pool", "precondition", "pressure", "readlink", "root", "rounds", "shell", "snapshot", "timeout",
-    "snapshots", "ssh", "streams", "trim", "warm",
+    "nice", "snapshots", "ssh", "streams", "trim", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}
