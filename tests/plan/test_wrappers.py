@@ -1,0 +1,67 @@
+"""Wrappers in plans: they start what is measured, and are part of what a trial is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
+from zlang.plan.plan import Action, Trial
+from zlang.source import Source
+
+HEAD = """
+import wrappers
+dir here { path = "." }
+kind says: wrapper {
+  doc = "x"
+  property word: string { required = on }
+  wrap { sh "echo {word} >>{out}/said.txt && {command}" }
+}
+says inner { word = "it's" }
+says outer { word = "$HOME" }
+"""
+
+
+def trials_of(text: str) -> list[Trial]:
+    checked = programs.check(Source("program.zexp", HEAD + text), Overrides())
+    assert [f.message for f in checked.findings if f.code.id.startswith("E")] == []
+    (experiment,) = checked.program.experiments.values()
+    planned = plans.plan(checked, experiment, 1, Overrides()).plan
+    return [item for item in planned.items() if isinstance(item, Trial)]
+
+
+def command_of(trial: Trial) -> str:
+    (command,) = [step.command for step in trial.steps if step.action is Action.MEASURE]
+    return command
+
+
+def looking(under: str) -> list[Trial]:
+    shell = f"shell looks {{ command = \"echo 'done' >>$OUT/said.txt; exit 3\"  writes = off  under = {under} }}"
+    return trials_of(f"{shell}\nexperiment e {{ on = here  run = looks }}")
+
+
+def test_a_list_of_wrappers_starts_the_workload_from_the_outside_in(tmp_path: Path) -> None:
+    (trial,) = looking("[outer, inner]")
+    environment = {"OUT": str(tmp_path), "RUN": "r", "PATH": "/usr/bin:/bin"}
+    place = tmp_path / "zlang-r"
+    place.mkdir()
+    done = subprocess.run(["sh", "-c", command_of(trial)], env=environment, cwd=tmp_path, check=False)
+    assert done.returncode == 3
+    assert (tmp_path / "said.txt").read_text().splitlines() == ["$HOME", "it's", "done"]
+
+
+def test_each_way_to_start_a_workload_is_a_measurement_of_its_own() -> None:
+    trials = looking("none | inner | outer | [inner, outer] | [outer, inner]")
+    assert len({trial.identity for trial in trials}) == 5
+    (plain,) = looking("none")
+    assert (plain.identity, plain.steps) in [(trial.identity, trial.steps) for trial in trials]
+
+
+def test_streams_of_one_kind_under_different_wrappers_are_processes_of_their_own() -> None:
+    fio = "import fio\nfile data on here {{ size = 1MiB }}\nfio a {{ rw = read {} }}\nfio b {{ rw = randread {} }}\n"
+    program = fio + "experiment e {{ on = data  run = [a, b] }}"
+    (together,) = trials_of(program.format("under = inner", "under = inner"))
+    (apart,) = trials_of(program.format("under = inner", "under = outer"))
+    assert command_of(together).count("fio --") == 1
+    assert command_of(apart).count("fio --") == 2
