@@ -11,7 +11,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test quick tools vscode check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
+.PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -29,6 +29,7 @@ help:
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
 	@echo 'make vscode   the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
+	@echo 'make site     the documentation as pages that a browser shows and searches without a network, site/index.html'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
 # -- what is installed
@@ -175,6 +176,9 @@ vscode: $(VENV)/dev.done
 	$(BIN)/python tools/generate_textmate.py
 	cd editors/vscode && npm ci --no-audit --no-fund && npm run package
 
+site: $(VENV)/dev.done
+	$(BIN)/python tools/site.py
+
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py bench/estimate.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done
 
@@ -191,6 +195,6 @@ pitfalls: tools $(VENV)/dev.done
 	$(BIN)/python tools/pitfalls.py page $(PITFALLS)
 
 clean:
-	rm -rf $(VENV) dist mutants .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) dist site mutants .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	rm -f zlang/syntax/tables.bin zlang/check/library.bin
 	find zlang tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +

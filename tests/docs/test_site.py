@@ -1,0 +1,80 @@
+"""The site of the documentation: every link holds, and every code has a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Error
+
+from tools import site
+from zlang.cli import explaining
+
+ROOT = Path(__file__).parents[2]
+
+
+class Links(HTMLParser):
+    """What a page links to, and what can be linked to in it."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.places: set[str] = set()
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take notice of an element."""
+        for name, value in attrs:
+            if value and name in {"href", "src"}:
+                self.links.add(value)
+            if value and name in {"id", "name"}:
+                self.places.add(value)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("site")
+    site.stage(place / "pages")
+    site.build(place / "pages", place / "built")
+    return place / "built"
+
+
+def test_every_link_leads_somewhere(built: Path) -> None:
+    pages = {path: Links(path) for path in built.rglob("*.html") if path.name != "404.html"}
+    broken = []
+    for page, content in pages.items():
+        for link in content.links:
+            parts = urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            if target.is_dir():
+                target /= "index.html"
+            is_there = target.is_file()
+            if is_there and parts.fragment and target in pages:
+                is_there = unquote(parts.fragment) in {*pages[target].places, "__skip", "__search"}
+            if not is_there:
+                broken.append(f"{page.relative_to(built)}: {link}")
+    assert broken == []
+
+
+def test_every_code_has_a_page(built: Path) -> None:
+    pages = {path.stem for path in built.rglob("*.html")}
+    assert {path.stem for path in explaining.PAGES.glob("*.md")} - pages == set()
+
+
+def test_programs_are_coloured_and_can_be_searched(built: Path) -> None:
+    assert '<span class="k">experiment</span>' in (built / "language.html").read_text("utf-8")
+    assert "recordsize" in (built / "search.json").read_text("utf-8")
+
+
+def test_every_character_of_a_program_has_a_colour() -> None:
+    lexer = get_lexer_by_name("zexp", stripnl=False, ensurenl=False)
+    for program in [*ROOT.glob("examples/**/*.zexp"), *ROOT.glob("stdlib/*.zexp")]:
+        text = program.read_text("utf-8")
+        tokens = list(lexer.get_tokens(text))
+        assert "".join(value for _, value in tokens) == text
+        assert [(program.name, value) for kind, value in tokens if kind is Error] == []
