@@ -67,8 +67,8 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
         context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
         return unknown(node.span)
     arguments = [resolve(context, argument) for argument in node.arguments]
-    least = len(function.takes)
-    if len(arguments) != least and not (function.many and arguments):
+    most = len(function.takes)
+    if not most - function.optional <= len(arguments) <= most and not (function.many and arguments):
         result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
         result = result if arguments else "nothing"
         context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.signature, found=result))

@@ -15,7 +15,7 @@ from zlang.check.findings import TooManyFindings
 from zlang.check.module import Module
 from zlang.check.module_scope import ModuleScope
 from zlang.check.modules import Modules, Read
-from zlang.check.program import PLATFORMS, Experiment, Program
+from zlang.check.program import PLATFORMS, Experiment, Instance, Program
 from zlang.check.program_names import ProgramNames, too_deep
 from zlang.check.settings import listed, settings_of
 from zlang.check.types import NOTHING
@@ -145,6 +145,9 @@ class _Checker:
         reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
         result = [self.modules.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]
         if any(kind and (kind.role == "machine" or hosts.unsupported(kind, PLATFORMS[0])) for kind in result):
+            machines: dict[str, Instance] = {}
             for thing, host in hosts.used_by(experiment):
                 for finding in hosts.lacking(thing, host):
                     self.modules.findings.report(finding)
+                if host and host.span and machines.setdefault(host.label, host).key != host.key:
+                    self.modules.findings.report(Code.DUPLICATE.at(host.span, name=host.label))

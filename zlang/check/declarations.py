@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ from zlang.check.program import (
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
 from zlang.check.types import STRING, Type, is_text
+from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
 from zlang.suggest import did_you_mean, nearest
@@ -34,6 +36,7 @@ from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
 from zlang.syntax.slips import ENTRIES
 
+_MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 LONGEST_SEARCH = 1000
 """Levels that a search may have: each of them is in the plan, since any may have to be measured."""
 
@@ -63,6 +66,7 @@ def resolve_declaration(
     stands_on = _resolve_parent(context, kind, node.parent, span, path)
     fields = _resolve_fields(context, kind, items, path)
     _refuse_choice_of_facts(context, kind, path[-1], fields)
+    _check_members(context, kind, fields)
     given = {word.text for item in items for word in tree.words(item)} | fields.keys()
     missing = [name for name in kind.required if name not in given and not _misspelt(kind, items, name)]
     if missing:
@@ -174,6 +178,24 @@ def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Map
         hint = f"declare one `{kind.name}` for each: {hosts}; declare what a person changes as a `manual`"
         finding = Code.NOT_CONSTANT.at(field.span, place=f"`{word}`, a fact of a machine,", hint=hint)
         context.report(finding)
+
+
+def _check_members(context: Context, kind: Kind, fields: Mapping[str, Expr]) -> None:
+    """Report names of machines that cannot be written in `[hosts.NAME]`, or occur twice."""
+    field = fields.get("members") if kind.role == "machine" else None
+    if field is None or field.axes or field.type.unknown:
+        return
+    names = field.value({})
+    seen: set[str] = set()
+    for name in names if isinstance(names, tuple) else ():
+        if isinstance(name, str) and not _MEMBER.fullmatch(name):
+            hint = "a name has letters, digits, `-` and `_`; the address stands in `[hosts.NAME]` of zlang.toml"
+            context.report(Code.NOT_ALLOWED.at(field.span, name="members", value=show(name), hint=hint))
+        elif isinstance(name, str) and name in seen:
+            context.report(Code.DUPLICATE.at(field.span, name=name))
+        seen.add(str(name))
+    if not seen:
+        context.report(Code.NOT_ALLOWED.at(field.span, name="members", value="an empty list"))
 
 
 def _noting_named_place(member: Expr, where: Span, builder: InstanceBuilder) -> Expr:

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
-from zlang.check.program import ABSENT, Absent, Joined, Value, Variable
+from zlang.check.instances import each_member, first_members
+from zlang.check.program import ABSENT, Absent, Instance, Joined, Value, Variable
 from zlang.check.rendering import check_length, joined
 from zlang.check.types import COUNT, STRING, Type
 from zlang.check.values import ValueProblem, plain, quote, show
@@ -24,12 +25,16 @@ class Taken(Record):
 
 
 class Function(Record):
-    """What it takes (the last as often as it is given, if it takes `many`); what it returns for arguments of types."""
+    """What it takes (the last as often as it is given, if it takes `many`); what it returns for arguments of types.
+
+    The last ones, as many as are `optional`, may be left out.
+    """
 
     takes: tuple[Taken, ...]
     returns: Callable[[list[Type]], Type]
     call: Callable[[tuple[Value, ...]], Value]
     many: bool = False
+    optional: int = 0
 
     @property
     def signature(self) -> str:
@@ -53,11 +58,20 @@ def _are_numbers(type_: Type) -> bool:
     )
 
 
+def _is_group(type_: Type) -> bool:
+    return type_.kinds == {"host"} and not (type_.scalars or type_.words or type_.element)
+
+
+def _is_count(type_: Type) -> bool:
+    return type_.scalars == {"count"}
+
+
 NUMBER = Taken("a number", types.is_number)
 NUMBERS = Taken("numbers", _are_numbers)
 TEXT = Taken("a text", _is_text)
 LIST = Taken("a list", _is_list)
 TEXT_OR_LIST = Taken("a text or a list", lambda type_: _is_text(type_) or _is_list(type_))
+LIST_OR_GROUP = Taken("a list or a group of hosts", lambda type_: _is_list(type_) or _is_group(type_))
 ANYTHING = Taken("one value", lambda _: True)
 
 
@@ -143,6 +157,24 @@ def _end(place: int, name: str) -> Callable[[tuple[Value, ...]], Value]:
     return call
 
 
+def _first(values: tuple[Value, ...]) -> Value:
+    many, *counts = values
+    if not counts:
+        return next(each_member(many)) if isinstance(many, Instance) else _end(0, "first")(values)
+    (count,) = _quantities(tuple(counts))
+    number = int(count.amount)
+    if isinstance(many, Instance):
+        return first_members(many, number)
+    assert isinstance(many, tuple)
+    if not 1 <= number <= len(many):
+        raise ValueProblem(f"the list has {len(many)} values, so it has no first {number}")
+    return many[:number]
+
+
+def _type_of_first(types: list[Type]) -> Type:
+    return types[0] if len(types) > 1 else _same(types)
+
+
 def _same(types: list[Type]) -> Type:
     return types[0].element or types[0]
 
@@ -197,7 +229,7 @@ FUNCTIONS: dict[str, Function] = {
     "ceil": Function((NUMBER,), _type_of_rounding, _rounding(math.ceil)),
     "log2": Function((NUMBER,), lambda _: Type(frozenset({"number"})), _log2),
     "len": Function((TEXT_OR_LIST,), lambda _: COUNT, _len),
-    "first": Function((LIST,), _same, _end(0, "first")),
+    "first": Function((LIST_OR_GROUP, Taken("how many of it", _is_count)), _type_of_first, _first, optional=1),
     "last": Function((LIST,), _same, _end(-1, "last")),
     "join": Function((LIST, Taken("a text to put between them", _is_text)), _string, _join),
     "upper": Function((TEXT,), _string, _of_texts(str.upper)),

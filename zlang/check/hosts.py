@@ -19,7 +19,7 @@ from zlang.check.factors import FirstLevels, each_level
 from zlang.check.instances import Frame
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
 from zlang.check.rendering import shell_text
-from zlang.check.streams import MOST_POINTS
+from zlang.check.streams import MOST_POINTS, Stream
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.units import Quantity
 
@@ -51,15 +51,19 @@ def names(experiment: Experiment) -> tuple[str, ...]:
     axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
     for point in islice(each_level(axes), MOST_POINTS):
         with suppress(ProgramError):
-            result[name_at(experiment, point)] = None
+            result |= dict.fromkeys(names_at(experiment, point))
     return tuple(result)
 
 
-def name_at(experiment: Experiment, point: Point) -> str:
-    """The name of the host that carries out the trials of a point."""
-    first, *_ = streams.at(experiment, point)
-    host = carrier(first.workload, first.on)
-    return host.label if host else ""
+def names_at(experiment: Experiment, point: Point) -> tuple[str, ...]:
+    """The names of the hosts that carry out the trials of a point: of several streams there may be several."""
+    return names_of(streams.at(experiment, point))
+
+
+def names_of(every: Iterable[Stream]) -> tuple[str, ...]:
+    """The names of the hosts that carry out streams, each once; one of no name is the machine at hand."""
+    carriers = (carrier(stream.workload, stream.on) for stream in every)
+    return tuple(dict.fromkeys(host.label if host else "" for host in carriers))
 
 
 def platform_of(host: Instance | None) -> str:
@@ -76,6 +80,11 @@ def action_of(thing: Instance, name: str, state: str = "", at: Instance | None =
 def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
     """Findings about what a host lacks for a thing: commands for its platform, versions that know its properties."""
     assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
+    if host is not None and host.members:
+        message = f"`{thing.label}` needs one machine, and `{host.label}` is a group of {len(host.members)}"
+        hint = f"write `first({host.label})` for the first of them; only `on` and `run` take all"
+        yield Code.NOT_SHOWN.at(thing.span, message=message, hint=hint)
+        return
     platform = platform_of(host)
     unused = _OF_MADE if thing.is_given else _OF_GIVEN
     for action in (action for action in unsupported(thing.kind, platform) if action not in unused):
@@ -205,7 +214,8 @@ def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstL
 
 def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Instance, Instance | None]]:
     every = streams.at(experiment, point)
-    host = host_of(every[0].on) if every else None
+    machines = {machine.key if machine else "": machine for machine in (host_of(stream.on) for stream in every)}
+    host = next(iter(machines.values()), None)
     for target in streams.targets(every):
         instance: Instance | None = target
         while instance is not None and instance.kind.role != "machine":
@@ -213,7 +223,7 @@ def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Insta
             instance = instance.parent
     origin = every[0].workload.origin if every else None
     for thing in streams.things_of(experiment.before.value(point) if experiment.before else None):
-        yield thing, thing.origin or host
+        yield from ((thing, thing.origin or machine) for machine in machines.values())
     for stream in every:
         for thing in (stream.workload, *stream.workload.under):
             yield thing, stream.workload.origin or host_of(stream.on)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -198,6 +198,7 @@ class InstanceBuilder:
         origin = given.get("from")
         under = _wrappers(given.get("under")) if self.is_wrapped else ()
         copies = given.get("copies") if self.is_copied else None
+        members = given.get("members") if self.kind.role == "machine" else None
         return Instance(
             kind=self.kind,
             key=self.key,
@@ -212,6 +213,7 @@ class InstanceBuilder:
             origin=origin if isinstance(origin, Instance) else None,
             copies=_number_of(copies),
             under=under,
+            members=_texts_of(members),
         )
 
     def _build(self, point: Reached | FaultPoint) -> Instance:
@@ -227,11 +229,10 @@ class InstanceBuilder:
         assert origin is None or isinstance(origin, Instance)
         under = _wrappers(given.pop("under", None)) if self.is_wrapped else ()
         copies = _number_of(given.pop("copies", None)) if self.is_copied else 1
+        members = _texts_of(given.pop("members", None)) if self.kind.role == "machine" else ()
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, given)]
-        started = _started(replays, copies, under)
-        digest = _digest(self.kind, self.label, property_texts, on, origin, started)
         made = Instance(
             kind=self.kind,
             key=self.key,
@@ -239,7 +240,7 @@ class InstanceBuilder:
             values=given,
             parent=on,
             is_given=self.is_given,
-            digest=digest,
+            digest="",
             span=self.span,
             places=self.places,
             replays=replays,
@@ -249,7 +250,9 @@ class InstanceBuilder:
             copies=copies,
             placed_by=self.parent.reads if self.parent else frozenset(),
             under=under,
+            members=members,
         )
+        made = replace(made, digest=_digest(made))
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
             finding = violation(assertion, Frame(made), place)
@@ -258,26 +261,44 @@ class InstanceBuilder:
         return made
 
 
-def _digest(
-    kind: Kind,
-    label: str,
-    names: Sequence[str],
-    on: Instance | None,
-    origin: Instance | None,
-    started: Sequence[str],
-) -> str:
-    """The hash of a thing; `names` are its values, in the order of their names."""
-    more = [f"from {origin.digest}"] if origin else []
+def _digest(thing: Instance) -> str:
+    """The hash of a thing."""
+    more = [f"from {thing.origin.digest}"] if thing.origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
-    more += [label] if kind.role == "machine" else []
-    return digests.digest(digests.template_digest(kind), on.digest if on else "", "\n".join(names), *more, *started)
+    more += [thing.label, *thing.members] if thing.kind.role == "machine" else []
+    more += ["replay"] if thing.replays else []
+    more += [f"copies {thing.copies}"] if thing.copies > 1 else []
+    more += [f"under {wrapper.digest}" for wrapper in thing.under]
+    on = thing.parent.digest if thing.parent else ""
+    return digests.digest(digests.template_digest(thing.kind), on, "\n".join(thing.property_texts), *more)
 
 
-def _started(replays: bool, copies: int, under: Sequence[Instance]) -> list[str]:
-    """How a thing is started, and how many of it, as far as that is not the usual."""
-    words = ["replay"] if replays else []
-    words += [f"copies {copies}"] if copies > 1 else []
-    return words + [f"under {wrapper.digest}" for wrapper in under]
+def first_members(group: Instance, count: int) -> Instance:
+    """The first machines of a group. Raises ValueProblem."""
+    if not 1 <= count <= len(group.members):
+        if not group.members:
+            raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
+        raise values.ValueProblem(f"`{group.label}` has {len(group.members)} members, so it has no first {count}")
+    shortened = replace(group, members=group.members[:count])
+    return replace(shortened, digest=_digest(shortened))
+
+
+def each_member(machine: Instance) -> Iterator[Instance]:
+    """The machines of a group; a machine that is no group is the only one."""
+    for name in machine.members:
+        member = replace(machine, key=f"{machine.key}.{name}", label=name, members=())
+        yield replace(member, digest=_digest(member))
+    if not machine.members:
+        yield machine
+
+
+def moved(thing: Instance, parent: Instance | None, origin: Instance | None) -> Instance:
+    """The thing where it stands on another parent, or comes from another machine."""
+    if parent is thing.parent and origin is thing.origin:
+        return thing
+    result = replace(thing, parent=parent, origin=origin)
+    unlike = (parent and parent.digest) != (thing.parent and thing.parent.digest) or origin is not thing.origin
+    return replace(result, digest=_digest(result)) if unlike else result
 
 
 def _number_of(copies: Value) -> int:
@@ -288,6 +309,11 @@ def _number_of(copies: Value) -> int:
 def _wrappers(value: Value) -> tuple[Instance, ...]:
     """The wrappers under which a workload is started."""
     return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
+
+
+def _texts_of(members: Value) -> tuple[str, ...]:
+    """The names of machines."""
+    return tuple(name for name in members if isinstance(name, str)) if isinstance(members, tuple) else ()
 
 
 def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
@@ -309,9 +335,8 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
         return thing
     given = {**thing.values, name: value}
     texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
-    started = _started(thing.replays, thing.copies, thing.under)
-    digest = _digest(thing.kind, thing.label, texts, thing.parent, thing.origin, started)
-    return replace(thing, values=given, digest=digest, places=places, property_texts=tuple(texts))
+    changed = replace(thing, values=given, places=places, property_texts=tuple(texts))
+    return replace(changed, digest=_digest(changed))
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:

@@ -122,6 +122,7 @@ class Instance:
     `property_texts` are the values that decide what is measured, each with its name as text. `alias` stands for the
     key in commands that identities are hashes of. There are `copies` of it, and the factors it is `placed_by` decide
     what it stands on. A workload is started `under` wrappers, the outermost first.
+    A machine that has `members` is a group of that many machines, which are called so.
     """
 
     kind: Kind
@@ -141,6 +142,7 @@ class Instance:
     copies: int = 1
     placed_by: frozenset[str] = frozenset()
     under: tuple[Instance, ...] = ()
+    members: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

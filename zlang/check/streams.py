@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 
 from zlang.check.factors import each_level
-from zlang.check.instances import Frame, treatment_site
+from zlang.check.instances import Frame, each_member, moved, treatment_site
 from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
@@ -55,7 +55,7 @@ def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
 
 def of(run: Value, on: Value) -> tuple[Stream, ...]:
     """Each workload on the targets that are its own, or else on those of the experiment."""
-    if isinstance(run, Instance) and run.copies == 1 and run.parent is None and _is_alone(on):
+    if isinstance(run, Instance) and run.parent is None and not _has_copies(run) and _is_alone(on):
         return (Stream("", "", run, on if isinstance(on, Instance) else None),)
     pairs = list(_pairs(run, on))
     if len(pairs) == 1:
@@ -136,7 +136,7 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on
-        key = (stream.group, stream.workload.digest, on.key if on else "")
+        key = (stream.group, *stream.workload.property_texts, on.key if on else "")
         other = seen.setdefault(key, stream)
         if other is stream:
             continue
@@ -209,8 +209,28 @@ def _pairs(run: Value, on: Value) -> Iterator[_Pair]:
         bare = workload if workload.parent is None else replace(workload, parent=None)
         for copy in _numbered(bare):
             places: list[tuple[Instance | None, str]] = [*own] if own else [(None, "")]
-            for target, name in places:
-                yield _Pair(copy, target, workload.label, name)
+            for sent, its_places in _sent(copy, places):
+                for target, name in its_places:
+                    yield _Pair(sent, target, workload.label, name)
+
+
+def _sent(
+    workload: Instance, places: Sequence[tuple[Instance | None, str]]
+) -> Iterator[tuple[Instance, Sequence[tuple[Instance | None, str]]]]:
+    """A workload from each machine of the group that it comes from, with its targets.
+
+    Each machine has one of its own, if there are as many copies of a target as machines.
+    """
+    group = workload.origin
+    if group is None or not group.members:
+        yield workload, places
+        return
+    is_each = len(places) == len(group.members) and len({name for _, name in places}) == 1
+    for number, machine in enumerate(each_member(group)):
+        sent = moved(workload, workload.parent, machine)
+        end = f".{machine.label}"
+        sent = replace(sent, key=f"{sent.key}{end}", label=f"{sent.label}{end}")
+        yield sent, places[number : number + 1] if is_each else places
 
 
 def _groups(pairs: Sequence[_Pair]) -> list[str]:
@@ -233,17 +253,22 @@ def _copies(thing: Instance) -> Iterator[Instance]:
         return
     for parent in _copies(thing.parent) if thing.parent else (None,):
         end = parent.key.removeprefix(thing.parent.key) if parent and thing.parent else ""
-        for copy in _numbered(thing):
-            yield replace(copy, key=f"{copy.key}{end}", label=f"{copy.label}{end}", parent=parent)
+        for copy in _numbered(moved(thing, parent, thing.origin)):
+            yield replace(copy, key=f"{copy.key}{end}", label=f"{copy.label}{end}") if end else copy
 
 
 def _has_copies(thing: Instance | None) -> bool:
-    while thing is not None and thing.copies == 1:
+    while thing is not None and thing.copies == 1 and not thing.members:
+        if thing.origin is not None and thing.origin.members:
+            return True
         thing = thing.parent
     return thing is not None
 
 
 def _numbered(thing: Instance) -> Iterator[Instance]:
+    if thing.members:
+        yield from each_member(thing)
+        return
     # A name of the program has no number after a full stop.
     for number in range(1, thing.copies + 1):
         end = f".{number}" if number > 1 else ""

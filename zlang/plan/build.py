@@ -85,7 +85,6 @@ class Builder:
         own = self.identities.of(config)
         setups, protocol = steps.prepared(config, slot.replicate, own)
         frames = steps.frames(config, slot.replicate, own)
-        carrier = hosts.carrier(config.workload, config.on)
         writes = [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
         writing = [stream for stream, is_writer in zip(config.streams, writes, strict=True) if is_writer]
         changed = [stream.on for stream in writing if stream.on]
@@ -117,7 +116,7 @@ class Builder:
             setups=tuple(setup.signature for setup in setups),
             invalidates=invalidates,
             steps=steps.steps(config, protocol, frames),
-            host=carrier.label if carrier else "",
+            host="+".join(hosts.names_of(config.streams)),
             whole_plot=slot.whole_plot,
             traits=self._traits(config),
             footprint=footprint.of_streams(

@@ -101,14 +101,14 @@ class Schedule:
         names = hosts.names(self.experiment)
         if len(names) == 1 or self.trials > _LOOKED_AT:
             return names
-        there = {hosts.name_at(self.experiment, slot.point) for slot in self._every_slot()}
+        there = {name for slot in self._every_slot() for name in hosts.names_at(self.experiment, slot.point)}
         return tuple(name for name in names if name in there)
 
     def slots(self) -> Iterator[Slot]:
         """Every trial of the part that is planned, in order."""
         if self.part is None or self.hosts == (self.part,):
             return self._every_slot()
-        return (slot for slot in self._every_slot() if hosts.name_at(self.experiment, slot.point) == self.part)
+        return (slot for slot in self._every_slot() if self.part in hosts.names_at(self.experiment, slot.point))
 
     def _every_slot(self) -> Iterator[Slot]:
         if self.order is not Order.BLOCKED:

@@ -51,7 +51,7 @@ def _every_trial(builder: Builder, schedule: Schedule, but: Container[str]) -> I
 def _drawn_trials(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     state = State()
     for weight, before, slot in schedule.sampled(DRAWN):
-        if schedule.part is not None and hosts.name_at(schedule.experiment, slot.point) != schedule.part:
+        if schedule.part is not None and schedule.part not in hosts.names_at(schedule.experiment, slot.point):
             continue
         drawn, needed = builder.trial(slot)
         is_left = drawn.place not in but
