@@ -32,7 +32,9 @@ MOST_PENDING = 40
 
 _LISTS_OF_FORMS = {"option": "options", "job_line": "job_lines"}
 """What a property can add itself, instead of what its kind's form makes of it: any number of words, or of lines."""
-CONTEXT = ("out", "run", "seed", "name", "options", "key", "value", "stream", "sections", "command")
+CONTEXT = ("out", "run", "seed", "name", "options", "key", "value", "stream", "sections", "gate", "command")
+_CONTEXT_TYPES: dict[str, tuple[Type, Value]] = {"gate": (Type(element=STRING), ())}
+"""The type of a name, where it has one in every frame, and its value where the frame has none."""
 
 
 Define = Callable[["KindScope", tree.Property], PropertyDef]
@@ -85,7 +87,8 @@ class KindScope(NoScope):
             return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
         if name in CONTEXT:
             self.draws = self.draws or name == "seed"
-            return Expr(span, UNKNOWN, lambda frame: frame.context.get(name, ABSENT))
+            type_, without = _CONTEXT_TYPES.get(name, (UNKNOWN, ABSENT))
+            return Expr(span, type_, lambda frame: frame.context.get(name, without))
         return None
 
     def names(self) -> Iterable[str]:

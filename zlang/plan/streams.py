@@ -27,30 +27,33 @@ READER = "streams"
 _NAME = "measure"
 _TOGETHER = "together"
 
+_WAIT = 'eval "$GATE"'
+"""What a kind whose tool can wait has that do just before it begins. Otherwise its command waits before it is run."""
+
 # A fifo is opened for reading when it is opened for writing: that is the gate. Until then each process has said that it
 # is there; what opens the gate later, because it was slow, finds it open. An event is ended when the workloads are: its
 # command runs in `timeout`, which ends all that it started.
 _GATE = """\
 gate=$OUT/gate
-mkdir -- "$gate" {places} && mkfifo -- "$gate/ready" "$gate/open" || exit 1
+mkdir -- "$gate" {directories} && mkfifo -- "$gate/ready" "$gate/open"{fifos} || exit 1
 exec 3<>"$gate/ready"
+GATE=': >"$OUT/there"; echo >&3; : <"$gate/open"; date +%s.%N >"$OUT/began"'
+export gate GATE
 begin() {{
   OUT=$OUT/$1
   export OUT
-  echo >&3
-  : <"$gate/open"
-  exec 3>&-
-  date +%s.%N >"$OUT/began"
+  case $2 in *'$GATE'*) ;; *) eval "$GATE"; exec 3>&- ;; esac
   eval "$2"
   code=$?
+  test -e "$OUT/began" || eval "${{GATE%%: <*}}"
   date +%s.%N >"$OUT/ended"
   test "$code" = 0 || cat -- "$OUT"/*.err >&2
   exit "$code"
 }}
 {functions}processes='' events=''
 {processes}
-for each in $processes $events; do read -r _ <&3; done
-exec 4>"$gate/open"
+for each in {places}; do until test -e "$OUT/$each/there"; do read -r _ <&3; done; done
+{meeting}exec 4>"$gate/open"
 code=0
 for each in $processes; do wait "$each" || code=$?; done
 {ending}rm -r -- "$gate"
@@ -62,6 +65,7 @@ happen() {{
   export OUT
   child='' over=''
   trap 'over=1; test -z "$child" || kill -TERM "$child" 2>/dev/null' TERM
+  : >"$OUT/there"
   echo >&3
   : <"$gate/open"
   exec 3>&-
@@ -87,6 +91,13 @@ happen() {{
   exit "$code"
 }}
 """
+# Several machines begin at one instant, which each is told by its own clock once all are ready.
+_MEETING = """\
+: >"$gate/met"
+read -r instant <"$gate/instant"
+left=$((instant - $(date +%s%N)))
+test "$left" -le 0 || sleep "$(printf '%d.%09d' "$((left / 1000000000))" "$((left % 1000000000))")"
+"""
 _END_EVENTS = """\
 kill -TERM $events 2>/dev/null
 for each in $events; do wait "$each" || code=$?; done
@@ -99,6 +110,11 @@ class _Process(Record):
     place: str
     steps: tuple[Step, ...]
     readers: tuple[tuple[int, Reader], ...]
+
+    @property
+    def host(self) -> str:
+        """The machine on which it runs."""
+        return self.steps[0].host
 
 
 class _Event(Record):
@@ -122,45 +138,46 @@ def measure(
     events: Sequence[Frame],
     here: Here,
 ) -> list[Step]:
-    """The one step that carries out streams and events. Raises ProgramError where they cannot be begun together."""
-    processes = [_process(numbers, frames, here, is_cut=bool(events)) for numbers in _by_process(streams)]
+    """The steps that carry out streams and events, one on each machine; what reads all of them is of the last one.
+
+    Raises ProgramError where they cannot be begun together.
+    """
+    groups = _by_process(streams)
+    is_gated = len(groups) > 1 or bool(events)
+    processes = [_process(numbers, frames, here, is_gated=is_gated, is_cut=bool(events)) for numbers in groups]
+    _require_together(experiment, streams, processes, [_host_of(frame, here) for frame in events])
     every = [step for process in processes for step in process.steps]
-    _require_together(experiment, streams, processes)
-    is_alone = len(processes) == 1 and len(every) == 1 and not events
-    command = every[0].command if is_alone else _gated(processes, [_event(frame, here) for frame in events])
-    timeout = max(sum(step.timeout for step in process.steps) for process in processes)
-    parts: dict[int, Mapping[str, object]] = {
-        number: {
-            "name": streams[number].name,
-            "group": streams[number].group,
-            "directory": "" if is_alone else process.place,
-            "step": process.steps[-1].name,
-            "reader": reader.name,
-            "artefact": reader.artefact,
-            "args": dict(reader.args),
-        }
-        for process in processes
-        for number, reader in process.readers
-    }
+    is_alone = len(every) == 1 and not events
+    machines = list(dict.fromkeys(step.host for step in every))
+    steps: list[Step] = []
+    parts: dict[int, Mapping[str, object]] = {}
+    for machine in machines:
+        own = [process for process in processes if process.host == machine]
+        name = _NAME if len(machines) == 1 else f"{_NAME}-{machine}"
+        for process in own:
+            for number, reader in process.readers:
+                parts[number] = {
+                    "name": streams[number].name,
+                    "group": streams[number].group,
+                    "directory": "" if is_alone else process.place,
+                    "step": process.steps[-1].name,
+                    "reader": reader.name,
+                    "artefact": reader.artefact,
+                    "args": dict(reader.args),
+                    **({"host": machine, "begun_by": name} if len(machines) > 1 else {}),
+                }
+        happening = [_event(frame, here) for frame in events] if machine == machines[0] else []
+        text = every[0].command if is_alone else _gated(own, happening, has_others=len(machines) > 1)
+        timeout = max(sum(step.timeout for step in process.steps) for process in own)
+        why = "the workloads, at the same time"
+        steps.append(Step(name, Action.MEASURE, text, why, timeout, host=machine))
     arguments: dict[str, object] = {READER: [parts[number] for number in sorted(parts)]}
     if events:
         arguments["events"] = [
             {"name": frame.instance.label if frame.instance else "", "directory": f"event{number}"}
             for number, frame in enumerate(events, 1)
         ]
-    reader = Reader(READER, "", arguments)
-    why = "the workloads, at the same time"
-    return [
-        Step(
-            name=_NAME,
-            action=Action.MEASURE,
-            command=command,
-            why=why,
-            timeout=timeout,
-            host=every[0].host,
-            reader=reader,
-        )
-    ]
+    return [*steps[:-1], replace(steps[-1], reader=Reader(READER, "", arguments))]
 
 
 def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
@@ -175,8 +192,10 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
     return [tuple(numbers) for numbers in groups.values()]
 
 
-def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_cut: bool) -> _Process:
+def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_gated: bool, is_cut: bool) -> _Process:
     """A process for these streams; one that has to be cut at events is carried out as if there were several."""
+    if is_gated:
+        frames = [Frame(f.instance, f.target, {**f.context, "gate": (_WAIT,)}) for f in frames]
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
     kind = first.instance.kind
@@ -214,21 +233,32 @@ def _section(kind: Kind, frame: Frame, number: int) -> tuple[Value, ...]:
     return words if isinstance(words, tuple) else (words,)
 
 
-def _require_together(experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process]) -> None:
-    """Raise ProgramError where somebody has to begin a stream by hand, or it is begun on another machine."""
-    places = {step.host for process in processes for step in process.steps}
+def _require_together(
+    experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process], event_hosts: Sequence[str]
+) -> None:
+    """Raise ProgramError where somebody has to begin a stream by hand, or nothing runs where an event happens."""
     for process in processes:
         for number, _ in process.readers:
-            if len(places) > 1 or any(step.action is Action.ASK for step in process.steps):
+            if any(step.action is Action.ASK for step in process.steps):
                 name = streams[number].workload.label
-                message = (
-                    f"`{name}` cannot begin together with the other streams: it is not started on the same machine"
-                )
-                hint = "streams of one trial run on one machine, and zlang starts them"
+                message = f"`{name}` cannot begin together with the other streams: a person would have to start it"
+                hint = "zlang has to reach all machines of a trial with several streams"
                 raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
+    for host in event_hosts:
+        if host != processes[0].host:
+            assert experiment.during is not None, "BUG: an event that nobody asked for"
+            message = "an event happens on the machine of the first stream, and this one would be elsewhere"
+            hint = f"on `{processes[0].host}` it can happen"
+            raise ProgramError(Code.NOT_SHOWN.at(experiment.during.span, message=message, hint=hint))
 
 
-def _gated(processes: Sequence[_Process], events: Sequence[_Event]) -> str:
+def _host_of(frame: Frame, here: Here) -> str:
+    """The machine on which an event happens."""
+    steps = _steps_of(frame, "wait", here) or _steps_of(frame, "run", here) or _steps_of(frame, "start", here)
+    return steps[0].host
+
+
+def _gated(processes: Sequence[_Process], events: Sequence[_Event], *, has_others: bool) -> str:
     """The processes behind a gate, each with its output in a directory of its own, and what happens meanwhile."""
     begun = []
     for process in processes:
@@ -242,7 +272,10 @@ def _gated(processes: Sequence[_Process], events: Sequence[_Event]) -> str:
         begun.append(f'happen event{number} {words} &\nevents="$events $!"')
     names = [process.place for process in processes] + [f"event{number + 1}" for number in range(len(events))]
     return _GATE.format(
-        places=" ".join(f'"$OUT/{name}"' for name in names),
+        places=" ".join(names),
+        directories=" ".join(f'"$OUT/{name}"' for name in names),
+        fifos=' "$gate/instant"' if has_others else "",
+        meeting=_MEETING if has_others else "",
         functions=_HAPPEN.format() if events else "",
         processes="\n".join(begun),
         ending=_END_EVENTS if events else "",

@@ -53,7 +53,9 @@ _MOST_TEXT = 300
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
 _KILLED = re.compile(r"got signal=\d+|terminating on signal \d+|terminated on signal \d+")
 _READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
-_BANNER = re.compile(r"\S*: \(g=\d+\): |\.\.\.$|fio-\d|Starting \d+ |note: |Did you mean |[{}\[\]\"]")
+_BANNER = re.compile(
+    r"\S*: \(g=\d+\): |\.\.\.$|fio-\d|: Saving output of |Starting \d+ |note: |Did you mean |[{}\[\]\"]"
+)
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
