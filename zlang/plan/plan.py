@@ -28,6 +28,8 @@ COUNTED = "counted-"
 """Begins the names of steps that print how many bytes a resource has read; they end in `-before` or `-after`."""
 ALONE = "stream"
 """The trait of a trial with one stream that says what that is called in trials with several."""
+CLOCKS = "clocks"
+"""The file of an attempt that says how far the clocks of its machines were ahead: `STEP SECONDS ERROR` a line."""
 Here = str | frozenset[str] | None
 """The machine that carries a plan out, or the machines that are reached from one place; None for a plan of several."""
 Scalar = str | int | float | bool | None

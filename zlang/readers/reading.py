@@ -89,12 +89,16 @@ class Intervals(Protocol):
 
 
 class StreamReading(NamedTuple):
-    """What one of several streams measured, under its name and that which it shares with its copies."""
+    """What one of several streams measured, under its name and that which it shares with its copies.
+
+    `host` is the machine that it ran on, where a trial has several.
+    """
 
     name: str
     group: str
     metrics: Mapping[str, float]
     latency: tuple[Histogram, ...]
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ trial does not count. Events divide the window into *phases*, which have the fig
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,9 +20,10 @@ from typing import NamedTuple
 
 from zlang.check import library
 from zlang.metrics import AFTER, PERCENTILES, PHASE, QUIET, Metric, distribution, statistics_of
-from zlang.plan.plan import Reader, Step
+from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers.reading import (
     Histogram,
+    Intervals,
     Phase,
     Read,
     Reading,
@@ -38,6 +40,9 @@ _ADDED = frozenset({"iops", "rate", "size"})
 _THROUGHPUT = ".throughput"
 _SHARE_MISSING = 0.05
 """The share of a stream's time in which others may not have run."""
+_MOST_SKEW, _SHARE_SKEW = 0.05, 0.01
+"""Seconds that machines may begin apart, or the share of the window, whichever is more."""
+_SKEW = "start_skew"
 _LEAST_MISSING = 1.0
 """Seconds in which others may not have run, however short streams are: fio takes half a second to begin (measured)."""
 _LEAST_CUT = 0.1
@@ -61,13 +66,15 @@ def read(
 ) -> Reading:
     """What all streams measured together, or why they did not."""
     parts = [part for part in _listed(reader.args.get(NAME)) if isinstance(part, Mapping)]
-    readings = [_read(readers, directory, part, step, window) for part in parts]
+    clocks = _clocks(directory)
+    readings = [_on_one_clock(readers, directory, part, step, window, clocks) for part in parts]
     names = [str(part["name"]) for part in parts]
     problems = [f"stream {name}: {p}" for name, reading in zip(names, readings, strict=True) for p in reading.problems]
     if problems or not parts:
         return Reading(problems=tuple(problems) or ("the plan names no stream",))
     windows = [reading.window or window for reading in readings]
     common, against = _shared(names, windows, [reading.intervals is not None for reading in readings])
+    skew, too_late = _skew(directory, parts, clocks, common[1] - common[0] if common else 0.0)
     cut = [_within(reading, own, common) for reading, own in zip(readings, windows, strict=True)]
     streams = _streams(parts, cut)
     happened = [
@@ -85,6 +92,8 @@ def read(
             metrics[f"{event.name}.elapsed"] = event.ran[1] - event.ran[0]
     phases = _phases(happened, common)
     metrics.update(_of_phases(phases, parts, readings, declared))
+    if skew is not None:
+        metrics[_SKEW] = skew
     return Reading(
         metrics=metrics,
         latency=_merged(streams),
@@ -93,6 +102,7 @@ def read(
         against=(
             *(text for reading in readings for text in reading.against),
             *against,
+            *too_late,
             *(f"{event.name} did not begin while the workloads ran" for event in happened if event.ran is None),
         ),
         streams=streams if len(streams) > 1 else (),
@@ -104,7 +114,9 @@ def read(
 
 def _streams(parts: Sequence[Mapping[str, object]], readings: Sequence[Reading]) -> tuple[StreamReading, ...]:
     return tuple(
-        StreamReading(str(part["name"]), str(part["group"]), reading.metrics, reading.latency)
+        StreamReading(
+            str(part["name"]), str(part["group"]), reading.metrics, reading.latency, str(part.get("host", ""))
+        )
         for part, reading in zip(parts, readings, strict=True)
     )
 
@@ -250,6 +262,73 @@ def _shared(
             time = f"{seconds:.1f} s, and all streams for {end - begin:.1f} s of that"
             against.append(f"stream {name} was measured for {time}")
     return (begin, end), against
+
+
+def _clocks(directory: Path) -> dict[str, tuple[float, float]]:
+    """By how many seconds the clock of each machine was ahead, give or take how many, by the step that it ran."""
+    clocks: dict[str, tuple[float, float]] = {}
+    for line in (text_of(directory / CLOCKS) or "").splitlines():
+        name, *numbers = line.split()
+        with suppress(ValueError):
+            ahead, error = map(float, numbers)
+            clocks[name] = ahead, error
+    return clocks
+
+
+class _Shifted:
+    """What a tool logged on a machine whose clock is ahead, by the clock of the first machine."""
+
+    def __init__(self, intervals: Intervals, ahead: float) -> None:
+        self._intervals, self._ahead = intervals, ahead
+
+    def cut(self, windows: Sequence[Window]) -> Reading:
+        """The metrics of these windows."""
+        return self._intervals.cut([(begin + self._ahead, end + self._ahead) for begin, end in windows])
+
+    def samples(self, window: Window, stream: str) -> Iterator[Sample]:
+        """The rates of each second of a window."""
+        for sample in self._intervals.samples((window[0] + self._ahead, window[1] + self._ahead), stream):
+            yield sample._replace(t=sample.t - self._ahead)
+
+
+def _on_one_clock(
+    readers: Mapping[str, Read],
+    directory: Path,
+    part: Mapping[str, object],
+    step: Step,
+    window: Window | None,
+    clocks: Mapping[str, tuple[float, float]],
+) -> Reading:
+    """What one stream measured, by the clock of the first machine, by which the whole is measured."""
+    first, _ = next(iter(clocks.values()), (0.0, 0.0))
+    ahead = clocks.get(str(part.get("begun_by")), (first, 0.0))[0] - first
+    reading = _read(readers, directory, part, step, window and (window[0] + ahead, window[1] + ahead))
+    if not ahead or reading.window is None:
+        return reading
+    intervals = reading.intervals and _Shifted(reading.intervals, ahead)
+    return replace(reading, window=(reading.window[0] - ahead, reading.window[1] - ahead), intervals=intervals)
+
+
+def _skew(
+    directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]], seconds: float
+) -> tuple[float | None, list[str]]:
+    """Seconds between the first and the last start on several machines, and why that is too much."""
+    if len({part.get("host") for part in parts}) <= 1:
+        return None, []
+    starts: list[float] = []
+    errors: list[float] = []
+    for part in parts:
+        ran, clock = _ran(directory / str(part["directory"])), clocks.get(str(part.get("begun_by")))
+        if ran is None or clock is None:
+            return None, [f"it is not known when stream {part['name']} began"]
+        starts.append(ran[0] - clock[0])
+        errors.append(clock[1])
+    skew, most = max(starts) - min(starts), max(_MOST_SKEW, _SHARE_SKEW * seconds)
+    uncertain = 2 * max(errors)
+    if skew + uncertain <= most:
+        return skew, []
+    apart = f"{skew * 1000:.0f} ms apart, give or take {uncertain * 1000:.1f} ms"
+    return skew, [f"the machines began {apart} (at most {most * 1000:.0f} ms)"]
 
 
 def _read(

@@ -192,7 +192,7 @@ class RunRows:
         """Stage what each of several streams measured."""
         own = {**self.named, "trial": row["trial"], "replicate": row["replicate"], "valid": verdict.valid}
         for stream in verdict.streams:
-            each = {**own, "stream": stream.name, "host": row["host"]}
+            each = {**own, "stream": stream.name, "host": stream.host or row["host"]}
             for metric, value in stream.metrics.items():
                 named = {"group": stream.group, "metric": metrics.column(metric)}
                 self.staging.add("stream_metrics", {**each, **named, "value": number(value)})
