@@ -127,6 +127,11 @@ class FakeExecutor:
             (out / f"{step.name}.out").touch()
         return FakeHandle(step.name, self)
 
+    def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
+        handles = [self.start(step, out) for step in steps]
+        codes.update({step.name: self.codes.get(step.name, 0) for step in steps})
+        return handles[-1]
+
     def bring(self, out: Path, host: str = "") -> None:
         pass
 

@@ -10,7 +10,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -54,6 +54,9 @@ class Executor(Protocol):
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step; `keep=False` throws its output away (a full disk)."""
+
+    def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
+        """Start steps on several machines, which begin at one instant; `codes` gets their exit codes as they end."""
 
     def bring(self, out: Path, host: str = "") -> Handle | None:
         """Bring what steps left behind for a directory of the run on other machines, or on one of them."""
@@ -127,6 +130,10 @@ class LocalExecutor:
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step in a session of its own."""
         return self._task(step, out, keep=keep) or _NeverStarted()
+
+    def start_together(self, steps: Sequence[Step], _out: Path, _codes: dict[str, int]) -> Handle:
+        """There are no other machines."""
+        raise AssertionError(f"BUG: {steps[-1].name} begins with others, and there is one machine")
 
     def bring(self, _out: Path, _host: str = "") -> None:
         """Everything is here."""

@@ -12,7 +12,7 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -560,11 +560,12 @@ class _Run:
     def _carried_out(self, steps: Iterable[Step], out: str) -> Doing[_Failure | None]:
         """Carry out steps for as long as none fails; those in the background end with them."""
         failure: _Failure | None = None
-        for step in steps:
+        for together in _begun_together(steps):
+            (step, *others) = together
             if step.action is Action.COLLECT:
                 yield from self._collect(step, out)
                 continue
-            failure = yield from self._attempted(step, out)
+            failure = yield from (self._meet(together, out) if others else self._attempted(step, out))
             if failure:
                 break
         yield from self._stop_background()
@@ -575,6 +576,24 @@ class _Run:
         if rc == LOST:  # whatever stood on the machine may be gone
             self._lane.state = self._lane.state.invalidate(setup.key for setup in self._lane.state.standing)
         return _Failure(out, step, rc) if rc != 0 else None
+
+    def _meet(self, steps: Sequence[Step], out: str) -> Doing[_Failure | None]:
+        """Carry out steps on several machines at the same time; the first one that fails ends the others."""
+        self._check()
+        codes: dict[str, int] = {}
+        began = self._now()
+        yield from self._record_all([Start(began, step.name, out, self.executor.ahead(step.host)) for step in steps])
+        rc = yield from self._wait(self.executor.start_together(steps, self._directory(out), codes))
+        ends = [End(self._now(), step.name, out, codes.get(step.name, rc), "") for step in steps]
+        yield from self._record_all(ends)
+        self._check()
+        if LOST in {rc, *codes.values()}:
+            self._lane.state = self._lane.state.invalidate(setup.key for setup in self._lane.state.standing)
+        by_name = {step.name: step for step in steps}
+        failed = next(((by_name[name], code) for name, code in codes.items() if code), None)
+        if failed is None and rc:
+            failed = steps[0], rc
+        return _Failure(out, *failed) if failed else None
 
     def _command(self, step: Step, out: str, *, is_told: bool = False) -> Doing[int]:
         self._check()
@@ -728,6 +747,18 @@ def _ending(work: Work) -> Doing[list[LaneEnded]]:
     except LaneEnded as ended:
         return [ended]
     return []
+
+
+def _begun_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Steps one by one, but measurements on several machines together."""
+    together: list[Step] = []
+    for step in steps:
+        if together and not (step.action is together[0].action is Action.MEASURE and step.host != together[-1].host):
+            yield together
+            together = []
+        together.append(step)
+    if together:
+        yield together
 
 
 def _is_full(directory: Path) -> bool:

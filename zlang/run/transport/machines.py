@@ -21,13 +21,18 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 from zlang.errors import RunError
-from zlang.plan.plan import LOCAL, ROOT, Step
+from zlang.plan.plan import CLOCKS, LOCAL, ROOT, Action, Step
 from zlang.run import machine as here
 from zlang.run.executor import LOST, NOT_STARTED, Handle, LocalExecutor
 from zlang.run.transport.reach import Reach
 from zlang.run.transport.ssh import Liar, Machine, MachineLost
 
 T = TypeVar("T")
+_LEAD = 0.6
+"""Seconds from when all machines are ready to the instant at which they begin: telling sixteen takes 0.2 s here."""
+_LONGEST_MEETING = 300
+"""Seconds in which all machines have to become ready."""
+_READY = 'until test -e "$OUT/gate/met"; do sleep 0.05; done'
 _GRACE = 20.0
 """Seconds in which a machine has to say that what was stopped has ended."""
 
@@ -66,6 +71,8 @@ class Machines:
         self._used: dict[str, set[str]] = {}
         """The machines that left something for a directory of the run."""
         self._owners: dict[Path, str] = {}
+        """The machine that is to leave a file or directory, or that measures, for a directory of the run."""
+        self._fetched: dict[Path, str] = {}
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -134,7 +141,7 @@ class Machines:
         if machine is None:
             raise RunError(f"step {step.name} is for `{step.host}`, which is not reached", _HOW.format(step.host))
         place = self._place(out)
-        self._used.setdefault(place, set()).add(step.host)
+        self._expect(step, out)
         self._number += 1
         number = str(self._number)
         work = machine.carry_out(number, step, place, keep=keep)
@@ -144,11 +151,84 @@ class Machines:
 
         return _Remote(work, self._loop, signal, out / f"{step.name}.err" if keep else None)
 
+    def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
+        """Start steps on their machines, and let all begin at one instant when all are ready."""
+        place = self._place(out)
+        numbers: dict[str, str] = {}
+        for step in steps:
+            self._expect(step, out)
+            self._number += 1
+            numbers[step.name] = str(self._number)
+        for part in _streams(steps[-1]):
+            self._owners[out / str(part["directory"])] = str(part["host"])
+        here: dict[str, tuple[Handle, asyncio.Event]] = {}
+        stopped: dict[str, int] = {}
+
+        def signal(verb: str) -> bool:
+            far = [self._machines[s.host].signal(verb, numbers[s.name]) for s in steps if s.host in self._machines]
+            for name, (handle, ended) in here.items():
+                stopped[name] = handle.stop()
+                ended.set()
+            return any([*far, *here])
+
+        async def carry_out(step: Step) -> int:
+            machine = self._machines.get(step.host)
+            if machine is not None:
+                return await machine.carry_out(numbers[step.name], step, place, keep=True)
+            handle, ended = self._local.start(replace(step, host=LOCAL), out), asyncio.Event()
+            here[step.name] = handle, ended
+            descriptor = handle.fileno()
+            self._loop.add_reader(descriptor, ended.set)
+            await ended.wait()
+            self._loop.remove_reader(descriptor)
+            del here[step.name]
+            return stopped[step.name] if step.name in stopped else handle.finish()
+
+        async def work() -> int:
+            return await _together(steps, carry_out, self._begin(steps, place, out), codes, signal, out)
+
+        return _Remote(work(), self._loop, signal, out / f"{steps[0].name}.err")
+
+    async def _begin(self, steps: Sequence[Step], place: str, out: Path) -> None:
+        """Wait until all are ready, then tell each machine, in the time of its own clock, when to begin."""
+        await _all(self._run(step.host, _READY, place, out) for step in steps)
+        await _all(self._machines[step.host].measure_clock() for step in steps if step.host in self._machines)
+        instant = time.time() + _LEAD
+        clocks = [(step.name, *self._clock(step.host)) for step in steps]
+        lines = [f"{name} {ahead:.6f} {error:.6f}\n" for name, ahead, error in clocks]
+        (out / CLOCKS).write_text("".join(lines), "ascii")
+        tells = (
+            self._run(step.host, f"printf '%s\\n' {round((instant + ahead) * 1e9)} >\"$OUT/gate/instant\"", place, out)
+            for step, (_, ahead, _) in zip(steps, clocks, strict=True)
+        )
+        await _all(tells)
+
+    def _clock(self, host: str) -> tuple[float, float]:
+        """By how many seconds the clock of a machine is ahead of ours, give or take how many."""
+        machine = self._machines.get(host)
+        return (machine.offset, machine.round_trip / 2) if machine is not None else (0.0, 0.0)
+
+    async def _run(self, host: str, command: str, place: str, out: Path) -> int:
+        """Run a command in the directory of a step, of which nothing is kept."""
+        step = Step("begin", Action.PREPARE, command, "begin together", _LONGEST_MEETING)
+        machine = self._machines.get(host)
+        if machine is None:
+            shell = await asyncio.create_subprocess_exec("sh", "-c", command, env={**os.environ, "OUT": str(out)})
+            return await shell.wait()
+        self._number += 1
+        number = str(self._number)
+        try:
+            return await machine.carry_out(number, step, place, keep=False)
+        except asyncio.CancelledError:
+            machine.signal("kill", number)
+            raise
+
     def bring(self, out: Path, host: str = "") -> Handle | None:
         """Fetch what machines, or one of them, left behind for a directory of the run."""
         place = self._place(out)
         used = self._used.get(place, set())
-        names = sorted(used & {host} if host else used)
+        measured = self._owners.get(out)
+        names = sorted(used & {host} if host else used, key=lambda name: (name != measured, name))
         used.difference_update(names)
         if not names:
             return None
@@ -161,11 +241,32 @@ class Machines:
                 await machine.fetch(place, out, self._own)
         return 0
 
-    def _own(self, machine: str, path: Path) -> None:
-        """Note who left a file behind. Raises Liar where that was another machine."""
-        owner = self._owners.setdefault(path, "the coordinator" if path.exists() else machine)
+    def _expect(self, step: Step, out: Path) -> None:
+        """Note whose output a step leaves behind. What else the machine that measures leaves is fetched first."""
+        self._used.setdefault(self._place(out), set()).add(step.host)
+        self._owners |= {out / f"{step.name}.{end}": step.host for end in ("out", "err")}
+        if step.action is Action.MEASURE:
+            self._owners[out] = step.host
+
+    def _own(self, machine: str, out: Path, name: str) -> Path:
+        """Where a file of a machine is written; a second one of a name goes into a directory of its machine.
+
+        Raises Liar where another machine was to leave it, or it was here before.
+        """
+        path, first = out / name, out / name.partition("/")[0]
+        is_expected = bool(self._owners.keys() & {path, first})
+        owner = self._owners.get(path) or self._owners.get(first) or self._owner(path, machine)
+        if owner != machine and path in self._fetched and not is_expected:
+            path = out / machine / name
+            owner = self._owner(path, machine)
         if owner != machine:
-            raise Liar(f"`{owner}` and `{machine}` both left a file {path.name}")
+            raise Liar(f"`{machine}` left a file {path.name}, which is for `{owner}`")
+        self._fetched[path] = machine
+        return path
+
+    def _owner(self, path: Path, machine: str) -> str:
+        """Who left a file that no step was expected to leave."""
+        return self._fetched.get(path) or ("the coordinator" if path.exists() else machine)
 
     def hold(self, host: str, out: Path) -> bool:
         """Have the machine compare, around each step, the directory that is named in `made`."""
@@ -214,6 +315,64 @@ async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
     path = await machine.answer(f"command -v {shlex.quote(name)}")
     version = await machine.answer(f"{shlex.quote(name)} --version") if path else ""
     return here.Tool(name, path or None, version, hint)
+
+
+async def _together(
+    steps: Sequence[Step],
+    carry_out: Callable[[Step], Coroutine[Any, Any, int]],
+    begin: Coroutine[Any, Any, None],
+    codes: dict[str, int],
+    signal: Callable[[str], bool],
+    out: Path,
+) -> int:
+    """Carry steps out at the same time; the first that fails ends the others. Gives its code, or 0."""
+    works: dict[asyncio.Future[Any], Step] = {asyncio.ensure_future(carry_out(step)): step for step in steps}
+    beginning = asyncio.ensure_future(begin)
+    pending: set[asyncio.Future[Any]] = {*works, beginning}
+    code = 0
+    try:
+        while works.keys() & pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for future in done:
+                step = works.get(future)
+                reason, ended = _outcome(future)
+                if reason:
+                    _append_line(out / f"{(step or steps[0]).name}.err", reason)
+                if step is not None:
+                    codes[step.name] = ended
+                if ended and not code:
+                    code = ended
+                    beginning.cancel()
+                    signal("stop")
+    finally:
+        for future in pending:
+            future.cancel()
+    return code
+
+
+def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
+    """Why work failed, and its exit code."""
+    try:
+        result = future.result()
+    except asyncio.CancelledError:
+        return "", 0
+    except MachineLost as error:
+        return error.message, LOST
+    except Liar as error:
+        return str(error), NOT_STARTED
+    return "", result or 0
+
+
+def _append_line(path: Path, line: str) -> None:
+    """Add a line to the output of a step, if that can be written."""
+    with suppress(OSError), path.open("a", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"{line}\n")
+
+
+def _streams(step: Step) -> list[dict[str, object]]:
+    """What the reader of a step is told of each stream."""
+    streams = step.reader.args.get("streams") if step.reader else None
+    return [part for part in streams if isinstance(part, dict)] if isinstance(streams, list) else []
 
 
 _HOW = "write [hosts.{0}] in zlang.toml, or add --reach {0}=USER@ADDRESS"
@@ -283,8 +442,7 @@ class _Remote:
 
     def _explain(self, reason: str) -> None:
         if self._err is not None:
-            with suppress(OSError), self._err.open("a", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(f"{reason}\n")
+            _append_line(self._err, reason)
 
     def _notify(self, _: object) -> None:
         with self._lock:

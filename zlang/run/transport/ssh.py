@@ -108,7 +108,7 @@ class Machine:
         try:
             self._connection = await asyncio.wait_for(self._open(), _CONNECT)
             await asyncio.wait_for(self._start_agent(), _CONNECT)
-            await self._measure_clock()
+            await self.measure_clock()
         except asyncssh.HostKeyNotVerifiable as error:
             await self.close()
             host = self.reach.address.host if self.reach.address else ""
@@ -357,7 +357,7 @@ class Machine:
         if self._held.pop(out, 0) is None and self._agent is not None:
             self._write(f"release {out}")
 
-    async def _measure_clock(self) -> None:
+    async def measure_clock(self) -> None:
         """Measure how far its clock is ahead, by the shortest of several round trips (as NTP). Raises MachineLost."""
         self.round_trip = float("inf")
         for _ in range(_ROUND_TRIPS):
@@ -372,10 +372,10 @@ class Machine:
 
     # Files
 
-    async def fetch(self, out: str, into: Path, own: Callable[[str, Path], None]) -> None:
+    async def fetch(self, out: str, into: Path, own: Callable[[str, Path, str], Path]) -> None:
         """Bring what lies in a directory of the run there, compared by its hashes, and remove it there.
 
-        `own` is told of each file before it is written, and raises Liar where it is not this machine's.
+        `own` says where a file is written, and raises Liar where it is not this machine's.
 
         Raises MachineLost, Liar, OSError.
         """
@@ -393,8 +393,7 @@ class Machine:
             if list(hashes) != list(sizes):
                 raise Liar(f"`{self.name}` sent sizes and hashes of different files")
             for name, digest in hashes.items():
-                own(self.name, into / name)
-                await _receive(process.stdout, into / name, int(sizes[name]), digest)
+                await _receive(process.stdout, own(self.name, into, name), int(sizes[name]), digest)
             process.close()
         except (asyncio.IncompleteReadError, ConnectionError, asyncssh.Error) as error:
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None

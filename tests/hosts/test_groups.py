@@ -1,0 +1,52 @@
+"""A group of machines: one trial on all of them, which begin together, and whose figures add up."""
+
+from __future__ import annotations
+
+from beds import Bed
+from command_line import Zlang
+
+PROGRAM = """
+import fio
+host client { members = ["c1".."c3"] }
+let n = 1 | 3
+let clients = first(client, n)
+dir here on clients { path = "/data" }
+file data on here { size = 1MiB }
+fio reads { rw = randread  bs = 4KiB  time_based = on  runtime = 1s  rate_iops = 200/s }
+experiment scaling { on = data  run = reads  table read_iops, start_skew by n }
+"""
+FAILS = """
+host client { members = ["c1".."c3"] }
+dir here on client { path = "/data" }
+shell sleeps { command = "sleep 1; test $(uname -n) != host2 && sleep 1000"  writes = off }
+experiment e { on = here  run = sleeps }
+"""
+HOSTS = "".join(f'[hosts.c{number}]\nssh = "host{number}"\n' for number in (1, 2, 3))
+
+
+def test_figures_of_a_group_add_up(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    zlang.run(PROGRAM, "--yes")
+    rows = zlang.rows("select n, host, read_iops from all_trials order by n")
+    assert [row["host"] for row in rows] == ["c1", "c1+c2+c3"]
+    assert float(str(rows[1]["read_iops"])) > 2 * float(str(rows[0]["read_iops"]))
+    each = zlang.rows("select host from metrics where metric = 'read_iops' and stream is not null order by host")
+    assert [row["host"] for row in each] == ["c1", "c2", "c3"]
+
+
+def test_one_machine_that_fails_ends_the_others(zlang: Zlang, bed: Bed) -> None:
+    """The clock of the second machine is three seconds ahead; all machines began at the same time."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    ahead = '#!/bin/sh\\ncase $1 in -d) exec /bin/date "$@" ;; *) exec /bin/date -d "+3 seconds" "$@" ;; esac\\n'
+    bed.on("host2", f"printf '{ahead}' >/usr/local/bin/date; chmod +x /usr/local/bin/date")
+    try:
+        failed = zlang.run(FAILS, "--yes", code=1).err
+    finally:
+        bed.on("host2", "rm /usr/local/bin/date")
+    assert "measure-c2: exited with 1" in failed
+    (out,) = zlang.folder().glob("trials/*/1/a1")
+    clocks = {line.split()[0]: float(line.split()[1]) for line in (out / "clocks").read_text().splitlines()}
+    assert [round(seconds) for seconds in clocks.values()] == [0, 3, 0]
+    began = [float((out / f"stream{n}" / "began").read_text()) for n in (1, 2, 3)]
+    begun = [at - ahead_by for at, ahead_by in zip(began, clocks.values(), strict=True)]
+    assert max(begun) - min(begun) < 1
