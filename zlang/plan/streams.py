@@ -194,7 +194,8 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
 
 def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_gated: bool, is_cut: bool) -> _Process:
     """A process for these streams; one that has to be cut at events is carried out as if there were several."""
-    if is_gated:
+    # A wrapper may start the tool without the descriptors of the gate.
+    if is_gated and not any(f.instance and f.instance.under for f in frames):
         frames = [Frame(f.instance, f.target, {**f.context, "gate": (_WAIT,)}) for f in frames]
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
