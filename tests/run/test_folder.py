@@ -92,7 +92,12 @@ def test_a_start_that_was_killed_leaves_a_folder_that_is_known(tmp_path: Path) -
     assert whole.path.parent == runs
     assert runs_of_the_product.remove_unbegun(runs, killed.name) == [killed.name]
     assert not killed.path.exists()
+    # The power was lost before the name of `source` was on the disk.
+    (starting.path / "source").rmdir()
+    (starting.path / "directory").rename(starting.path / ".directory.abcdefgh")
+    (runs / "mine-1-2-abcd").mkdir()
     assert runs_of_the_product.remove_unbegun(runs, None) == [starting.name]
+    assert (runs / "mine-1-2-abcd").exists()
     assert strange.path.exists()
 
 

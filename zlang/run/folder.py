@@ -36,6 +36,9 @@ _LONGEST_PATH = 8192
 _UNBEGUN = frozenset({"armed", "directory", "lock", "machines", "plan.sh", "source"})
 """All that a folder can hold before its plan is there, besides hidden files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
+_FIRST = frozenset({"directory", "lock"})
+"""All that is there if the power was lost before the name of `source` was on the disk."""
+_NAME = re.compile(r"[a-z0-9-]+-\d{8}-\d{6}-[0-9a-f]{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +227,12 @@ def unbegun(runs: Path) -> list[Folder]:
     result = []
     for path in sorted(runs.glob("*-[0-9]*-[0-9]*-????")):
         with suppress(OSError, RunError):
-            names = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
-            if "source" in names and names <= _UNBEGUN and not path.is_symlink():
+            entries = {entry.name for entry in path.iterdir()}
+            names = {name for name in entries if not name.startswith(".")}
+            hidden = entries - names
+            is_first = all(name.startswith(".directory.") for name in hidden) and names <= _FIRST
+            is_ours = "source" in names or (is_first and _NAME.fullmatch(path.name))
+            if is_ours and names <= _UNBEGUN and not path.is_symlink():
                 folder = Folder(path.absolute())
                 with folder.lock():
                     result.append(folder)
