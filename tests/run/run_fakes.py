@@ -113,6 +113,8 @@ class FakeExecutor:
     order: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
     """The steps whose output is not kept."""
+    forgotten: int = 0
+    """How often the run's folders on machines were removed."""
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         assert not keep or out.is_dir()
@@ -151,7 +153,7 @@ class FakeExecutor:
         return 0
 
     def forget(self) -> None:
-        pass
+        self.forgotten += 1
 
 
 @dataclass(frozen=True)

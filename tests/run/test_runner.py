@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -148,6 +151,7 @@ def test_an_interrupt_tidies_and_resume_goes_on_with_the_trial(tmp_path: Path) -
         events.extend(fake_run(folder, executor))
     assert stopped.value.exit_code == 143
     assert executor.order == ["make-s", "measure", "flush", "unmake-s"]
+    assert executor.forgotten == 1
     state = run_state.read(folder.journal)
     assert isinstance(state.last, Interrupt)
     assert (state.done, state.leftovers) == (1, {})
@@ -259,6 +263,7 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(Interrupted):
         list(fake_run(folder, executor))
     assert executor.order[-1] == "unmake-r"
+    assert executor.forgotten == 0
     assert list(run_state.read(folder.journal).leftovers) == ["s", "r"]
     again = FakeExecutor()
     list(fake_run(folder, again))
@@ -520,6 +525,96 @@ def test_who_is_asked_can_stop_the_run(tmp_path: Path) -> None:
     assert ask.is_stopped()
     with pytest.raises(Interrupted):
         list(events)
+
+
+def dies_while_it_measures(at: Path, made: bytes | None = None) -> Folder:
+    """A run that died with two setups standing; one left what it made."""
+
+    def crash(_: Signals) -> None:
+        raise KeyboardInterrupt
+
+    folder = new_folder(at, plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd")))
+    with pytest.raises(KeyboardInterrupt):
+        list(fake_run(folder, FakeExecutor(during={"measure": crash})))
+    if made is not None:
+        (folder.path / "setups/p/a1/made").write_bytes(made)
+    return folder
+
+
+def test_what_stands_is_unmade_though_its_directory_is_gone(tmp_path: Path) -> None:
+    folder = dies_while_it_measures(tmp_path, b"1 2\n/nonexistent\n")
+    again = FakeExecutor()
+    list(fake_run(folder, again))
+    assert again.order[:3] == ["unmake-d", "unmake-p", "make-p"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_is_removed_by_what_zlang_did_not_write(tmp_path: Path, kind: str) -> None:
+    folder = dies_while_it_measures(tmp_path)
+    made = folder.path / "setups/p/a1/made"
+    if kind == "link":
+        (tmp_path / "other").write_text("1 2\n/\n")
+        made.symlink_to(tmp_path / "other")
+    else:
+        os.mkfifo(made)
+    again = FakeExecutor()
+    with pytest.raises(RunError) as refused:
+        list(fake_run(folder, again))
+    assert refused.value.message == f"{made} is not a regular file, so zlang did not write it"
+    assert refused.value.hint == "delete it, and remove by hand what the run left"
+    assert again.order == []
+
+
+def test_a_directory_is_locked_while_the_run_has_it(tmp_path: Path) -> None:
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(RunError) as refused:
+        runner._lock(tmp_path)
+    os.close(held)
+    message = f"{tmp_path} is in use: another process is carrying out this run, from a copy of its folder"
+    assert (refused.value.message, refused.value.hint) == (message, "wait for it, or stop it with Ctrl-C")
+    descriptor = runner._lock(tmp_path)
+    assert os.path.samestat(os.fstat(descriptor), tmp_path.stat())
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("kind", ["nothing", "link", "file"])
+def test_only_a_directory_is_locked(tmp_path: Path, kind: str) -> None:
+    at = tmp_path / "at"
+    match kind:
+        case "link":
+            at.symlink_to(tmp_path)
+        case "file":
+            at.touch()
+    assert runner._lock(at) == -1
+
+
+def test_a_directory_is_full_if_nothing_can_be_written_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def temporary(*, dir: Path) -> None:  # noqa: A002 - as tempfile has it
+        raise OSError(errno.ENOSPC if dir == tmp_path else errno.EACCES, "no")
+
+    assert not runner._is_full(tmp_path)
+    assert not runner._is_full(tmp_path / "missing")
+    monkeypatch.setattr("tempfile.TemporaryFile", temporary)
+    assert runner._is_full(tmp_path)
+    assert not runner._is_full(tmp_path / "other")
+
+
+def test_a_reason_names_a_path_byte_for_byte(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL)))
+    at = tmp_path / "made\udcff"
+
+    def make(_stop: Signals) -> None:
+        at.mkdir()
+        (folder.path / "setups/s/a1/made").write_bytes(b"%d x\n%b\n" % (at.stat().st_ino, os.fsencode(at)))
+
+    def replace_it(_stop: Signals) -> None:
+        at.rmdir()
+        at.mkdir()
+
+    list(fake_run(folder, FakeExecutor(during={"make-s": make, "verify": replace_it})))
+    error = (folder.path / "trials/t1/1/a1/verify.err").read_bytes()
+    assert error == os.fsencode(at) + b" was replaced meanwhile: it is not what this run made\n"
 
 
 def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals], None]:

@@ -98,6 +98,8 @@ def test_the_key_is_made_once_and_for_its_owner_only() -> None:
 
 AUTHENTICATED = "bea6e50ab3f24adea68debc47da22bde52e64a256068a042d3f0256d10219200"
 NAMED = "a75ef076fcb61816"
+SEALED = "99254a99900341dee6106fd879028a1db12a72065b818c096d546854b609e979"
+SEALED_WITH_MACHINES = "b918ba81f9c539eb524a72134a78ddfaf97b3fc980f4fff90ad0bf97b2574090"
 DELETE = "delete it; folders that it sealed then need --trust: rm {}"
 ELSEWHERE = "set XDG_STATE_HOME to a directory that you can write in"
 SPOILT = {
@@ -191,8 +193,22 @@ def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:
     """Folders that were sealed stay their owner's: these figures never change."""
     assert seal.authenticate(bytes(32), [b"ab", b"c"]) == AUTHENTICATED
     seal.key_file().write_bytes(bytes(32))
-    seal.write(folder.path, folder.name)
-    assert orjson.loads((folder.path / "seal").read_bytes())["key"] == NAMED
+    sealed = folder.path.with_name("sealed")
+    sealed.mkdir()
+    (sealed / "plan.jsonl").write_bytes(b"plan")
+    (sealed / "directory").write_bytes(b"/x")
+    seal.write(sealed, "run")
+    content = orjson.loads((sealed / "seal").read_bytes())
+    assert (content["key"], content["seal"]) == (NAMED, SEALED)
+    (sealed / "machines").write_bytes(b"[]")
+    seal.write(sealed, "run")
+    assert orjson.loads((sealed / "seal").read_bytes())["seal"] == SEALED_WITH_MACHINES
+
+
+def test_a_key_is_written_where_it_will_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name is given to it without a copy, which a disk of its own for temporary files would need."""
+    monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
+    assert len(seal.load_key()) == 32
 
 
 def test_parts_cannot_be_moved_into_each_other() -> None:
