@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import reader_samples as samples
 
-from zlang.plan.plan import Action, Fetch, Step
+from zlang.plan.plan import ALONE, Action, Fetch, Reader, Step
+from zlang.readers import outside, streams
 from zlang.readers.judge import judge
+from zlang.readers.reading import Reading, StreamReading, Window
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
 
@@ -246,3 +248,46 @@ def test_a_load_that_reads_nothing_need_not_read_from_devices(out: Path) -> None
     step = samples.step("measure", "shell", "fio.json", metrics=[["time"]])
     trial = replace(samples.trial(step), fetch=Fetch(1.0, 4096))
     assert "cache" not in judge(trial, out, None).why_not
+
+
+def test_a_metric_of_a_single_stream_also_has_its_name(out: Path) -> None:
+    """What is measured, not what collectors see; the names without a stream stay."""
+    (out / "said.out").write_text("rate=1\n")
+    (out / "seen.out").write_text("load=2\n")
+    says = samples.step("said", "shell", "said.out", metrics=[["regex", r"rate=rate=(\d+)"]])
+    sees = samples.step("seen", "shell", "seen.out", Action.COLLECT, metrics=[["regex", r"load=load=(\d+)"]])
+    trial = replace(samples.trial(says, sees), traits={ALONE: "reads"})
+    metrics = judge(trial, out, None).metrics
+    assert (metrics["rate"], metrics["reads.rate"], metrics["load"]) == (1, 1, 2)
+    assert "reads.load" not in metrics
+
+
+def test_streams_are_read_within_the_time_of_the_trial(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = StreamReading("one", "one", {"rate": 1.0}, ())
+
+    def read(_readers: object, _out: Path, _reader: Reader, _step: Step, window: Window | None = None) -> Reading:
+        assert window == (1.0, 5.0)
+        return Reading({"rate": 1.0}, streams=(stream,))
+
+    monkeypatch.setattr("zlang.readers.streams.read", read)
+    measures = samples.step("measure", streams.NAME, "")
+    assert judge(samples.trial(measures), out, (1.0, 5.0)).streams == (stream,)
+
+
+def test_what_nobody_checked_of_results_from_outside_is_said(out: Path) -> None:
+    checks = [samples.check(name, "0") for name in ("one", "two", "three")]
+    (out / "three.out").write_text("1")
+    brought = samples.step("measure", outside.NAME, "metrics.json")
+    verdict = judge(samples.trial(*checks, brought), out, None)
+    assert "three: `1`, not `0`" in verdict.why_not
+    assert "one" not in verdict.why_not
+    assert "measured without zlang, and not checked by it: one, two" in verdict.notes
+
+
+def test_each_layer_that_did_not_count_is_named(out: Path) -> None:
+    """The second one is looked at, too."""
+    shutil.copy(samples.DATA / "single.json", out / "fio.json")
+    steps = [samples.check(f"counted-{key}-{when}", "") for key in ("a", "b") for when in ("before", "after")]
+    trial = replace(samples.trial(*steps, MEASURE, cache="cold"), fetch=Fetch(1.0, 4096))
+    why_not = judge(trial, out, None).why_not
+    assert [key for key in "ab" if f"{key} did not count what was read from it" in why_not] == ["a", "b"]
