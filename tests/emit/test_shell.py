@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -138,6 +139,30 @@ def test_a_signal_stops_tidies_and_can_be_gone_on_from(
     assert words(events(run))[5:] == ["session", "+p", "=t2", "-p", "finish"]
     assert (run / "trials/t2/1/a2").is_dir()
     assert (run / "setups/p/a2").is_dir()
+
+
+_DATE = """#!/bin/sh
+if test -e {moved}; then exec {date} -d '+1 hour' "$@"; fi
+exec {date} "$@"
+"""
+
+
+def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path) -> None:
+    """Forth in the second trial and back in the third; the trials themselves take no time."""
+    moved, tools = tmp_path / "moved", tmp_path / "tools"
+    tools.mkdir()
+    (tools / "date").write_text(_DATE.format(moved=moved, date=shutil.which("date")))
+    (tools / "date").chmod(0o755)
+    steps = ([step("a")], [step("b", f"touch {moved}")], [step("c", f"rm {moved}")])
+    script = write(tmp_path, plan(*(trial(number, (), one) for number, one in enumerate(steps, start=1))))
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    done = subprocess.run(["dash", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    shown = [float(seconds) for seconds in re.findall(r": ok \((.*) s\)", done.stderr)]
+    assert len(shown) == 3
+    assert all(0 <= seconds < 1000 for seconds in shown), shown
+    state = run_state.read(folder(tmp_path) / "journal.jsonl")
+    told = "the wall clock was moved by 3,600"
+    assert [attempt.problem.startswith(told) for attempt in state.ended.values()] == [False, True, True]
 
 
 @each_shell

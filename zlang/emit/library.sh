@@ -70,7 +70,15 @@ z_read_uptime() {
   if [ "$z_clock" != seconds ] && [ -r /proc/uptime ]; then read -r z_uptime z_idle </proc/uptime; fi
 }
 
-z_milliseconds() { z_ms=${z_t%.*}${z_t#*.}; }
+# Since any moment, for durations: by the clock that nobody sets, where there is one.
+z_milliseconds() {
+  if [ -r /proc/uptime ]; then
+    read -r z_ms z_idle </proc/uptime
+    z_ms=${z_ms%.*}${z_ms#*.}0
+  else
+    z_ms=${z_t%.*}${z_t#*.}
+  fi
+}
 
 # ---- The journal ----
 
