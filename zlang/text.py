@@ -33,3 +33,8 @@ def _json_escape(char: str) -> str:
 def utf8(text: str) -> bytes:
     """A word for another process, whatever the locale says; bytes of a path that are no text stay as they are."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def as_unicode(path: str) -> str:
+    r"""A path as text that every format can hold: a byte that is not UTF-8 becomes `\xff`."""
+    return utf8(path).decode("utf-8", "backslashreplace")

@@ -160,3 +160,22 @@ def test_a_plan_does_not_load_the_database_library_itself(zlang: Zlang) -> None:
         [COMMAND[0], "-c", program], cwd=zlang.at, env=zlang.variables(), capture_output=True, text=True, timeout=60
     )
     assert done.stderr == "0 False\n"
+
+
+def test_names_that_are_not_utf8(zlang: Zlang) -> None:
+    name = zlang.program(PROGRAM, "a\udcffb.zexp")
+    assert r'"a\\xffb.zexp"' in zlang("plan", name, "--json").out
+    zlang("run", name)
+    assert [path.name for path in (zlang.folder() / "source").iterdir()] == [r"a\xffb.zexp"]
+    ended = zlang("plan", name, "--set", "trials=\udcff", code=1)
+    assert ended.err == "error: `--set trials=\\xff` is not UTF-8 text\n"
+
+
+def test_the_database_library_takes_no_path_that_is_not_utf8(zlang: Zlang) -> None:
+    inner = Zlang(zlang.at / "a\udcffb")
+    inner.at.mkdir()
+    ended = inner.run(PROGRAM, code=1)
+    assert "is not a path in UTF-8, and DuckDB takes no other" in ended.err
+    assert "bug" not in ended.err
+    inner("ingest", "--db", str(zlang.at / "results.duckdb"))
+    assert zlang.rows("select count(*) as n from trials") == [{"n": 2}]

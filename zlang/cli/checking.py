@@ -15,6 +15,7 @@ from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import RunError
 from zlang.pipeline import plans, programs
 from zlang.source import Source
+from zlang.text import as_unicode
 
 Rules = Mapping[str, list[str]]
 """The levels of rules on the command line: `deny`, `warn` or `allow`, and their names."""
@@ -39,6 +40,8 @@ def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
             import typer
 
             raise typer.BadParameter(f"`{setting}` is not NAME=VALUE", param_hint="--set")
+        if setting != as_unicode(setting):
+            raise RunError(f"`--set {as_unicode(setting)}` is not UTF-8 text")
         values[name.strip()] = value
     return Overrides(values, profile)
 

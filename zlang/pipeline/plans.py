@@ -13,6 +13,7 @@ from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
 from zlang.pipeline.programs import levels, lint
 from zlang.suggest import did_you_mean
+from zlang.text import as_unicode
 
 if TYPE_CHECKING:
     from zlang.emit.registry import EmitFormat
@@ -68,7 +69,7 @@ def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding
 
     for result, allowed in rules.judged(checked.program, experiment, levels(checked, {})):
         line, column = result.span.source.position(result.span.start)
-        place = f"{result.span.source.name}:{line}:{column}"
+        place = f"{as_unicode(result.span.source.name)}:{line}:{column}"
         code = result.code
         name = code.name if isinstance(code, Lint) else ""
         yield Finding(

@@ -20,6 +20,7 @@ from zlang.plan.exposure import Exposure
 from zlang.plan.order import Order
 from zlang.plan.plan import Action, Device, Factor, Header, Here, Scalar, Step
 from zlang.plan.schedule import Schedule
+from zlang.text import as_unicode
 
 _SHOWN_LEVELS = 1000
 
@@ -27,7 +28,7 @@ _SHOWN_LEVELS = 1000
 def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> Header:
     """Build the header. `settings` are the values of `--set` and `--profile`, for the hash of the plan."""
     experiment, here = schedule.experiment, schedule.here
-    sources = {source.name: source.text for source in program.sources}
+    sources = {as_unicode(source.name): source.text for source in program.sources}
     kinds = _kinds(program, experiment)
     assignments = [f"{name}={text}" for name, text in sorted(settings.items())]
     texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
+from zlang.text import as_unicode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,6 +165,9 @@ def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
 def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
+    if str(scratch) != as_unicode(str(scratch)):
+        place = as_unicode(str(scratch.parent))
+        raise RunError(f"{place} is not a path in UTF-8, and DuckDB takes no other", "choose one with --db")
     connection = duckdb.connect(
         ":memory:",
         config={
