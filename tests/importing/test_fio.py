@@ -139,6 +139,7 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
         ("group_reporting", "# group_reporting: the reader of fio's results relies on it"),
         ("exec_prerun=rm -rf /", "# exec_prerun=rm -rf /: runs a program unseen by the plan; use a `shell` workload"),
         ("rw=randrw:8", "# rw=randrw:8: only the pattern is taken over, not `:8`"),
+        ("rw=shuffled", "# rw=shuffled: the pattern is unknown, so `read` stands here"),
         ("bs=${NOWHERE}", "# bs=${NOWHERE}: the environment has no NOWHERE"),
         ("made_up=3", 'extra = ["made_up=3"]'),
         ("ioengine=http\nhttp_host=a{b}", 'extra = ["ioengine=http", "http_host=a{{b}}"]'),

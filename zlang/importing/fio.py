@@ -38,7 +38,7 @@ _MICROSECOND = Fraction(1, 10**6)
 
 
 class _Target(Record):
-    """What a job measures: a directory, a file's name there, or a device, and how many bytes."""
+    """The target of a job: a directory and the name of a file there, or a device, and its size in bytes."""
 
     directory: str
     file: str
@@ -86,7 +86,7 @@ def _own_name(name: str) -> str:
 
 
 def _options(options: Iterable[Option]) -> dict[str, Option]:
-    """What holds for a job, by name: of two values the later one."""
+    """The options that apply to a job, by name: of two values the later one."""
     result: dict[str, Option] = {}
     for option in map(_affirmed, options):
         name = _own_name(option.name)
@@ -230,7 +230,9 @@ def _pattern(option: Option) -> Iterator[str]:
     """The pattern without what may follow its colon: how often it goes on at another place."""
     pattern, colon, sequence = (option.value or "").partition(":")
     line = _line(option.replace(value=pattern))
-    if colon or line is None:
+    if line is None:
+        yield from writing.comment(f"{option.written}: the pattern is unknown, so `read` stands here")
+    elif colon:
         yield from writing.comment(f"{option.written}: only the pattern is taken over, not `:{sequence}`")
     yield line or f"{_PATTERN} = read"
 
@@ -278,7 +280,7 @@ def _size(options: Mapping[str, Option]) -> tuple[str, str]:
 
 
 def _cache(options: Mapping[str, Option]) -> str:
-    """What fio does with the page cache before it begins: it drops the pages of the file, unless it is told not to."""
+    """The cache protocol of a job. By default fio drops the pages of the file before it begins."""
     if _value_of(options, "pre_read") not in {"", "0"}:
         return "hot"
     return "as_is" if _value_of(options, "invalidate") == "0" else "cold"
