@@ -314,7 +314,7 @@ def test_one_wrong_program_does_not_hide_the_others(here: Path, capsys: CaptureF
     (here / "b.zexp").write_text("let x = 1\n", "utf-8")
     assert check("gone.zexp", "a.zexp", "b.zexp") == 1
     captured = capsys.readouterr()
-    assert captured.out == "b.zexp: no experiment, no problems\n"
+    assert captured.out == "b.zexp: no experiments, no problems\n"
     assert "cannot read gone.zexp" in captured.err
     assert "E201" in captured.err
 

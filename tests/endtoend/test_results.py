@@ -139,8 +139,8 @@ def test_no_program_and_no_place(zlang: Zlang) -> None:
     assert "no such place" in ended.err
     assert "0 of 2 trials count" in ended.out
     zlang.at.joinpath("file").write_text("")
-    assert "cannot make a run folder" in zlang("run", "program.zexp", "--runs", "file/runs", code=1).err
-    assert "cannot make" in zlang("plan", "program.zexp", "--emit", "sh", "--out", "file/out", code=1).err
+    assert "cannot create a run folder" in zlang("run", "program.zexp", "--runs", "file/runs", code=1).err
+    assert "cannot create" in zlang("plan", "program.zexp", "--emit", "sh", "--out", "file/out", code=1).err
 
 
 def test_several_experiments_and_runs_side_by_side(zlang: Zlang) -> None:

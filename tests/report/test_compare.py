@@ -217,7 +217,7 @@ def test_names_that_are_wrong() -> None:
     assert "`depth`" in caught.value.hint
     with pytest.raises(RunError) as caught:
         compare.factors(design, "bs", ("a", "x"))
-    assert "it has a, b" in caught.value.hint
+    assert "its levels are a, b" in caught.value.hint
 
 
 def test_effects_are_those_of_the_analysis_of_variance() -> None:

@@ -115,7 +115,7 @@ def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
     (drawn,) = answers.fields(answers.asked_now(known, "read_iops over bs by depth"))
     text = drawing.terminal(drawn, 80, is_coloured=False)
     assert [line.replace(" ", "") for line in text.splitlines()[1:3]] == ["2│200│40│", "1│100│20│"], text
-    with pytest.raises(RunError, match="a heat map is of two factors"):
+    with pytest.raises(RunError, match="a heat map needs two factors"):
         answers.fields(answers.asked_now(known, "read_iops over bs"))
 
 

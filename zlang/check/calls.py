@@ -99,7 +99,7 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
 
 
 def _declared(context: Context, node: tree.Call) -> Expr | None:
-    """What a call of a function that the program declares comes to; None where it is not one."""
+    """The value of a call of a function that the program declares; None for any other function."""
     resolved = context.scope.lookup(node.function.path[0], node.function.span)
     for part in node.function.path[1:]:
         resolved = (

@@ -243,7 +243,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
 
 
 def _possible_parents(context: Context, kind: Kind) -> str:
-    """What a kind can stand on."""
+    """The kinds that a kind can stand on, in words."""
     known_names = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
     names = [item.name for item in known_names if set(item.offers) & set(kind.parents)]
     return "it stands on " + " or ".join(f"a `{name}`" for name in sorted(set(names))) if names else ""
@@ -414,7 +414,7 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
 
 
 def _look_up_name(context: Context, name: tree.Name) -> Expr | None:
-    """What a name stands for, at the place where it is used; None for a word of an enumeration."""
+    """The value of a name at the place where it is used; None for a word of an enumeration."""
     resolved = context.scope.lookup(name.path[0], name.span)
     for part in name.path[1:]:
         resolved = resolved.member(part, name.span) if resolved is not None and resolved.member is not None else None

@@ -30,7 +30,7 @@ def canonical(value: Value) -> str:
 
 
 class Memory(Generic[T]):
-    """What was made of a value under a name, found again by the value itself: most values are shared by many trials."""
+    """Remembers the result for each value under a name: many trials share their values."""
 
     __slots__ = ("_cache", "_make")
 
@@ -39,7 +39,7 @@ class Memory(Generic[T]):
         self._cache: dict[tuple[str, int], tuple[Value, T]] = {}
 
     def __call__(self, name: str, value: Value) -> T:
-        """What was made of the value."""
+        """The result for a value, computed once."""
         key = (name, id(value))
         cached = self._cache.get(key)
         if cached is None or cached[0] is not value:

@@ -1,4 +1,4 @@
-"""What an experiment says: its fields, what they may be, and the factors that they reach.
+"""Experiments: their fields, the types of these, and the factors that they use.
 
 In: a declaration, the scope of its file, and what collects findings. Out: an `Experiment`, or None where there is
 nothing to plan.
@@ -61,7 +61,7 @@ _ROLES = {
     "collect": ("collector",),
 }
 _UNSAID = (("cache", "as_is"), ("design", "full"))
-"""What an experiment means that does not say it: nothing is done about caches, all points are measured."""
+"""Defaults of fields: nothing is done about caches, and all points are measured."""
 _LEAST = 2
 """Replicates, of which there can be an interval."""
 _NO_LOAD = "nothing"
@@ -160,7 +160,7 @@ class Experiments:
             self._names.risks.add(fields["on"].reads.union(fields["cache"].reads if "cache" in fields else ()))
 
     def _asserts(self, node: tree.ExperimentDef, context: Context, scope: ModuleScope) -> tuple[Assertion, ...]:
-        """What must hold at each point: what the experiment asserts, and what its files do."""
+        """The conditions that must hold at each point: those of the experiment, and those of its files."""
         assertions: list[Assertion] = []
         for item in (*scope.assertions(), *(item for item in node.items if isinstance(item, tree.Assert))):
             condition = resolve_condition(context, item.condition)
@@ -239,7 +239,7 @@ class Experiments:
     def _search(
         self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]
     ) -> tuple[tree.Find, str] | None:
-        """What is searched, with the path of its factor, which the workload has from now on."""
+        """The search of an experiment, with the path of its factor, which it adds to the workload."""
         finds = [item for item in node.items if isinstance(item, tree.Find)]
         for item in finds[1:]:
             self._names.report(Code.DUPLICATE.at(item.span, name="find").also(finds[0].span, "first defined here"))
@@ -467,7 +467,7 @@ def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -
 
 
 def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
-    """What a field of an experiment can be. A protocol is called by its name where none of its properties is needed."""
+    """The type of a field. A protocol can be given by its name if it needs no properties."""
     if name == "cache":
         words = tuple(Variant(word) for word, kind in protocols.items() if not kind.required)
         return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
@@ -585,6 +585,6 @@ def _required_field(field: Expr) -> Expr:
         result = field.value(at)
         if not isinstance(result, Absent) or (isinstance(at, FaultPoint) and at.faults):
             return result
-        return failed(at, Code.NOT_SHOWN.at(field.span, message="it has no value here"))
+        return failed(at, Code.NOT_SHOWN.at(field.span, message="this value is absent here"))
 
     return field.replace(value=value)

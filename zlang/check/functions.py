@@ -18,7 +18,7 @@ from zlang.units import Quantity
 
 
 class Taken(Record):
-    """What an argument may be: in words, and which types that are."""
+    """The permitted values of an argument: in words, and as types."""
 
     spoken: str
     accepts: Callable[[Type], bool]
@@ -38,7 +38,7 @@ class Function(Record):
 
     @property
     def signature(self) -> str:
-        """What it takes, in words."""
+        """The arguments, in words."""
         *first, last = [taken.spoken for taken in self.takes]
         return f"{', '.join(first)} and {last}" if first else last
 

@@ -67,7 +67,7 @@ def names_of(every: Iterable[Stream]) -> tuple[str, ...]:
 
 
 def platform_of(host: Instance | None) -> str:
-    """What a host runs."""
+    """The platform of a host."""
     platform = host.values.get("platform") if host else None
     return platform.name if isinstance(platform, Symbol) else PLATFORMS[0]
 
@@ -115,7 +115,7 @@ def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
 
 
 def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
-    """What a kind requires on a platform: not what only its commands for other platforms name."""
+    """The tools that a kind requires on a platform, without those that only its commands for other platforms name."""
     if {place for _, _, place in kind.actions} <= {""}:
         yield from kind.requires
         return
@@ -159,7 +159,7 @@ def facts(answers: Mapping[str, str]) -> dict[str, Value]:
 
 
 def contradicted(host: Instance, values: Mapping[str, Value]) -> Iterator[tuple[str, Value, Value]]:
-    """What is said of a host and is found to be otherwise: fact, said, found. A version may be said in part.
+    """Facts of a host that its machine contradicts: fact, stated, found. A version may be stated in part.
 
     Of memory a machine has less than was bought, and disks have several names: these are not compared.
     """

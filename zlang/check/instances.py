@@ -69,7 +69,7 @@ def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
 
 
 class LazyValues(Mapping[str, Value]):
-    """What was given to a thing at a point, each worked out when it is asked for.
+    """The properties of a thing at a point, each computed when it is asked for.
 
     `asked` are the names in turn, and the factors that decide each.
     """

@@ -63,7 +63,7 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
 def _known_reader(context: Context, readers: Readers, reader: tree.Word) -> tuple[Metric, ...]:
     if reader.text in readers:
         return readers[reader.text]
-    hint = did_you_mean(reader.text, readers) or "there are " + ", ".join(readers)
+    hint = did_you_mean(reader.text, readers) or "the readers are " + ", ".join(readers)
     context.report(Code.UNKNOWN_NAME.at(reader.span, name=reader.text, hint=hint))
     return ()
 

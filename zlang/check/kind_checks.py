@@ -1,4 +1,4 @@
-"""What is wrong with a kind as a whole: what it lacks, and what of it nothing uses.
+"""Findings about a kind as a whole: missing and unused parts.
 
 In: the declaration of a kind, whose parts are sound. Out: findings.
 Rule: only what holds for every program is found here, so that a kind without findings can be used.
@@ -22,7 +22,7 @@ _ACTIONS = {
     "event": ("start", "wait", "stop", "verify"),
     "wrapper": ("wrap",),
 }
-"""What is asked of a kind of each role; every kind may have a `fact` besides. A protocol names its own actions."""
+"""The actions that a kind of each role can have; every kind may also have `fact`. A protocol names its own actions."""
 _FOR_EVERYTHING = ("fact",)
 _MUST_HAVE = {
     "workload": ("run",),
@@ -110,7 +110,7 @@ def _missing_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def _repeated_items(node: tree.KindDef) -> Iterator[Diagnostic]:
-    """What a kind can say only once; of two, one would be dropped without a word."""
+    """Findings about items that a kind may have only once."""
     seen: dict[tuple[str, frozenset[str]], tree.Word] = {}
     for item in node.items:
         if isinstance(item, tree.Field | tree.Offers | tree.Trait | tree.MetricDecl | tree.ActionDef):
@@ -133,7 +133,7 @@ def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
-    """What is wrong with properties that stand beside each other and beside `change`, which sets some of them."""
+    """Findings about properties that conflict with each other, or with `change`, which sets some of them."""
     change = next((action for action in _actions(node) if action.name.text == "change"), None)
     settable = None
     fields = {item.name.text: item.value for item in node.items if isinstance(item, tree.Field)}

@@ -62,7 +62,7 @@ class KindScope(NoScope):
         self._cached_option = digests.Memory(self._option)
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """What a name stands for."""
+        """The value of a name in a template; None if it has none."""
         if self.is_of_one and name not in _OF_ONE:
             return None
         self.read_names.add(name)

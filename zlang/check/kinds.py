@@ -28,7 +28,7 @@ ROLES = ("machine", "resource", "workload", "collector", "treatment", "protocol"
 
 
 PHASES = ("flush", "warm", "verify_cold", "verify_hot")
-"""What a protocol can have done by the kinds of its target; `verify_` may be followed by any state that they verify."""
+"""Phases of a protocol that run for the target; after `verify_` any state can stand that the target verifies."""
 
 
 _FIELDS = ("armed", "rebuilt_per_child", "is_ambient", "lists", "phases", "section")
@@ -287,7 +287,7 @@ def _at_property(span: Span) -> PropertyDef:
 
 
 def _host_property(span: Span) -> PropertyDef:
-    """What every workload has."""
+    """The property `from`, which every workload has."""
     doc = "the host that runs the workload, if it is not the host of the target"
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
 

@@ -45,7 +45,7 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
 
 def _element_at(many: tuple[Value, ...], place: int) -> Value:
     if not -len(many) <= place < len(many):
-        raise ValueProblem(f"the list has {len(many)} values, so it has no place {place}")
+        raise ValueProblem(f"index {place} is out of range: the list has {len(many)} values")
     return many[place]
 
 

@@ -1,4 +1,4 @@
-"""What an experiment measures: the metrics that the readers of its workloads, protocols and collectors declare.
+"""The metrics that an experiment measures, as the readers of its workloads, protocols and collectors declare them.
 
 In: the fields of an experiment. Out: readers with their metrics. Where a workload is told what to measure, by the
 argument `metrics` of its reader, what it is told declares them.
@@ -61,7 +61,7 @@ def measured(
 def _of_streams(
     run: Expr, on: Expr | None, measured: Sequence[tuple[str, Metric]], readers: Mapping[str, tuple[Metric, ...]]
 ) -> Iterator[tuple[str, Metric]]:
-    """What trials with several streams have besides: the metrics of each, as `STREAM.METRIC`, and of all together."""
+    """Metrics of trials with several streams: those of each, as `STREAM.METRIC`, and those of all together."""
     groups = streams.groups(run, on)
     for metric in readers.get(_STREAMS, ()) if groups else ():
         yield _STREAMS, metric
@@ -87,7 +87,7 @@ def _of_phases(events: Sequence[str], measured: Sequence[tuple[str, Metric]]) ->
 
 
 def words(item: object) -> list[str]:
-    """What a workload is told to measure: how a metric is found, and what it is called and found by."""
+    """An item of a workload's `metrics` as words: how the metric is found, and its declaration."""
     return [item] if isinstance(item, str) else [str(word) for word in item] if isinstance(item, list | tuple) else []
 
 
@@ -137,7 +137,7 @@ def _readers(
 
 
 def _instances(field: Expr) -> Iterator[Instance]:
-    """What a field can be: at the first levels, and with each other level of each factor for itself."""
+    """The instances that a field can have: at the first levels, and with each other level of one factor."""
     for point in each_level(field.axes, MOST_LEVELS):
         try:
             value = field.value(point)

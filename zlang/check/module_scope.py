@@ -79,7 +79,7 @@ class ModuleScope:
         return (entry for entry in self.module.written.entries if isinstance(entry, tree.Assert))
 
     def in_module(self, name: str, span: Span) -> Expr:
-        """What a name stands for where another file speaks of this one."""
+        """The meaning of a name of this file that another file uses."""
         resolved = self.lookup(name, span)
         if resolved is not None:
             return resolved

@@ -113,7 +113,8 @@ class Modules:
     def _import(self, node: tree.Import, module: Module, chain: tuple[str, ...]) -> None:
         if not node.is_file:
             if node.target not in self.library.modules:
-                hint = did_you_mean(node.target, self.library.modules) or "it has " + ", ".join(self.library.modules)
+                near = did_you_mean(node.target, self.library.modules)
+                hint = near or "its modules are " + ", ".join(self.library.modules)
                 self.findings.report(Code.UNKNOWN_LIBRARY.at(node.span, name=node.target, hint=hint))
                 module.lacks_kinds = True
                 return

@@ -48,7 +48,7 @@ def resolve_name(
 
 
 def _nearest_member(context: Context, of: Expr, name: str) -> str:
-    """What a declared thing has whose name is near."""
+    """The property of a declared thing with the nearest name."""
     kinds = [context.scope.kind(tree.Name(of.span, (kind,))) for kind in sorted(of.type.kinds)]
     return did_you_mean(name, [word for kind in kinds if kind for word in (*kind.properties, *kind.offers)])
 

@@ -1,4 +1,4 @@
-"""What a checked program is: expressions with their types, the choices in them, and kinds.
+"""The checked program: expressions with their types, the choices in them, and kinds.
 
 Rule: an `Expr` is total at every point that its `axes` reach; a name that a point does not reach is `ABSENT`.
 """
@@ -107,9 +107,9 @@ class Joined(Record):
 
 
 PLATFORMS = ("linux", "freebsd", "illumos", "ontap")
-"""What a host can be; the first is meant where nothing is said."""
+"""Platforms of a host; the first is the default."""
 STATES = ("cold", "hot", "property", "held")
-"""What can be verified; what is `held` is looked at after the measurement."""
+"""States that can be verified; `held` is verified after the measurement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +158,7 @@ class Instance:
 
 
 Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
-"""What an expression is at a point."""
+"""The value of an expression at a point."""
 
 
 class Axis(Record):
@@ -274,7 +274,7 @@ class PropertyDef(Record):
     role: str = ""
 
     def own_form(self, name: str) -> Expr | None:
-        """What it adds itself to a list, such as `options`, if it does."""
+        """The words that the property adds itself to a list such as `options`; None if it has no such form."""
         return next((expr for belongs, expr in self.lists if belongs == name), None)
 
 
@@ -312,7 +312,7 @@ class Assertion(Record):
 
 
 class KindAction(Record):
-    """What a kind does under a name (`create`, `flush`, `run` …), for a state and on a platform, if it says so."""
+    """An action of a kind (`create`, `flush`, `run` …), for a state and a platform if it names them."""
 
     name: str
     state: str

@@ -65,7 +65,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
 
 
 def _ask(scope: KindScope, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:
-    """What a person is asked to do; just what is `manual` says so."""
+    """The instruction of a `manual` property; a finding for any other property that has one."""
     if (cost == "manual") != (item is not None and isinstance(item.value, tree.Text)):
         message = 'a property has `ask = "…"` if, and only if, its cost is `manual`'
         scope.context.report(Code.BAD_KIND.at(item.span if item else node.name.span, message=message))

@@ -1,4 +1,4 @@
-"""What an experiment asks of its results, as plain data: from its clauses through the plan to the database.
+"""Questions to the results of an experiment, as plain data: from its clauses through the plan to the database.
 
 Rule: nothing but names of metrics, paths of factors and numbers in base units (bytes, seconds, per second, parts of
 one), so that a question means the same wherever its answer is looked for.
@@ -42,7 +42,7 @@ class FactorRef:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is told of several trials: as it was written, how it is worked out, and the type of that."""
+    """A measure over several trials: its text, its formula, and the type of its value."""
 
     name: str
     term: Term
@@ -69,7 +69,7 @@ class Table:
 
 
 AXES = {"factors": "word", "latency": "duration", "position": "count", "second": "duration"}
-"""What a plot may be over that is no factor, with its type; a factor of that name comes before it."""
+"""Axes of a plot that are not factors, with their types; a factor of the same name has precedence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
 
 
 def resolve_levels(context: Context, node: tree.Range) -> Levels | None:
-    """What a range has; None and a finding where it has no values."""
+    """The levels of a range; None and a finding if it has none."""
     if node.high is None:
         context.report(Code.UNEXPECTED.at(node.span, expected="the end of the range", found="nothing after `..`"))
         return None

@@ -31,7 +31,7 @@ class Scope(Protocol):
         """All kinds, for suggestions."""
 
     def owners(self, name: str) -> list[str]:
-        """What is measured, or measured with, that has a property of that name."""
+        """The things of the experiment that have a property of that name."""
 
     def kind_hint(self, name: str) -> str:
         """A hint about an unknown kind."""

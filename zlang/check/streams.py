@@ -49,7 +49,7 @@ def at(experiment: Experiment, point: Point) -> tuple[Stream, ...]:
 
 
 def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
-    """What happens while a trial is measured."""
+    """The events during a trial."""
     return things_of(experiment.during.value(point) if experiment.during else None)
 
 
@@ -76,7 +76,7 @@ def things_of(value: Value) -> tuple[Instance, ...]:
 
 
 def targets(streams: Sequence[Stream]) -> tuple[Instance, ...]:
-    """What the streams run on, each thing once."""
+    """The targets of the streams, each once."""
     if len(streams) == 1:
         return (streams[0].on,) if streams[0].on else ()
     return tuple({(on.key, on.digest): on for stream in streams if (on := stream.on)}.values())
@@ -99,7 +99,7 @@ def groups(run: Expr, on: Expr | None) -> dict[str, tuple[Kind, ...]]:
 
 
 def called(stream: Stream, groups: Collection[str]) -> str | None:
-    """What a stream that is alone is called where it runs beside others."""
+    """The name that a stream has beside others, although it is alone in this trial; None without others."""
     workload, on = stream.workload.label, stream.on.label if stream.on else ""
     return next((name for name in (workload, on, f"{workload}-{on}") if name and name in groups), None)
 
@@ -132,7 +132,7 @@ def may_differ(experiment: Experiment) -> bool:
 
 
 def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """What is wrong with streams beside each other."""
+    """Findings about streams that run at the same time."""
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on
@@ -156,7 +156,7 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
 def rehearsal_findings(
     experiment: Experiment, streams: Sequence[Stream], protocol: Kind | None
 ) -> Iterator[Diagnostic]:
-    """What is wrong with a cache protocol that rehearses the workload where there are several."""
+    """Findings about a cache protocol that rehearses the workload, if there are several."""
     if protocol is not None and protocol.draws and len(streams) > 1:
         message = f"`{protocol.name}` rehearses one workload, and this trial has several streams"
         hint = "choose another cache protocol"
@@ -164,7 +164,7 @@ def rehearsal_findings(
 
 
 def event_findings(experiment: Experiment, events: Sequence[Instance], on: Instance | None) -> Iterator[Diagnostic]:
-    """What must not happen: the run leaves what it did not make as it is."""
+    """Findings about events that would change a thing that the run did not create."""
     for event in events:
         site = event.parent or treatment_site(event, on)
         if event.kind.role == "event" and event.kind.needs is not None and _is_given(site):
@@ -234,7 +234,7 @@ def _sent(
 
 
 def _groups(pairs: Sequence[_Pair]) -> list[str]:
-    """What streams are called: by their workloads, their targets, or both, as it takes to tell them apart."""
+    """Names of streams: of their workloads, their targets, or both, as far as needed to distinguish them."""
     workloads = dict.fromkeys(pair.workload_name for pair in pairs)
     targets_of = {name: {pair.target_name for pair in pairs if pair.workload_name == name} for name in workloads}
     groups: list[str] = []

@@ -56,7 +56,7 @@ def target_in(frame: Any) -> Instance | None:
 
 
 def of_workload(attribute: str, where: Span) -> Expr | None:
-    """What a protocol can ask of the workload that will be measured: its commands, each as one text, and its time."""
+    """A name below `workload` in a protocol: commands of the workload as one text, or its timeout."""
     types_of = {"run": STRING, "round": STRING, "timeout": DURATION}
     if attribute not in types_of:
         return None
@@ -90,7 +90,7 @@ def thing_in(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
 
 
 def _member(attribute: str, thing: Value) -> Value:
-    """What a thing offers under a name, or its property; absent where it has neither."""
+    """An offer of a thing, or its property; absent if it has neither."""
     assert isinstance(thing, Instance)
     if attribute in thing.kind.offers:
         return thing.kind.offers[attribute].value(Frame(thing))

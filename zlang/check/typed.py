@@ -75,7 +75,7 @@ def resolve_condition(context: Context, node: tree.Expr) -> Expr:
 
 
 def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
-    """What is joined by `or` and `and`."""
+    """The operands of nested `or` and `and`."""
     if isinstance(node, tree.Binary) and node.operator in {"or", "and"}:
         yield from _sides(node.left)
         yield from _sides(node.right)

@@ -148,7 +148,9 @@ class Type(Record):
             if len(shown) > _SHOWN:
                 shown = [*shown[:_SHOWN], "…"]
             spoken.append(" | ".join(shown))
-        spoken += ["something declared" if k == "*" else f"a `{k}`" for k in sorted(self.kinds)]
+        words = {word.name for word in self.words}
+        kinds = sorted(self.kinds - words)
+        spoken += ["something declared" if k == "*" else f"{'an' if k[0] in 'aeiou' else 'a'} `{k}`" for k in kinds]
         if self.element is not None:
             spoken.append(f"a list of {self.element}" if self.element != NOTHING else "a list")
         return " or ".join(spoken) or "nothing"

@@ -52,7 +52,7 @@ def plain(value: Value) -> str:
     if isinstance(value, Instance):
         return value.label
     if isinstance(value, Absent) or value is None:
-        raise ValueProblem("it has no value here")
+        raise ValueProblem("this value is absent here")
     raise ValueProblem("it is known only at run time")
 
 

@@ -1,4 +1,4 @@
-"""What a clause may speak of: the metrics and factors of an experiment, or of a run in a database.
+"""The names that a clause can use: metrics and factors of an experiment, or of a run in a database.
 
 In: an experiment's fields and factors, and what its readers measure; or the columns of a database. Out: a `Vocabulary`.
 """
@@ -37,7 +37,7 @@ class FactorColumn(Record):
 
 
 class Vocabulary(Record):
-    """What a clause may speak of: metrics, latencies of which there are histograms, factors.
+    """The names that a clause can use: metrics, latencies that have histograms, factors.
 
     `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
     `never` are the metrics and histograms that there are in no trial, with what would have to be so.

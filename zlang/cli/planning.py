@@ -429,7 +429,7 @@ def _directory(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"cannot make {out}: {error.strerror}") from None
+        raise RunError(f"cannot create the directory {out}: {error.strerror}") from None
     return out
 
 

@@ -87,8 +87,7 @@ def run(
     visits = machines.visit(header, reached, is_strict=True) if header.machines else []
     for sentence in machines.contradictions(planned, visits) if visits else plans.contradictions(planned):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
-    if only is not None and not 1 <= only <= header.trials:
-        raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
+    _require_trial(only, header)
     if wishes.failed:
         folder = runs.latest_of(runs_dir, planned)
         runs.require_own(folder, trust=False)
@@ -151,12 +150,19 @@ def resume(
     folder = runs.find(runs_dir, run_name)
     runs.require_own(folder, trust=trust)
     _reach_again(folder, reach)
+    _require_trial(only, folder.read_plan().header)
     state = runs.run_state(folder)
     if state.is_finished and not failed and only is None:
         print(f"{folder.name}: all trials are done", file=sys.stderr)
     else:
         _arm_again(folder, armed, _resume_line(folder, db))
     return _resume(folder, db, Selection(only, failed=failed), is_confirmed=yes)
+
+
+def _require_trial(number: int | None, header: Header) -> None:
+    """Refuse an `--only` that the plan does not have."""
+    if number is not None and not 1 <= number <= header.trials:
+        raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
 
 
 def _arm_again(folder: Folder, armed: Armed, line: str) -> None:

@@ -60,7 +60,7 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
 
 
 def _contradictions(planned: Planned, visit: Visit) -> tuple[str, ...]:
-    """What the program says of a machine that is not so, and what of it the versions there lack."""
+    """Facts in the program that a machine contradicts, and what its versions lack."""
     if visit.problem:
         return ()
     instance = hosts.machine_instance(visit.host, hosts.facts(visit.answers))

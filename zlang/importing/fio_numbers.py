@@ -44,7 +44,7 @@ def microseconds(words: str, bare: Fraction) -> Fraction | None:
 
 
 def arithmetic(words: str) -> Fraction | None:
-    """What a sum or product comes to, with or without parentheses around it."""
+    """The value of a sum or product, with or without parentheses around it; None if it is neither."""
     try:
         return _Expression(words, _of_size).value()
     except (ValueError, ZeroDivisionError):

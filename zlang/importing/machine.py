@@ -1,4 +1,4 @@
-"""What a machine has, as declarations: a pool with its datasets, and what is mounted.
+"""Declarations of what a machine has: a pool with its datasets, and mounted file systems.
 
 In: what `zpool get`, `zfs get` and /proc/self/mountinfo say. Out: text of a program. A pool is `given`; a dataset is
 declared with the properties that were set, so that what a run creates is like it.
@@ -110,7 +110,7 @@ def mounts(text: str) -> str:
 
 
 def _mounted(text: str) -> Iterator[tuple[list[str], str]]:
-    """What is mounted from a device: the fields of proc(5), and the place with its escapes undone."""
+    """Mounts of devices: the fields of proc(5), and the mount point without escapes."""
     seen: set[str] = set()
     for line in text.splitlines():
         fields = line.split(" ")

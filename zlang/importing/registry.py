@@ -9,7 +9,7 @@ from zlang.importing import fio, job_file
 
 
 class Importer(Protocol):
-    """What turns a text of another tool into a program."""
+    """A function that turns the text of another tool into a program."""
 
     def __call__(
         self, text: str, name: str, variables: Mapping[str, str], keywords: Mapping[str, str], read: job_file.Read

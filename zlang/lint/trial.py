@@ -199,7 +199,7 @@ class TrialView:
 
     @property
     def events(self) -> tuple[tuple[Thing, Fraction], ...]:
-        """What happens meanwhile, each with the seconds after which it begins."""
+        """The events of the trial, each with the seconds after which it begins."""
         events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
         begins = [plain(event.values.get("at")) for event in events]
         pairs = zip(events, begins, strict=True)
@@ -207,7 +207,7 @@ class TrialView:
 
     @property
     def target(self) -> Thing | None:
-        """What is measured."""
+        """The target of the trial."""
         if streams.may_differ(self.experiment):
             on = self.streams[self._stream].on
             return Thing(on) if on else None
@@ -274,7 +274,7 @@ class TrialView:
 
     @property
     def first_target(self) -> Thing | None:
-        """What is measured where every factor has its first level."""
+        """The target where every factor has its first level."""
         return self.first.target
 
     @property

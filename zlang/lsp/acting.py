@@ -68,7 +68,7 @@ def range_of(documents: Documents, span: Span) -> Range:
 
 
 def actions(documents: Documents, text: ParsedText, analysis: Analysis, where: Range) -> list[CodeAction]:
-    """What can be done about the findings in a range: their fixes, and to allow them."""
+    """Actions for the findings in a range: apply a fix, or allow the finding."""
     start, end = text.lines.offset(where.start), text.lines.offset(where.end)
     result: list[CodeAction] = []
     for finding in analysis.findings:

@@ -1,4 +1,4 @@
-"""What can be written at a place: words of the language, kinds, properties, their words, declared names, metrics."""
+"""Completions at a place: words of the language, kinds, properties, their words, declared names, metrics."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNIT_OF |= {"rate": ("KiB/s", "MiB/s", "GiB/s"), "iops": ("/s",)}
 
 
 def complete(documents: Documents, text: ParsedText, offset: int) -> list[CompletionItem]:
-    """What can stand at a place, the likeliest first."""
+    """Completions at a place, the likeliest first."""
     writing = contexts.at(text.source.text, offset)
     if writing is None:
         return []

@@ -1,4 +1,4 @@
-"""What is being written at a place: in which block, and whether it is a name, a field or a value.
+"""The context of a place in a text: in which block it is, and whether a name, a field or a value stands there.
 
 In: a text up to the cursor. Out: `Writing`. The text may be half-written, so its tokens are looked at and not its tree.
 """
@@ -55,7 +55,7 @@ class Writing(Record):
 
 
 def at(text: str, offset: int) -> Writing | None:
-    """What is being written at a place; nothing within a comment."""
+    """The context at an offset; None within a comment."""
     matched = _WORD.search(text, 0, offset)
     prefix = matched.group() if matched else ""
     before_it = offset - len(prefix)

@@ -134,7 +134,7 @@ class Documents:
         return self._saved[path][1]
 
     def analysis(self, path: str) -> Analysis | None:
-        """What there is to say of a program."""
+        """The analysis of a program, computed where the program has changed."""
         if path not in self._analyses:
             root = self.text(path)
             if root is None:
@@ -148,11 +148,11 @@ class Documents:
         return self._analyses[path]
 
     def last_analysis(self, path: str) -> Analysis | None:
-        """What was known last of a program, while it is being checked again."""
+        """The last analysis of a program, while a newer one is computed."""
         return self._analyses.get(path) or self._last.get(path)
 
     def known_analysis(self, path: str) -> Analysis | None:
-        """What is known of a program without checking it again."""
+        """The analysis of a program that is known without a new check."""
         return self._analyses.get(path)
 
     def neighbours(self, path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is said of the name under the cursor: of kinds, properties, declared names, experiments, numbers and metrics."""
+"""The text that an editor shows for a name: a kind, property, declared name, experiment, number or metric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW = 1000
 
 
 def hover(documents: Documents, text: ParsedText, offset: int) -> tuple[str, Span] | None:
-    """What there is to say of a place, as Markdown, and the characters that it is about."""
+    """The description of a place, as Markdown, and the characters that it is about; None where nothing stands there."""
     name = text.symbols.at(offset)
     if name is None:
         return _number(text, offset)
@@ -163,14 +163,14 @@ def metrics(analysis: Analysis | None) -> dict[str, Metric]:
 
 
 def kind_page(kind: Kind) -> str:
-    """What a kind is, and what it has."""
+    """Describe a kind and its properties, as Markdown."""
     needs = f"\n\nneeds a {' or a '.join(kind.needs[0])}" if kind.needs else ""
     module = "" if kind.module in {library.PRELUDE, ""} or kind.is_own else f"\n\n`import {kind.module}`"
     return f"**{kind.name}**: {kind.role}\n\n{kind.doc}{needs}{module}"
 
 
 def property_page(kind: Kind, name: str) -> Iterator[str]:
-    """What a property is, and what it becomes in a command."""
+    """Describe a property, and the option that it becomes in a command, as lines of Markdown."""
     if name not in kind.properties:
         return
     described = describing.describe_property(kind, kind.properties[name])
@@ -182,13 +182,13 @@ def property_page(kind: Kind, name: str) -> Iterator[str]:
 
 
 def metric_page(metric: Metric) -> str:
-    """What a metric is."""
+    """Describe a metric, as Markdown."""
     better = f", {metric.better} is better" if metric.better else ""
     return f"**{metric.name}**: {metric.type}{better}\n\n{metric.doc}"
 
 
 def _number(text: ParsedText, offset: int) -> tuple[str, Span] | None:
-    """What a literal is in its base unit."""
+    """A literal in its base unit."""
     line = text.source.text.rfind("\n", 0, offset) + 1
     end = text.source.text.find("\n", offset)
     for matched in _NUMBER.finditer(text.source.text, line, end if end >= 0 else len(text.source.text)):

@@ -181,7 +181,7 @@ def hints(text: ParsedText, analysis: Analysis | None) -> list[InlayHint]:
 
 
 def lenses(text: ParsedText, analysis: Analysis | None) -> list[CodeLens]:
-    """What can be done with each experiment, and how long it takes."""
+    """The commands above each experiment, with its number of trials and its duration."""
     result = []
     for name, definition in text.symbols.experiments.items():
         where = text.lines.of(definition.span)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
-    """What is not on this machine of tools, privileges (`root`) and commands that must succeed, and how to get it."""
+    """The tools, privileges (`root`) and commands that this machine lacks, each with how to get it."""
     from zlang.run import machine
 
     return {tool: hint for tool, hint in tools.items() if not machine.has(tool)}
@@ -35,7 +35,7 @@ def require_tools(tools: Mapping[str, str]) -> None:
 
 
 def lack(tool: str) -> str:
-    """What is wrong with something required that is missing."""
+    """The sentence about a requirement that is not met."""
     from zlang.run import machine
 
     return f"`{tool}` fails" if machine.is_command(tool) else f"`{tool}` is not installed"

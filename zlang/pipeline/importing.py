@@ -1,4 +1,4 @@
-"""What a user has already, as a program: the files of other tools."""
+"""Import files of other tools, and what this machine has, as programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def import_file(text: str, name: str, form: str | None) -> str:
 
     form = form or registry.format_of(text, name)
     if form not in registry.IMPORTERS:
-        hint = did_you_mean(form, registry.IMPORTERS) or f"there are {', '.join(registry.IMPORTERS)}"
+        hint = did_you_mean(form, registry.IMPORTERS) or f"the formats are {', '.join(registry.IMPORTERS)}"
         raise RunError(f"there is no format `{form}`", hint)
     return registry.IMPORTERS[form](text, name, os.environ, _keywords(), _included)
 
@@ -65,7 +65,7 @@ def import_host() -> str:
 
 
 def _keywords() -> Mapping[str, str]:
-    """What job files call this machine's memory, processors and pages."""
+    """The values that job files use for this machine's memory, processors and page size."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
     return {
         "$pagesize": str(os.sysconf("SC_PAGE_SIZE")),

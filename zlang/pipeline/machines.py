@@ -53,7 +53,7 @@ def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> Non
 
 
 def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
-    """What the program says of its hosts, and their machines say otherwise."""
+    """Facts of hosts in the program that contradict their machines, a sentence each."""
     from zlang.check import hosts
 
     commands = {command: name for name, command in hosts.probes().items()}

@@ -55,7 +55,7 @@ def plan(
     if host is not None and host not in schedule.hosts:
         candidates = [name for name in schedule.hosts if name]
         near = did_you_mean(host, candidates) or (
-            "they are on " + ", ".join(candidates) if candidates else "no trial is on a host"
+            "its trials are on " + ", ".join(candidates) if candidates else "its trials name no host: omit `--host`"
         )
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
     findings = tuple(_lint_findings(checked, experiment))
@@ -90,7 +90,7 @@ def all_findings(checked: Checked) -> tuple[list[Diagnostic], str]:
     if not checked.is_sound:
         return list(checked.findings), ""
     findings, counts = faults.of(checked.program.experiments.values(), DEFAULT_SEED)
-    return [*checked.findings, *findings], "; ".join(counts) or "no experiment, no problems"
+    return [*checked.findings, *findings], "; ".join(counts) or "no experiments, no problems"
 
 
 def report(
@@ -124,7 +124,7 @@ def contradictions(planned: Planned) -> list[str]:
 
 
 def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str]) -> list[str]:
-    """What the program says of a host, and its machine, which is asked by commands, says otherwise."""
+    """Facts of a host in the program that contradict its machine, which answers commands."""
     from zlang.check import hosts
     from zlang.check.values import show
 

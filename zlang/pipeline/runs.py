@@ -296,7 +296,7 @@ def still_standing(folder: Folder) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What `clean` removed of a run, what was gone before, and what would not go, with why."""
+    """The result of `clean`: what was removed, what was already gone, and what could not be removed, with reasons."""
 
     removed: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)

@@ -127,7 +127,7 @@ class Exposure:
         return frozenset(name for guarded in self.guarded() for name in guarded.names)
 
     def _guarded(self, thing: Instance) -> Guarded | None:
-        """What has to be armed before a thing is written to, if it is not the run's own."""
+        """The guard of a thing that the run did not create; None for any other thing."""
         steps = guards([thing], self._here)
         if not (thing.kind.armed and steps and steps[0].action is Action.GUARD):
             return None
@@ -159,7 +159,7 @@ class Exposure:
 
 
 def _at_work(config: TrialConfig) -> Iterator[tuple[Instance, Instance | None]]:
-    """What may write in a trial, each with what it works on."""
+    """Everything that may write in a trial, each with its target."""
     for stream in config.streams:
         others = (config.before, config.protocol, *config.collectors, *config.during)
         yield from ((worker, stream.on) for worker in (stream.workload, *others) if worker is not None)

@@ -43,7 +43,7 @@ def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: b
 
 
 def of_streams(footprints: Iterable[Footprint]) -> Footprint:
-    """What workloads take that run at the same time; bytes on several devices are not known of one of them."""
+    """The footprint of workloads that run at the same time; None for bytes where they write to several devices."""
     first, *others = footprints
     if not others:
         return first
@@ -56,7 +56,7 @@ def of_streams(footprints: Iterable[Footprint]) -> Footprint:
 
 
 def of_reads_together(streams: Iterable[tuple[Instance, Instance | None]]) -> Fetch | None:
-    """What workloads that run at the same time must fetch; None where it is not known of each of them."""
+    """The data that workloads must fetch that run at the same time; None where one of them does not say."""
     fetches = [of_reads(workload, on) if on else None for workload, on in streams]
     stated = [fetch for fetch in fetches if fetch is not None]
     if len(stated) < len(fetches):

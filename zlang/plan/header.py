@@ -83,7 +83,7 @@ def _needs(experiment: Experiment, kinds: Sequence[Kind], here: Here) -> tuple[d
 
 
 def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterator[Step]:
-    """What is asked of each machine, under the name of its host."""
+    """The commands that record facts of each machine, under the name of its host."""
     for name, (_, steps) in machines.items():
         for step in steps:
             yield replace(step, name=f"{name}.{step.name}", host=name, why=f"{name}: {step.why}")

@@ -46,7 +46,7 @@ class Identities:
         return cached
 
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
-        """What a point reaches, with names by position, and the hash of the values of all but the workload."""
+        """A point with names replaced by positions, and the hash of all values except those of the workload."""
         others = config.targets[1:]
         on, beside = next(iter(config.targets), None), (*config.collectors, *others, *config.during)
         things = (on, config.before, config.protocol, *config.with_, *beside)

@@ -105,7 +105,7 @@ for each in $events; do wait "$each" || code=$?; done
 
 
 class _Process(Record):
-    """What carries out some of the streams: its place, its steps, and what reads each of its streams."""
+    """One process of a trial: where it runs, its steps, and the reader of each of its streams."""
 
     place: str
     steps: tuple[Step, ...]
@@ -118,7 +118,7 @@ class _Process(Record):
 
 
 class _Event(Record):
-    """What happens meanwhile: when it begins, how, and what lasts as long as it does, with its timeout."""
+    """An event of a trial: when it begins, how, and the command that lasts as long as it does. Times are in seconds."""
 
     at: str
     start: str
@@ -127,7 +127,7 @@ class _Event(Record):
 
 
 def place_of(number: int) -> str:
-    """What a stream is called in commands, and its directory."""
+    """The name of a stream in commands, which is also its directory."""
     return f"stream{number + 1}"
 
 

@@ -58,7 +58,7 @@ class TrialSteps:
             self._join(collector, config.on)
 
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
-        """What a trial does, around the steps of its cache protocol; `frames` are those of its streams."""
+        """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
         exposed = self.exposure.exposed(config, frames)
         workloads = [stream.workload for stream in config.streams]
         held = hold(exposed, (*workloads, config.protocol, *config.collectors, *config.during), self._here)
@@ -85,7 +85,7 @@ class TrialSteps:
         return tuple(frames)
 
     def _ended(self, events: Sequence[Frame]) -> Iterator[Step]:
-        """What looks whether an event went on, and ends it: also where the measurement failed."""
+        """Verify that each event happened, and end it: also if the measurement failed."""
         for frame in events:
             assert frame.instance is not None, "BUG: an event without a kind"
             for name, state, verb, word in (
@@ -236,7 +236,7 @@ class TrialSteps:
                 yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
 
     def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
-        """What counts, around a cold measurement, the bytes that a resource with a cache of its own has read."""
+        """Count the bytes that a resource with a cache of its own has read, before and after a cold measurement."""
         beneath = {thing.key: thing for target in config.targets for thing in naming.chain(target)}
         for instance in beneath.values() if config.is_cold else ():
             action = hosts.action_of(instance, "look", COLD)
@@ -244,7 +244,7 @@ class TrialSteps:
                 yield from self._steps(action, verb, f"{COUNTED}{instance.key}-{when}", Frame(instance))
 
     def _prepare(self, number: int, frame: Frame, frames: Sequence[Frame]) -> Sequence[Step]:
-        """What a workload has done before it is measured."""
+        """The commands with which a workload prepares itself before it is measured."""
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = hosts.action_of(frame.instance, "prepare", at=frame.target)
         name = "prepare" if len(frames) == 1 else f"prepare-{place_of(number)}"

@@ -152,7 +152,7 @@ def _require_columns(
     missing = [name for name in varying if name not in given] + [name for name in wanted if name not in table.columns]
     if missing:
         message = f"{table.name} has no column `{missing[0]}`"
-        raise RunError(message, "it has " + ", ".join(table.columns))
+        raise RunError(message, "its columns are " + ", ".join(table.columns))
 
 
 _Point = tuple[Scalar, ...]

@@ -178,7 +178,7 @@ def _by_column(text: str, name: str, column: str) -> str:
     rows = list(csv.reader(text.splitlines()))
     heads = [head.strip() for head in rows[0]] if rows else []
     if column not in heads:
-        raise _MissingError(f"{name}: there is no column `{column}`; there are {', '.join(heads) or 'none'}")
+        raise _MissingError(f"{name}: there is no column `{column}`; the columns are {', '.join(heads) or 'empty'}")
     place = heads.index(column)
     cells = [row[place] for row in rows[1:] if len(row) > place]
     if not cells:

@@ -64,7 +64,7 @@ class _Happened(NamedTuple):
 def read(
     readers: Mapping[str, Read], directory: Path, reader: Reader, step: Step, window: Window | None = None
 ) -> Reading:
-    """What all streams measured together, or why they did not."""
+    """Read all streams and combine them, or say why they cannot be combined."""
     parts = [part for part in _listed(reader.args.get(NAME)) if isinstance(part, Mapping)]
     clocks = _clocks(directory)
     readings = [_on_one_clock(readers, directory, part, step, window, clocks) for part in parts]
@@ -188,7 +188,7 @@ def _samples(
 
 
 def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
-    """What adds up over streams: metrics by their types, distributions by their histograms."""
+    """Metrics of all streams together: sums where the type allows it, percentiles of merged histograms."""
     metrics: dict[str, float] = {}
     for metric in dict.fromkeys(declared):
         if metric.is_distribution:
@@ -334,7 +334,7 @@ def _skew(
 def _read(
     readers: Mapping[str, Read], directory: Path, part: Mapping[str, object], step: Step, window: Window | None
 ) -> Reading:
-    """What one stream's own reader says of it; of another process in the time in which that ran."""
+    """Read one stream with its own reader; for a process of its own, within the time in which it ran."""
     read_one = readers.get(str(part["reader"]))
     if read_one is None:
         return Reading(problems=("this version of zlang has no such reader",))

@@ -372,7 +372,7 @@ def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     """The same as fields in colours, which shows two factors at once. Raises RunError."""
     if any(len(plot.plot.by) != 1 or plot.form not in {Form.LINES, Form.FIELDS} for plot in plots):
-        raise RunError("a heat map is of two factors", "such as: zlang plot 'METRIC over FACTOR by FACTOR' --heat")
+        raise RunError("a heat map needs two factors", "for example: zlang plot 'METRIC over FACTOR by FACTOR' --heat")
     return [replace(plot, form=Form.FIELDS) for plot in plots]
 
 

@@ -63,7 +63,7 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
     if not candidates:
         raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
     if by is not None and by not in candidates:
-        hint = did_you_mean(by, candidates) or "there are " + ", ".join(candidates)
+        hint = did_you_mean(by, candidates) or "its factors are " + ", ".join(candidates)
         raise RunError(f"there is no factor `{by}` with two levels", hint)
     wanted: list[tuple[int, Cell, Cell]] = []
     for name, i in candidates.items():
@@ -150,7 +150,7 @@ def _level(design: Design, factor: int, text: str) -> Cell:
     levels = _levels(design, factor)
     if text not in levels:
         shown = [wording.level(level, design.factors[factor].type) for level in design.levels[factor]]
-        hint = did_you_mean(text, shown) or "it has " + ", ".join(shown)
+        hint = did_you_mean(text, shown) or "its levels are " + ", ".join(shown)
         raise RunError(f"`{design.factors[factor].name}` has no level `{text}`", hint)
     return levels[text]
 

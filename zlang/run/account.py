@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, Rec
 
 
 class Account(Generic[V]):
-    """What a run folder says of its trials."""
+    """The account of a run folder: which of its trials count, and why others do not."""
 
     def __init__(self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V]) -> None:
         self.folder = folder
@@ -44,7 +44,7 @@ class Account(Generic[V]):
 
     @property
     def damage(self) -> list[str]:
-        """What is wrong with the folder as a whole, a sentence each."""
+        """Damage to the folder as a whole, a sentence each."""
         facts = [f"the fact `{name}` was changed after it had been noted" for name in sorted(self.changed_facts)]
         return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else []), *facts]
 
@@ -73,7 +73,7 @@ class Account(Generic[V]):
         return self.state.window(attempt.out, (step.name for step in trial.steps if step.action is Action.MEASURE))
 
     def verdict(self, trial: Trial) -> tuple[V | None, str]:
-        """What was measured, and why it does not count; empty where it does. Nothing was measured without a verdict."""
+        """The verdict on a trial (None without a measurement), and why it does not count (empty if it does)."""
         attempt = self.state.attempts.get(trial.place)
         if attempt is None:
             return None, NOT_CARRIED_OUT

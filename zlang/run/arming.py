@@ -41,7 +41,7 @@ def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
 
 
 def kept(folder: Path, plan: str, boot: str) -> Armed:
-    """What was armed for this plan since the machine was started; nothing where that cannot be told."""
+    """The devices that were armed for this plan since the machine was started; none if that is unknown."""
     try:
         content = json.loads(read_regular(folder / _FILE, _LONGEST))
         if not boot or (content["plan"], content["boot"]) != (plan, boot):

@@ -1,4 +1,4 @@
-"""What happens in a run: the events of the journal, and four more that only those who watch need.
+"""Events of a run: those of the journal, and four more that only displays need.
 
 Rule: an event of `RECORDED` is a line of the journal, with these fields in this order, and nothing else is one.
 Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts.
@@ -164,7 +164,7 @@ FORMER_NAMES: Mapping[str, str] = {"spare": "skip"}
 
 
 class TrialVerdict(Protocol):
-    """What a judge says of a trial: as much of it as those who watch a run need."""
+    """The part of a verdict on a trial that displays need."""
 
     @property
     def valid(self) -> bool:
@@ -176,7 +176,7 @@ class TrialVerdict(Protocol):
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """What was measured."""
+        """The metrics of the trial, each in the unit of its declaration."""
 
     @property
     def latency(self) -> Sequence[Histogram]:

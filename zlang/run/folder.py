@@ -99,7 +99,7 @@ class Folder:
 
     @property
     def estimate(self) -> Path:
-        """What was expected of the run before it began."""
+        """The estimate of the run, made before it began."""
         return self.path / "estimate.json"
 
     @property
@@ -207,7 +207,7 @@ def create(runs: Path, experiment: str, directory: Path, now: float | None = Non
         replace_file(path / "directory", os.fsencode(directory.absolute()))
         sync_directory(runs)
     except OSError as error:
-        message = f"cannot make a run folder in {runs}: {error.strerror}"
+        message = f"cannot create a run folder in {runs}: {error.strerror}"
         raise RunError(message, "choose another directory with --runs") from error
     return Folder(path)
 

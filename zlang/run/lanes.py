@@ -21,7 +21,7 @@ _DAY = 86_400  # poll(2) takes at most 24 of them
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What has to end before a lane goes on."""
+    """A step that has to end before its lane continues."""
 
     handle: Handle
 

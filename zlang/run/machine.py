@@ -1,4 +1,4 @@
-"""What this machine has: tools with their versions, privileges, and what commands say of it.
+"""Facts of this machine: tools with their versions, privileges, and the output of commands about it.
 
 In: the names of tools and how to get them. Out: `Tool`s. Nothing is changed.
 """
@@ -87,7 +87,7 @@ def free(place: str) -> int | None:
 
 
 def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]]:
-    """What a guard says of what is there, and what of it stands in the way; it is only looked at."""
+    """The lines that a guard prints about a device, and its objections. It changes nothing, due to `ZLANG_LOOK`."""
     environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}
     try:
         completed = subprocess.run(  # noqa: S603 - a command of the plan
@@ -108,7 +108,7 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
 
 
 def boot() -> str:
-    """What the kernel calls the time since it was started; nothing where it does not say."""
+    """The kernel's identifier of the current boot; empty if there is none."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
@@ -116,7 +116,7 @@ def boot() -> str:
 
 
 def name() -> str:
-    """What the machine is called, as a name of the language."""
+    """The name of the machine, as a name of the language."""
     word = re.sub(r"[^a-z0-9]+", "_", platform.node().partition(".")[0].lower()).strip("_")
     return word if word[:1].isalpha() else f"host_{word}".rstrip("_")
 
@@ -132,7 +132,7 @@ def _first_line(command: list[str]) -> str:
 
 
 def _output(command: list[str]) -> str | None:
-    """What a command prints; None where it fails or does not end."""
+    """The output of a command; None if it fails or does not end."""
     try:
         completed = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
             list(map(utf8, command)), capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL

@@ -21,7 +21,7 @@ from zlang.run.events import Begin, Commit, Finish, Session
 from zlang.run.folder import Folder
 
 Artefacts = Mapping[str, Mapping[str, float]]
-"""What was measured, by the place of its trial."""
+"""Metrics that were measured without zlang, by the place of their trial."""
 
 
 def record(

@@ -1,4 +1,4 @@
-"""What earlier runs measured of a plan, so that it need not be measured again.
+"""Find results of a plan that earlier runs have measured, so that they are not measured again.
 
 In: the trials of a plan and run folders. Out: for each trial that counts there, which attempt it was; `bring` puts
 those attempts into a new folder, with their lines of the journal, so that the folder is whole by itself.

@@ -114,7 +114,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class RunState:
-    """What the lines of a journal so far amount to. Trials are known by their place, `trials/IDENTITY/REPLICATE`."""
+    """The state of a run after some lines of its journal. Keys of trials are places, `trials/IDENTITY/REPLICATE`."""
 
     run: str = ""
     sessions: int = 0
@@ -183,7 +183,7 @@ class RunState:
 
     @property
     def damage(self) -> list[str]:
-        """What is missing or broken in the journal."""
+        """Missing or broken lines of the journal, a sentence each."""
         return [str(gap) for gap in self.gaps]
 
     def positions(self) -> dict[str, int]:
@@ -261,7 +261,7 @@ class RunState:
         self._under_way.clear()
 
     def _end_by_gap(self, gap: Gap) -> None:
-        """What was under way when lines are missing has an end that nobody knows."""
+        """End what was under way before missing lines: how it ended is unknown."""
         self.gaps.append(gap)
         for attempt in self._under_way.values():
             attempt.problem = f"its part of the journal is damaged: {gap}"

@@ -55,7 +55,7 @@ from zlang.run.stop import Interrupted, Stop
 
 T = TypeVar("T")
 Doing = Generator[Event | Waiting, None, T]
-"""What is done, as it is done: events, and what has to end before it goes on."""
+"""The work of a lane: it yields events, and the steps that it waits for."""
 Work = Doing[None]
 Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]

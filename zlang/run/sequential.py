@@ -78,7 +78,7 @@ class SearchStep:
 
 @dataclass(slots=True)
 class _Level:
-    """What was found at a level of a search: for each aggregate the values, or the bins, of the trials that count."""
+    """The results at a level of a search: for each aggregate, the values or the bins of the trials that count."""
 
     trial: str
     level: Scalar
@@ -88,7 +88,7 @@ class _Level:
 
 
 class Sequential:
-    """What has been found out about each point so far."""
+    """Decides which trials are skipped, from the results of each point so far."""
 
     def __init__(self, header: Header) -> None:
         self._until, self._search = header.until, header.search
@@ -215,7 +215,7 @@ def is_known_well(values: Sequence[float], within: float) -> bool:
 
 
 def of(header: Header) -> Sequential | None:
-    """What decides in a plan; None where all trials are measured."""
+    """The rules by which a plan skips trials; None if it measures all of them."""
     return Sequential(header) if header.until or header.search else None
 
 
@@ -247,7 +247,7 @@ def _best_level(by_level: Mapping[int, float], search: Search) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """What a trial measured, when, and how many of the unit of each metric are one of the language's base unit."""
+    """The metrics of a trial, its time, and for each metric how many of its units are one base unit of the language."""
 
     verdict: TrialVerdict
     window: Window
@@ -280,7 +280,7 @@ def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
 
 
 def _of_level(term: Term, level: _Level) -> Number:
-    """What a formula over all trials of a level gives."""
+    """The value of a formula over all trials of a level."""
     if term.op == "factor":
         return level.level
     if term not in level.computed:
@@ -302,7 +302,7 @@ def _aggregate(term: Term, level: _Level) -> Number:
 
 
 def _of_trial(term: Term, trial: _Values) -> Number:
-    """What a formula over one trial gives."""
+    """The value of a formula over one trial."""
     return _evaluate(term, lambda part: _of_trial(part, trial), lambda item: trial.metric(item.name))
 
 

@@ -44,12 +44,12 @@ class TrialConfig:
 
     @property
     def on(self) -> Instance | None:
-        """What the first stream runs on."""
+        """The target of the first stream."""
         return self.streams[0].on
 
     @property
     def targets(self) -> tuple[Instance, ...]:
-        """What the streams and the workloads that are events run on, each thing once."""
+        """The targets of all streams and of the workloads that are events, each once."""
         own = [event.parent for event in self.during if event.parent is not None]
         if not own:
             return streams.targets(self.streams)

@@ -39,7 +39,7 @@ _GRACE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a machine is found to be: why it cannot be used, its tools, what it answered, and its clock.
+    """The state of a machine: why it cannot be used, its tools, its answers, and its clock.
 
     The clock is `offset` seconds ahead of ours, give or take `error`.
     """

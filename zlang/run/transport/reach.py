@@ -135,7 +135,7 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
         raise RunError(f"{where} is a table", f'write [hosts.{name}] and, below it, ssh = "USER@HOST"')
     for key in entry:
         if key not in _KEYS:
-            raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or "it has " + ", ".join(_KEYS))
+            raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or "it can have " + ", ".join(_KEYS))
     ssh, is_local = entry.get("ssh"), entry.get("local", False)
     directory, wait = entry.get("directory", DIRECTORY), entry.get("wait", WAIT)
     if not isinstance(is_local, bool) or is_local == (ssh is not None):
