@@ -121,31 +121,15 @@ def _metric(
 
 
 def _metric_found(driver: Parsing, span: Span, *parts: Any) -> tree.MetricDecl:
-    name, type_, how, where, unit, *attributes = parts
-    return tree.MetricDecl(
-        span=span,
-        name=word_of(driver, name),
-        type=word_of(driver, type_),
-        how=word_of(driver, how),
-        where=text_of(driver, where),
-        unit=unit,
-        attributes=attributes[0] if attributes else (),
-    )
+    name, type_, how, where, *others = parts
+    metric = _metric(driver, span, name, type_, *others)
+    return metric.replace(how=word_of(driver, how), where=text_of(driver, where))
 
 
 def _distribution(
     driver: Parsing, span: Span, name: Token, type_: Token, attributes: tuple[tree.Item, ...] = ()
 ) -> tree.MetricDecl:
-    return tree.MetricDecl(
-        span=span,
-        name=word_of(driver, name),
-        type=word_of(driver, type_),
-        how=None,
-        where=None,
-        unit=None,
-        attributes=attributes,
-        is_distribution=True,
-    )
+    return _metric(driver, span, name, type_, None, attributes).replace(is_distribution=True)
 
 
 def _no_unit(_driver: Parsing, _span: Span) -> None:
