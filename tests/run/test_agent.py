@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from command_line import left_of
 from zlang.run.transport import ssh
 from zlang.run.transport.ssh import Liar
 
-SCRIPT = resources.files("zlang.run.transport").joinpath("agent.sh").read_bytes()
+SCRIPT = ssh.agent_script()
 RUN = f"agent-{os.getpid()}"
 HOSTILE = "$(touch pwned)`touch pwned`';touch pwned;'\"\n \\"
 

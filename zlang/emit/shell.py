@@ -102,7 +102,8 @@ class _Numbers:
 
 @cache
 def _library() -> str:
-    return resources.files("zlang.emit").joinpath("library.sh").read_text("utf-8")
+    here = resources.files("zlang.emit")
+    return "".join(here.joinpath(name).read_text("utf-8") for name in ("library.sh", "processes.sh"))
 
 
 def _opening(header: Header) -> str:

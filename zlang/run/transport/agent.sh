@@ -1,4 +1,5 @@
 # agent.sh: runs steps on a machine for a coordinator, which writes lines to its standard input and reads its answers.
+# It comes after emit/processes.sh.
 #
 # First line: RUN DEAD BYTES, then BYTES of the directory's path. After that:
 #   beat                                         the coordinator is there; without any line for DEAD seconds all ends
@@ -40,31 +41,14 @@ z_now() {
   if [ -r /proc/uptime ]; then read -r z_up z_idle </proc/uptime; fi
 }
 
-# The processes of the run, or those of step $2 in the directory $1: fio's workers call setsid(), so that neither group nor
-# parent finds them, but what they inherited in their environment does. Only Linux lets us look.
-z_strays() {
-  z_pids=
-  [ -r /proc/self/environ ] || return 1
-  z_files=$(grep -lsxz "ZLANG_RUN=$z_run" /proc/[0-9]*/environ)
-  if [ -n "$z_files" ] && [ $# -gt 0 ]; then
-    z_files=$(grep -lsz "/$z_run/$1\$" $z_files)
-    [ -z "$z_files" ] || z_files=$(grep -lsxz "ZLANG_STEP=$2" $z_files)
-  fi
-  for z_each in $z_files; do
-    z_each=${z_each#/proc/}
-    z_pids="$z_pids ${z_each%/environ}"
-  done
-  [ -n "$z_pids" ]
-}
-
 z_sweep() {
   z_count=0 z_swept=0
   while z_strays "$@"; do
     if [ "$z_count" -eq 0 ]; then
-      z_swept=$(set -- $z_pids; echo $#)
-      kill -TERM $z_pids 2>/dev/null
+      z_swept=$(set -- $z_found_pids; echo $#)
+      kill -TERM $z_found_pids 2>/dev/null
     fi
-    if [ "$z_count" -gt 50 ] || [ -n "$z_is_killed" ]; then kill -KILL $z_pids 2>/dev/null; fi
+    if [ "$z_count" -gt 50 ] || [ -n "$z_is_killed" ]; then kill -KILL $z_found_pids 2>/dev/null; fi
     [ "$z_count" -le 120 ] || return 1
     z_count=$((z_count + 1))
     sleep 0.1 2>/dev/null || sleep 1
@@ -210,7 +194,7 @@ while IFS=' ' read -r z_verb z_id z_rest; do
       ;;
     drop) z_is_mounted_on "$z_folder/$z_id" || find "$z_folder/$z_id" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} + 2>/dev/null ;;
     sweep)
-      if z_sweep; then printf 'swept %s\n' "$z_swept"; else printf 'stuck%s\n' "$z_pids"; fi
+      if z_sweep; then printf 'swept %s\n' "$z_swept"; else printf 'stuck%s\n' "$z_found_pids"; fi
       ;;
     forget)
       if z_is_mounted_on "$z_folder"; then

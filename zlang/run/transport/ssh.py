@@ -13,17 +13,20 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Step
 from zlang.run.transport.reach import Reach
+
+if TYPE_CHECKING:
+    from asyncssh import SSHClientConnection, SSHClientProcess, SSHReader
 
 _BEAT = 2.0
 """Seconds between signs of life in both directions."""
@@ -60,6 +63,12 @@ class Liar(Exception):
 
 
 @cache
+def agent_script() -> bytes:
+    """The agent, after the functions that it shares with emitted scripts."""
+    return resources.files("zlang.emit").joinpath("processes.sh").read_bytes() + _script("agent.sh")
+
+
+@cache
 def _script(name: str) -> bytes:
     return resources.files("zlang.run.transport").joinpath(name).read_bytes()
 
@@ -82,8 +91,8 @@ class Machine:
         self._since_boot = self._measured_at = 0.0
         """Its wall clock less the time since its boot, which changes only if the clock is moved."""
         self._variables = variables
-        self._connection: Any = None
-        self._agent: Any = None
+        self._connection: SSHClientConnection | None = None
+        self._agent: SSHClientProcess[bytes] | None = None
         self._work: dict[str, asyncio.Future[int]] = {}
         self._answers: dict[str, asyncio.Future[list[str]]] = {}
         self._held: dict[str, None] = {}
@@ -131,7 +140,7 @@ class Machine:
             await self.close()
             raise
 
-    async def _open(self) -> Any:
+    async def _open(self) -> SSHClientConnection:
         import asyncssh
 
         address = self.reach.address
@@ -152,11 +161,17 @@ class Machine:
             keepalive_count_max=_KEEPALIVES,
         )
 
+    def _connected(self) -> SSHClientConnection:
+        """The connection. Raises MachineLost where it was closed meanwhile."""
+        if self._connection is None:
+            raise MachineLost(f"`{self.name}` was lost")
+        return self._connection
+
     async def _start_agent(self) -> None:
         import asyncssh
 
-        script = _script("agent.sh")
-        self._agent = agent = await self._connection.create_process(
+        script = agent_script()
+        self._agent = agent = await self._connected().create_process(
             _loader(script), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
         )
         directory = os.fsencode(self.reach.directory)
@@ -226,7 +241,7 @@ class Machine:
         self._work.clear()
         self._answers.clear()
 
-    async def _read(self, agent: Any) -> None:
+    async def _read(self, agent: SSHClientProcess[bytes]) -> None:
         try:
             while line := await agent.stdout.readline():
                 self._hear(line)
@@ -259,7 +274,7 @@ class Machine:
             case _:  # what no agent of ours says is not heard
                 pass
 
-    async def _beat(self, agent: Any) -> None:
+    async def _beat(self, agent: SSHClientProcess[bytes]) -> None:
         while self._agent is agent:
             self._write("beat")
             await asyncio.sleep(_BEAT)
@@ -316,14 +331,15 @@ class Machine:
         await self.ready()
         script = f"PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C\nexport PATH LC_ALL\n{command}\n".encode()
         try:
-            done = await self._connection.run(
+            done = await self._connected().run(
                 _loader(script), input=script, encoding=None, request_pty=False, timeout=_CONNECT
             )
         except (TimeoutError, asyncssh.TimeoutError):
             return ""
         except (OSError, asyncssh.Error) as error:
             raise MachineLost(f"`{self.name}` was lost: {error}") from None
-        lines = done.stdout.decode("utf-8", "replace").splitlines()
+        output = done.stdout if isinstance(done.stdout, bytes) else b""
+        lines = output.decode("utf-8", "replace").splitlines()
         return lines[0].strip() if done.exit_status == 0 and lines else ""
 
     async def sweep(self) -> int:
@@ -385,7 +401,7 @@ class Machine:
         script = _script("fetch.sh")
         directory = os.fsencode(f"{self.reach.directory}/{self.run}/{out}")
         try:
-            process = await self._connection.create_process(_loader(script), encoding=None, request_pty=False)
+            process = await self._connected().create_process(_loader(script), encoding=None, request_pty=False)
             process.stdin.write(script + f"{len(directory)}\n".encode() + directory)
             process.stdin.write_eof()
             hashes = await _listing(process.stdout, _HASH)
@@ -410,12 +426,12 @@ def _clocks(words: Sequence[str]) -> tuple[float, float]:
     return (wall, up) if math.isfinite(wall) and math.isfinite(up) else (0.0, 0.0)
 
 
-def _existing(paths: Any) -> list[str]:
+def _existing(paths: Iterable[str]) -> list[str]:
     expanded = [Path(path).expanduser() for path in paths]
     return [str(path) for path in expanded if path.is_file() and os.access(path, os.R_OK)]
 
 
-async def _listing(stream: Any, form: re.Pattern[bytes]) -> dict[str, str]:
+async def _listing(stream: SSHReader[bytes] | asyncio.StreamReader, form: re.Pattern[bytes]) -> dict[str, str]:
     """The lines up to `--`: what is said of each file, by its name. Raises Liar, IncompleteReadError."""
     result: dict[str, str] = {}
     while True:
@@ -435,7 +451,7 @@ async def _listing(stream: Any, form: re.Pattern[bytes]) -> dict[str, str]:
         result[name] = match[1].decode("ascii")
 
 
-async def _receive(stream: Any, path: Path, size: int, digest: str) -> None:
+async def _receive(stream: SSHReader[bytes] | asyncio.StreamReader, path: Path, size: int, digest: str) -> None:
     """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     seen = hashlib.sha256()
