@@ -21,6 +21,15 @@ class Dimension(Record):
     time: int = 0
     share: bool = False
 
+    def times(self, other: Dimension, sign: int, *, share: bool) -> Dimension:
+        """The dimension of a product, or with the sign -1 of a quotient."""
+        return Dimension(self.size + sign * other.size, self.time + sign * other.time, share)
+
+    @property
+    def key(self) -> str:
+        """A text for digests, different for each dimension. Identities depend on it."""
+        return f"{self.size}:{self.time}:{int(self.share)}"
+
 
 NUMBER = Dimension()
 SHARE = Dimension(share=True)
@@ -39,6 +48,8 @@ NAMES = {
     RATE: "a rate",
     FREQUENCY: "a number per second",
 }
+BASE_UNITS = {SIZE: "bytes", RATE: "bytes per second", DURATION: "seconds"}
+"""The base units of dimensions that have units of their own, for messages."""
 
 
 def name_of(dimension: Dimension) -> str:

@@ -90,4 +90,4 @@ def result_dimension(operator: str, left: units.Dimension, right: units.Dimensio
     share = (left.share and right == units.NUMBER and operator in {"*", "/"}) or (
         right.share and left == units.NUMBER and operator == "*"
     )
-    return units.Dimension(left.size + sign * right.size, left.time + sign * right.time, share)
+    return left.times(right, sign, share=share)

@@ -15,8 +15,7 @@ T = TypeVar("T")
 def canonical(value: Value) -> str:
     """A text that is the same exactly where the value is."""
     if isinstance(value, Quantity):
-        kind = value.dimension
-        return f"q{value.amount}:{kind.size}:{kind.time}:{int(kind.share)}"
+        return f"q{value.amount}:{value.dimension.key}"
     if isinstance(value, str):
         return f"s{len(value)}:{value}"
     if isinstance(value, Symbol):

@@ -351,10 +351,10 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
                     span, name=definition.name, value=units.show(value), unit=f"`{units.show(unit)}`", hint=_WHOLE
                 )
             )
-    elif isinstance(value, Quantity) and value.dimension in (units.SIZE, units.DURATION, units.RATE):
+    elif isinstance(value, Quantity) and value.dimension in units.BASE_UNITS:
         if not value.is_whole:
             hint = _WHOLE_SIZE if value.dimension == units.SIZE else _WHOLE
-            unit_name = {units.SIZE: "bytes", units.DURATION: "seconds"}.get(value.dimension, "bytes per second")
+            unit_name = units.BASE_UNITS[value.dimension]
             raise ProgramError(
                 Code.NOT_WHOLE.at(span, name=definition.name, value=units.show(value), unit=unit_name, hint=hint)
             )

@@ -203,7 +203,7 @@ def _number(text: ParsedText, offset: int) -> tuple[str, Span] | None:
 
 
 def _in_base_unit(quantity: Quantity) -> str:
-    unit = {units.SIZE: "bytes", units.RATE: "bytes a second", units.DURATION: "seconds"}.get(quantity.dimension)
+    unit = units.BASE_UNITS.get(quantity.dimension)
     if unit is None:
         return ""
     amount = quantity.amount
