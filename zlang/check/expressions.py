@@ -92,7 +92,7 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
 
 
 def violation(assertion: Assertion, at: Any, place: Span) -> Diagnostic | None:
-    """What is wrong at a point or in a frame where the condition of an assertion is false."""
+    """The finding at a point or in a frame where the condition of an assertion is false; None elsewhere."""
     if assertion.condition.value(at) is not False:
         return None
     finding = Code.ASSERTED.at(place, message=assertion.sentence)

@@ -129,6 +129,6 @@ def _called(protocol: Kind) -> Instance:
 
 
 def treatment(experiment: Experiment, point: Mapping[str, int]) -> Instance | None:
-    """What puts the targets into a state."""
+    """The treatment that `before` applies at a point; None without one."""
     before = experiment.before.value(point) if experiment.before else None
     return before if isinstance(before, Instance) else None
