@@ -64,8 +64,8 @@ def open_regular(path: str | Path) -> BinaryIO:
 def read_regular(path: str | Path, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes. Raises OSError."""
     with open_regular(path) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
+        content = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else None
+    if content is None or len(content) > limit:
         raise OSError(errno.EFBIG, f"Longer than {limit:,} bytes", str(path))
     return content
 

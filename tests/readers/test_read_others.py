@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,11 @@ from hypothesis import strategies as st
 
 from zlang.check import library
 from zlang.metrics import in_trials
+from zlang.plan.plan import Action, Reader, Step
 from zlang.readers import diskstats
-from zlang.readers.reading import Sample
+from zlang.readers import shell as shell_reader
+from zlang.readers.reading import LONGEST, Sample
+from zlang.run import hashes
 
 # --- vmstat
 
@@ -265,6 +269,22 @@ def _shell(tmp_path: Path, *metrics: list[str], window: tuple[float, float] | No
     (tmp_path / "measure.out").write_text(OUTPUT)
     reading = samples.read(tmp_path, "shell", "measure.out", window, metrics=list(metrics))
     return dict(reading.metrics), " ".join(reading.problems)
+
+
+def test_output_that_is_too_long_is_not_read(tmp_path: Path) -> None:
+    """It takes no memory, and is no problem where nothing is looked for in it."""
+    with (tmp_path / "measure.out").open("wb") as file:
+        file.truncate(LONGEST + 1)
+    step = Step("measure", Action.MEASURE, "", "", 60)
+    tracemalloc.start()
+    timed = shell_reader.read(tmp_path, Reader("shell", "measure.out", {"metrics": [["time"]]}), step, (0.0, 2.0))
+    searched = shell_reader.read(tmp_path, Reader("shell", "measure.out", {"metrics": [["regex", "n: count=x"]]}), step)
+    hashes.of_directory(tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (timed.problems, timed.metrics["elapsed"]) == ((), 2.0)
+    assert searched.problems == ("measure.out is longer than 256 MiB, so it is not read",)
+    assert peak < 16 << 20
 
 
 def test_shell_takes_the_last_match_and_the_path(tmp_path: Path) -> None:

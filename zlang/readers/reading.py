@@ -187,6 +187,12 @@ def text_of(path: Path) -> str | None:
         return None
 
 
+def why_unread(path: Path) -> str:
+    """Why `text_of` gives nothing."""
+    is_long = path.is_file() and path.stat().st_size > LONGEST
+    return f"is longer than {LONGEST >> 20} MiB, so it is not read" if is_long else "was not written"
+
+
 def whole_lines(text: str) -> Iterator[str]:
     """The lines that end in a newline: the writer of the last one may have been stopped in the middle of a number."""
     return (line for line in text[: text.rfind("\n") + 1].split("\n"))

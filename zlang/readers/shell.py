@@ -27,7 +27,7 @@ from zlang.check.metric_declarations import in_stored_unit, parse, size_of, stor
 from zlang.check.types import SCALARS
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Reading, Window, text_of
+from zlang.readers.reading import Reading, Window, text_of, why_unread
 
 _TIME = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s\s+(\d+)m(\d+(?:[.,]\d+)?)s")
 _DOCUMENT = re.compile(r"^[ \t]*(?=[{\[])", re.MULTILINE)
@@ -45,9 +45,18 @@ class _MissingError(Exception):
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:
     """The metrics that were asked for, or why they are not there."""
-    texts: dict[str, str | None] = {reader.artefact: text_of(directory / reader.artefact)}
-    if texts[reader.artefact] is None:
+    if not (directory / reader.artefact).is_file():
         return Reading(problems=(f"{reader.artefact} was not written",))
+    texts: dict[str, str | None] = {}
+
+    def text_at(place: str) -> str:
+        if place not in texts:
+            texts[place] = text_of(directory / place)
+        text = texts[place]
+        if text is None:
+            raise _MissingError(f"{place} {why_unread(directory / place)}")
+        return text
+
     metrics: dict[str, float] = {}
     problems: list[str] = []
     for item in _items(reader.args.get("metrics")):
@@ -58,18 +67,17 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
             declared, _, where = words(item)[-1].partition("=")
             metric, unit = parse(declared, {})
             wanted = _Wanted(metric, words(item)[0], where, unit)
-            metrics[metric.name] = _find(wanted, texts[reader.artefact] or "")
+            metrics[metric.name] = _find(wanted, text_at(reader.artefact))
         except (_MissingError, ValueError) as problem:
             problems.append(str(problem))
     for item in _items(reader.args.get("found")):
         name, type_, how, where, unit, source = words(item)
         place = _place(source, step, reader.artefact)
-        if place not in texts:
-            texts[place] = text_of(directory / place)
-        text = texts[place]
         stored = stored_unit(type_, unit)
-        if text is None:
-            problems.append(f"{name}: {place} was not written")
+        try:
+            text = text_at(place)
+        except _MissingError as problem:
+            problems.append(f"{name}: {problem}")
             continue
         try:
             metrics[name] = _find(_Wanted(Metric(name, type_, stored), how, where, unit or stored), text)

@@ -72,7 +72,10 @@ def _files(directory: str, name: str) -> list[tuple[str, str]]:
 def _line(path: str, name: str, method: str) -> bytes:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     with open(file, "rb") as opened:  # noqa: PTH123 - a descriptor
-        data = opened.read()
-    if method == CKSUM:
-        return b"%d %d %b\n" % (cksum(data), len(data), os.fsencode(name))
-    return b"%b  %b\n" % (hashlib.sha256(data).hexdigest().encode(), os.fsencode(name))
+        if method == CKSUM:
+            data = opened.read()
+            return b"%d %d %b\n" % (cksum(data), len(data), os.fsencode(name))
+        digest = hashlib.sha256()
+        while block := opened.read(_BLOCK):
+            digest.update(block)
+    return b"%b  %b\n" % (digest.hexdigest().encode(), os.fsencode(name))
