@@ -321,6 +321,6 @@ def factor_goes_with_host(results: Results) -> Iterator[str]:
         hosts: dict[object, set[str]] = defaultdict(set)
         for row in design.rows:
             if row.levels[i] is not None:
-                hosts[row.levels[i]].add(row.host)
+                hosts[row.levels[i]].update(row.host.split("+"))  # several machines of a group, in one trial
         if len(set(map(frozenset, hosts.values()))) > 1 and not set.intersection(*hosts.values()):
             yield f"the levels of `{factor.name}` were measured on different hosts"
