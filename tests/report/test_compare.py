@@ -178,6 +178,24 @@ def test_a_hard_factor_is_compared_over_its_setups_in_blocks() -> None:
     assert told["compression"].p == pytest.approx(known.pvalue)
 
 
+def test_what_setups_differ_by_is_no_error_of_what_varies_within_them() -> None:
+    draw = random.Random(6)
+    offsets = {(replicate, level): draw.gauss(0, 0.5) for replicate in range(1, 6) for level in ("lz4", "zstd")}
+    factors = (("compression", ("lz4", "zstd")), ("bs", (1, 2, 3)), ("rw", ("read", "write")))
+    chances = []
+    for times in (0, 1):
+
+        def log(levels: Levels, replicate: int, _place: int, times: int = times) -> float:
+            return times * offsets[replicate, str(levels[0])] + 0.02 * (levels[1] == 3)
+
+        design = simulated(factors, 5, log, whole=1, is_blocked=True)
+        told = {one.name: one.p for one in effects.effects(design)}
+        within = ("bs", "rw", "bs × rw", "compression × bs", "compression × rw", "interactions of more")
+        chances.append([told[name] for name in within])
+    assert chances[1] == pytest.approx(chances[0])
+    assert (chances[0][0] or 1) < 0.05
+
+
 def test_datasets_on_one_pool_are_not_setups_of_the_pool() -> None:
     design = simulated((("pool", ("p", "q")), ("dataset", ("a", "b", "c"))), 4, lambda *_: 0.0, whole=2)
     pools = {"p": 100, "q": 200}

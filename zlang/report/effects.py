@@ -2,21 +2,22 @@
 
 In: a `Design`. Out: `Effect`s whose shares are of the whole sum of squares of logarithms. Rules: each effect is what it
 adds to a model of all others that do not contain it (type II, so combinations may lack); it is tested against the
-units to which it was given (setups, blocks or trials), less what blocks differ by; a factor that exists under some
-levels of another only is nested in them.
+units to which it was given (setups, blocks or trials), less what the groups differ by that they are within; a factor
+that exists under some levels of another only is nested in them. `bench/verdicts.py` measures how often p is too small.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
 from zlang.report.design import Design, groups
-from zlang.report.strata import components
+from zlang.report.strata import MOST, components
 from zlang.report.summary import Cell
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def effects(design: Design) -> list[Effect]:
         raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
     remaining, rest_df = model.residual(tuple(terms))
     cells, cells_df = model.within(())
-    own = groups(design.rows)
-    within, within_df = model.within(_removed_blocks(own))
+    within, within_df = model.within(_removed_blocks(groups(design.rows)))
+    strata = _Strata(design, terms)
     result = []
     for term in terms:
         squares, df = model.added(term, terms)
         if df:
-            p, is_of_setups = _chance(design, model, own, term, terms)
+            p, is_of_setups = strata.chance(term)
             name = " × ".join(names[i] for i in term)
             result.append(
                 Effect(metric=design.metric, name=name, share=squares / total, df=df, p=p, is_of_setups=is_of_setups)
@@ -73,7 +74,7 @@ def effects(design: Design) -> list[Effect]:
     result.sort(key=lambda item: -item.share)
     if rest_df > cells_df:
         higher = max(remaining - cells, 0.0)
-        p = _p_value(higher, rest_df - cells_df, within, within_df)
+        p = strata.chance_of_others()
         result.append(Effect(design.metric, "interactions of more", higher / total, rest_df - cells_df, p))
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
@@ -85,37 +86,67 @@ def effects(design: Design) -> list[Effect]:
     return result
 
 
-def _chance(
-    design: Design, model: _Model, own: Sequence[tuple[Hashable, ...]], term: _Term, terms: Sequence[_Term]
-) -> tuple[float | None, bool]:
-    """How likely chance gives as much as a term, by how the units of its factors differ; whether these are setups."""
-    levels = [row.levels for row in design.rows]
-    kinds = [kind for kind in range(len(own[0])) if all(_is_constant(levels, own, kind, i) for i in term)]
-    linked = components(own, kinds)
-    units: dict[int, list[int]] = {}
-    for n, unit in enumerate(linked):
-        units.setdefault(unit, []).append(n)
-    if len(units) == len(own):
-        blocks = _removed_blocks(own)
-        squares, df = model.added(term, terms, blocks)
-        return _p_value(squares, df, *model.within(blocks)), False
-    upper = [
-        i for i in range(len(levels[0])) if all(len({levels[n][i] for n in of_unit}) == 1 for of_unit in units.values())
-    ]
-    means = [math.fsum(design.rows[n].log for n in of_unit) / len(of_unit) for of_unit in units.values()]
-    is_crossed = 0 not in kinds and all(len({own[n][0] for n in of_unit}) == 1 for of_unit in units.values())
-    blocks = _removed_blocks([own[of_unit[0]] for of_unit in units.values()]) if is_crossed else []
-    placed = [tuple(upper.index(i) for i in item) for item in terms if {*item} <= {*upper}]
-    here = tuple(upper.index(i) for i in term)
-    model = _Model([tuple(levels[of_unit[0]][i] for i in upper) for of_unit in units.values()], means, placed)
-    squares, df = model.added(here, placed, blocks)
-    error = model.within(blocks)
-    if not error[1] and len(term) == 1:
-        # Each combination was set up once: what the combinations differ by besides is all there is to judge by.
-        placed = [item for item in placed if len(item) == 1]
-        squares, df = model.added(here, placed, blocks)
-        error = model.residual(tuple(placed), blocks)
-    return _p_value(squares, df, *error), any(kinds)
+class _Strata:
+    """The units to which each term was given, with a model of their means."""
+
+    def __init__(self, design: Design, terms: Sequence[_Term]) -> None:
+        self._design, self._terms = design, terms
+        self._own = groups(design.rows)
+        self._levels = [row.levels for row in design.rows]
+        self._kinds = range(len(self._own[0]))
+        self._models: dict[tuple[int, ...], tuple[_Model, list[int], list[tuple[Hashable, ...]]]] = {}
+
+    def chance(self, term: _Term) -> tuple[float | None, bool]:
+        """How likely chance gives as much as a term, by how its units differ; whether these are setups."""
+        kinds = tuple(kind for kind in self._kinds if all(_is_constant(self._levels, self._own, kind, i) for i in term))
+        model, upper, own = self._models.get(kinds) or self._models.setdefault(kinds, self._model(kinds))
+        placed = [tuple(upper.index(i) for i in item) for item in self._terms if {*item} <= {*upper}]
+        here = tuple(upper.index(i) for i in term)
+        removed = _removed(own)
+        squares, df = model.added(here, placed, removed)
+        error = model.within(removed)
+        if not error[1] and len(term) == 1 and kinds:
+            # Each combination was set up once: what the combinations differ by besides is all there is to judge by.
+            placed = [item for item in placed if len(item) == 1]
+            squares, df = model.added(here, placed, removed)
+            error = model.residual(tuple(placed), removed)
+        return _p_value(squares, df, *error), any(kinds)
+
+    def chance_of_others(self) -> float | None:
+        """How likely chance gives as much as interactions of more factors than any term has."""
+        model, _, own = self._models.get(()) or self._models.setdefault((), self._model(()))
+        removed = _removed(own)
+        (remaining, df), (error, error_df) = model.residual(tuple(self._terms), removed), model.within(removed)
+        return _p_value(max(remaining - error, 0.0), df - error_df, error, error_df)
+
+    def _model(self, kinds: tuple[int, ...]) -> tuple[_Model, list[int], list[tuple[Hashable, ...]]]:
+        """The model of units in which groups of these kinds are one; its factors; the groups that units are within."""
+        units: dict[int, list[int]] = {}
+        for n, unit in enumerate(components(self._own, kinds)):
+            units.setdefault(unit, []).append(n)
+        members, levels = list(units.values()), self._levels
+        upper = [i for i in range(len(levels[0])) if all(len({levels[n][i] for n in ones}) == 1 for ones in members)]
+        means = [math.fsum(self._design.rows[n].log for n in ones) / len(ones) for ones in members]
+        within = [
+            kind
+            for kind in self._kinds
+            if kind not in kinds and all(len({self._own[n][kind] for n in ones}) == 1 for ones in members)
+        ]
+        own = [tuple(self._own[ones[0]][kind] for kind in within) for ones in members]
+        placed = [tuple(upper.index(i) for i in item) for item in self._terms if {*item} <= {*upper}]
+        return _Model([tuple(levels[ones[0]][i] for i in upper) for ones in members], means, placed), upper, own
+
+
+def _removed(own: Sequence[tuple[Hashable, ...]]) -> Sequence[Hashable]:
+    """The smallest groups within which units are compared: most of the units share theirs with another."""
+    for depth in range(len(own[0]), 0, -1):
+        some = [kinds[:depth] for kinds in own]
+        if all(group is None for kinds in some for group in kinds):
+            return []
+        sizes = Counter(some)
+        if sum(sizes[group] > 1 for group in some) >= MOST * len(some):
+            return some
+    return []
 
 
 def _removed_blocks(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:

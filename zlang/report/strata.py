@@ -18,7 +18,7 @@ from zlang.report import ratios
 from zlang.report.ratios import Ratio
 from zlang.report.summary import Cell
 
-_MOST = 0.75
+MOST = 0.75
 """From this share of observations on that have a counterpart in their group, sides are compared within groups."""
 
 _Key = tuple[Hashable, ...]
@@ -136,7 +136,7 @@ def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict
             used += sum(len(ones[cell]) + len(others[cell]) for cell in both)
             steps = [ratios.mean(others[cell]) - ratios.mean(ones[cell]) for cell in both]
             result.setdefault(combination, []).append(ratios.mean(steps))
-    return result if used >= _MOST * len(placed) else None
+    return result if used >= MOST * len(placed) else None
 
 
 def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
