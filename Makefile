@@ -11,7 +11,7 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 
 SHELL  := /bin/sh
 
-.PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench studies pitfalls clean
+.PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -26,6 +26,7 @@ help:
 	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=, PLACE=)'
 	@echo 'make mutants  wrong versions of what guards and accounts for a run: do the tests find them? docs/reliability.md has the score'
 	@echo 'make bench    the programs in bench/'
+	@echo 'make rates    how often verdicts and intervals are wrong, and the tables of that in docs/results.md'
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
 	@echo 'make vscode   the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
@@ -178,6 +179,10 @@ vscode: $(VENV)/dev.done
 
 site: $(VENV)/dev.done
 	$(BIN)/python tools/site.py
+
+# Half an hour of one core. The estimates are measured by bench/estimate.py --write, which needs root.
+rates: $(VENV)/dev.done
+	@for name in verdicts intervals expectations until find findings; do $(BIN)/python bench/$$name.py --write || exit 1; done
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py bench/estimate.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done

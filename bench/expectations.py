@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
-from rates import percent, publish, simulations
+from rates import percent, publish, simulations, span
 
 from zlang.check.questions import Term
 from zlang.report.answers import Judge, Verdict
@@ -54,6 +54,7 @@ def main() -> int:
     slack = 2.6 * math.sqrt(0.05 * 0.95 / count)
     code = 0
     rows = []
+    wrong: list[tuple[float, float]] = []
     for (combinations, pooled), n in product(((1, False), (16, False), (16, True)), (3, 5, 10)):
         draw = np.random.default_rng([combinations, pooled, n])
         told = {
@@ -61,6 +62,7 @@ def main() -> int:
             for ratio in (1.0, 1.1, 1.5)
         }
         passes, fails = (told[1.0].count(one) / count for one in (Verdict.PASS, Verdict.FAIL))
+        wrong.append((passes, fails))
         code |= max(passes, fails) > 0.05 + slack
         more = [percent(told[ratio].count(Verdict.PASS) / count) for ratio in (1.1, 1.5)]
         what = "1 combination" if combinations == 1 else f"16 combinations{', `overall`' if pooled else ''}"
@@ -69,6 +71,10 @@ def main() -> int:
         "expectations.py",
         ("`expect` a ratio above 1", "passes at 1", "fails at 1", "passes at 1.1", "passes at 1.5"),
         rows,
+        [
+            (f"`expect` {what} where both sides are alike", "at most 5 %", span(shares))
+            for what, shares in zip(("passes", "fails"), zip(*wrong, strict=True), strict=True)
+        ],
     )
     return code
 

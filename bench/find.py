@@ -12,7 +12,7 @@ import statistics
 import sys
 
 import numpy as np
-from rates import percent, publish, simulations
+from rates import percent, publish, simulations, span
 
 from zlang.check.questions import Term
 from zlang.report.answers import Judge
@@ -51,6 +51,7 @@ def main() -> int:
     draw = np.random.default_rng(1)
     code = 0
     rows = []
+    shares = []
     for noise in (0.05, 0.1, 0.2):
         right = holding = closed = 0
         widths = []
@@ -64,6 +65,7 @@ def main() -> int:
             widths.append(high / low if low and high else math.inf)
         share = holding / count
         code |= share < 0.9
+        shares.append(share)
         rows.append(
             (
                 percent(noise),
@@ -74,7 +76,10 @@ def main() -> int:
             )
         )
     publish(
-        "find.py", ("noise", "names the level", "range with both ends", "its range holds it", "its ends' ratio"), rows
+        "find.py",
+        ("noise", "names the level", "range with both ends", "its range holds it", "its ends' ratio"),
+        rows,
+        [("ranges of `find` that hold the level", "at least 90 %", span(shares))],
     )
     return code
 
