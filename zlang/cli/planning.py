@@ -225,11 +225,13 @@ def _changes(estimate: PlanEstimate, about: str) -> str:
 
 def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     """Print the cost of a plan: time, bytes, space, people."""
-    bound = "at most " if header.is_sequential else "at least " if estimate.unknown_seconds else ""
+    # What is left out may be more than what is not needed.
+    bound = "at least " if estimate.unknown_seconds else "at most " if header.is_sequential else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
     commands = f"{round(estimate.steps):,} commands{kinds and f' ({kinds})'}"
-    print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {commands}")
+    known = "at most " if header.is_sequential and estimate.unknown_seconds else ""
+    print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {known}{commands}")
     if estimate.unknown_seconds:
         print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
     free = costs.free(header)

@@ -235,9 +235,9 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)
         unknown = costs.unknown(folder)
-        least = f", without {words.setups_and_trials(unknown)} of unknown duration" if unknown else ""
-        most = " at most" if folder.read_plan().header.is_sequential else ""
-        print(f"took {words.duration(was)}; the estimate was {words.duration(expected)}{most}{least}")
+        without = f", without {words.setups_and_trials(unknown)} of unknown duration" if unknown else ""
+        bound = "at least " if unknown else "at most " if folder.read_plan().header.is_sequential else ""
+        print(f"took {words.duration(was)}; the estimate was {bound}{words.duration(expected)}{without}")
     print("\ntry next:")
     print(f"  {asking.example_query(closing.summary)}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
