@@ -8,16 +8,20 @@ would be too many combinations, points are drawn instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
 from functools import partial
 from math import prod
 
 from zlang.check import hosts, naming, streams
-from zlang.check.instances import treatment_site
-from zlang.check.program import Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
+from zlang.check.instances import Frame, treatment_site
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
+from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import bisection, points, space, twins
 from zlang.space.space import Space, TooConnected
+from zlang.units import Quantity
 
 MOST = 4096
 """Combinations of factors that are tried for what they decide together; drawn points, where there are more."""
@@ -56,7 +60,8 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         except ProgramError as error:
             diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
             continue
-        requested = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
+        commands = _Commands(experiment)
+        requested = (Question(risk, partial(_faults, experiment, commands)) for risk in _largest(experiment.risks))
         untried = answer(experiment, built, requested, diagnostics)
         for finding in naming.found_at(experiment):
             diagnostics.setdefault(_place(finding), finding)
@@ -183,7 +188,34 @@ def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
     return (*made_of, experiment.run, experiment.cache, experiment.collect)
 
 
-def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
+class _Commands:
+    """What commands of workloads name that neither these nor their targets have, found once for all that are alike."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._known: dict[tuple[object, ...], list[Diagnostic]] = {}
+
+    def faults(self, workload: Instance, on: Instance | None) -> list[Diagnostic]:
+        """The findings about a workload on a target."""
+        key = (workload.kind, *workload.values, on and on.kind, *(on.values if on else ()))
+        if key not in self._known:
+            self._known[key] = list(self._found(workload, on))
+        return self._known[key]
+
+    def _found(self, workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
+        action = hosts.action_of(workload, "run", at=on)
+        frame = Frame(workload, on, {"seed": Quantity(Fraction(0))})
+        parts = [part for command in action.commands for part in command.text] if action else []
+        for part in parts:
+            with suppress(ProgramError, ValueProblem):  # said when the trial is planned
+                if not isinstance(part, str) and isinstance(part.value(frame), Absent):
+                    target = f" on `{on.kind.name}`" if on else ""
+                    message = f"a command of `{workload.kind.name}` has no value{target} for what it names"
+                    finding = Code.NOT_SHOWN.at(self._experiment.run.span, message=message)
+                    yield finding.also(part.span, "this has no value")
+
+
+def _faults(experiment: Experiment, commands: _Commands, levels: Point) -> tuple[Diagnostic, ...]:
     """All that is wrong at a point."""
     point = FaultPoint(levels)
     reached = {}
@@ -211,6 +243,8 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     point.faults += points.violated(experiment, point)
     for target in targets:
         point.faults += _flushed(experiment, reached.get(experiment.cache), target)
+    for stream in every if not point.faults else ():
+        point.faults += commands.faults(stream.workload, stream.on)
     return tuple(point.faults)
 
 
