@@ -12,7 +12,7 @@ from pathlib import Path
 
 Figure = tuple[str, str, str]
 """What was measured, what it should be, what it is."""
-PROGRAMS = ("verdicts", "intervals", "expectations", "until", "find", "findings", "estimate")
+PROGRAMS = ("verdicts", "effects", "intervals", "expectations", "until", "find", "findings", "estimate")
 """In the order in which the table of all figures has them."""
 _OF_ALL = ("figure", "should be", "measured", "by")
 PAGE = Path(__file__).resolve().parent.parent / "docs/results.md"
@@ -20,8 +20,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs/results.md"
 
 def publish(program: str, head: Sequence[str], rows: Sequence[Sequence[str]], figures: Sequence[Figure] = ()) -> None:
     """Print a table and the figures that it gives, and with `--write` put them into the page."""
-    lines = table(head, rows)
-    print("\n".join(lines), *(" | ".join(figure) for figure in figures), sep="\n", flush=True)
+    lines = table(head, rows) if rows else []
+    print(*lines, *(" | ".join(figure) for figure in figures), sep="\n", flush=True)
     if "--write" in sys.argv:
         page = PAGE.read_text("utf-8")
         written = _between(page, program, lambda _: "\n".join(lines) + "\n") if rows else page

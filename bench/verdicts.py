@@ -1,10 +1,9 @@
-"""How often `zlang compare` and `zlang effects` find a difference where there is none, by the order of the trials.
+"""How often `zlang compare` finds a difference where there is none, by the order of the trials.
 
 In: nothing. Out: a table, the mean over the noises of setups and blocks with the least and the most, and exit code 1
 where a share is not within 4 and 6 % (by more than chance allows). Each experiment has two pools with three datasets
 each and two block sizes, in the order in which zlang plans it; everything that is set up, each block and each trial
-varies. `-` stands for no verdict: set up once. Every tenth experiment is shown to `effects`.
-Usage: python bench/verdicts.py [SIMULATIONS] [--write]
+varies. `-` stands for no verdict: set up once. Usage: python bench/verdicts.py [SIMULATIONS] [--write]
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from rates import percent, publish, simulations, span
 
 from zlang.plan.order import Layout, Order, order
-from zlang.report import compare, effects
+from zlang.report import compare
 from zlang.report.design import Design, Row
 from zlang.report.summary import Cell, TableColumn
 
@@ -30,8 +29,6 @@ POINTS = list(product(*LEVELS))
 TRIAL = 0.1
 NOISES = (0.0, 0.5, 1.0)
 LEAST, MOST = 0.04, 0.06
-EFFECTS = "terms of `effects`"
-SIGNIFICANT = 0.05
 
 
 def placed(how: Order, repeat: int, seed: int) -> Iterator[tuple[int, int, tuple[Cell, ...]]]:
@@ -87,18 +84,15 @@ def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> 
 
 
 def shares(how: Order, repeat: int, setup: float, block: float, count: int) -> list[float | None]:
-    """How often levels of each factor are said to differ, and a term of `effects`; None where nothing is ever said."""
-    false = dict.fromkeys((*FACTORS, EFFECTS), 0)
-    judged = dict.fromkeys((*FACTORS, EFFECTS), 0)
-    for number, design in enumerate(designs(how, repeat, setup, block, count)):
+    """How often levels of each factor are said to differ; None where nothing is ever said."""
+    false = dict.fromkeys(FACTORS, 0)
+    judged = dict.fromkeys(FACTORS, 0)
+    for design in designs(how, repeat, setup, block, count):
         for factor, pair in PAIRS.items():
             (found,) = compare.factors(design, factor, pair)
             judged[factor] += found.is_judged
             false[factor] += found.is_significant
-        chances = [term.p for term in effects.effects(design) if term.p is not None] if number % 10 == 0 else []
-        judged[EFFECTS] += len(chances)
-        false[EFFECTS] += sum(p < SIGNIFICANT for p in chances)
-    return [false[name] / judged[name] if judged[name] else None for name in false]
+    return [false[name] / judged[name] if judged[name] else None for name in FACTORS]
 
 
 def main() -> int:
@@ -113,15 +107,15 @@ def main() -> int:
         told = []
         cells += every
         means.append([])
-        for name, of_factor in zip((*FACTORS, EFFECTS), zip(*every, strict=True), strict=True):
+        for of_factor in zip(*every, strict=True):
             known = [share for share in of_factor if share is not None]
-            code |= name in FACTORS and any(not LEAST - slack <= share <= MOST + slack for share in known)
+            code |= any(not LEAST - slack <= share <= MOST + slack for share in known)
             mean = sum(known) / len(known) if known else None
             means[-1].append(mean)
             told.append(percent(mean) + (f" ({percent(min(known))} to {percent(max(known))})" if known else ""))
         rows.append((f"`{how}`, n = {repeat}", *told))
         print(*rows[-1], file=sys.stderr, flush=True)
-    kinds = ("a pool", "a dataset, nested in pools", "a block size, easy to change", EFFECTS)
+    kinds = ("a pool", "a dataset, nested in pools", "a block size, easy to change")
     figures = [
         (
             f"false verdicts on {what}, by order and n (at each noise)",
@@ -130,7 +124,7 @@ def main() -> int:
         )
         for what, every, averages in zip(kinds, zip(*cells, strict=True), zip(*means, strict=True), strict=True)
     ]
-    publish("verdicts.py", ("order", "pool", "dataset", "block size", EFFECTS), rows, figures)
+    publish("verdicts.py", ("order", "pool", "dataset", "block size"), rows, figures)
     return code
 
 

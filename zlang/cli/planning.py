@@ -230,8 +230,8 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
     commands = f"{round(estimate.steps):,} commands{kinds and f' ({kinds})'}"
-    known = "at most " if header.is_sequential and estimate.unknown_seconds else ""
-    print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {known}{commands}")
+    most = "at most " if header.is_sequential and estimate.unknown_seconds else ""
+    print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {most}{commands}")
     if estimate.unknown_seconds:
         print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
     free = costs.free(header)

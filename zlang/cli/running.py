@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import select
 import statistics
 import sys
@@ -447,7 +448,15 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
     )
     # No refresh by itself: while a workload runs, zlang is to use no CPU.
     console = Console(stderr=True)
-    with TwoLines(*columns, console=console, auto_refresh=False, transient=True, expand=True) as progress:
+    # The time left is by the mean of all trials so far: those of the last half minute may all be of one kind.
+    with TwoLines(
+        *columns,
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        expand=True,
+        speed_estimate_period=math.inf,
+    ) as progress:
         yield _Bar(progress, progress.add_task("", total=total, completed=done))
 
 
