@@ -60,11 +60,12 @@ def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], 
         except ProgramError as error:
             diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
             continue
-        commands = _Commands(experiment)
-        requested = (Question(risk, partial(_faults, experiment, commands)) for risk in _largest(experiment.risks))
+        requested = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
         untried = answer(experiment, built, requested, diagnostics)
         for finding in naming.found_at(experiment):
             diagnostics.setdefault(_place(finding), finding)
+        if not diagnostics:
+            diagnostics.update((_place(finding), finding) for finding in _without_value(experiment))
         same = None if diagnostics else twins.of(experiment, built, chosen)
         if same is not None:
             diagnostics.setdefault(_place(same), same)
@@ -188,34 +189,26 @@ def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
     return (*made_of, experiment.run, experiment.cache, experiment.collect)
 
 
-class _Commands:
-    """What commands of workloads name that neither these nor their targets have, found once for all that are alike."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
-        self._known: dict[tuple[object, ...], list[Diagnostic]] = {}
-
-    def faults(self, workload: Instance, on: Instance | None) -> list[Diagnostic]:
-        """The findings about a workload on a target."""
-        key = (workload.kind, *workload.values, on and on.kind, *(on.values if on else ()))
-        if key not in self._known:
-            self._known[key] = list(self._found(workload, on))
-        return self._known[key]
-
-    def _found(self, workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
-        action = hosts.action_of(workload, "run", at=on)
-        frame = Frame(workload, on, {"seed": Quantity(Fraction(0))})
-        parts = [part for command in action.commands for part in command.text] if action else []
-        for part in parts:
-            with suppress(ProgramError, ValueProblem):  # said when the trial is planned
-                if not isinstance(part, str) and isinstance(part.value(frame), Absent):
-                    target = f" on `{on.kind.name}`" if on else ""
-                    message = f"a command of `{workload.kind.name}` has no value{target} for what it names"
-                    finding = Code.NOT_SHOWN.at(self._experiment.run.span, message=message)
-                    yield finding.also(part.span, "this has no value")
+def _without_value(experiment: Experiment) -> Iterator[Diagnostic]:
+    """What commands of workloads name and their targets lack, at points that differ in a choice from the first."""
+    for point in hosts.each_choice(experiment, [*experiment.run.axes, *(experiment.on.axes if experiment.on else ())]):
+        with suppress(ProgramError, ValueProblem):  # said at the point itself, if it is one
+            for stream in streams.at(experiment, point):
+                yield from _without_value_in(experiment, stream.workload, stream.on)
 
 
-def _faults(experiment: Experiment, commands: _Commands, levels: Point) -> tuple[Diagnostic, ...]:
+def _without_value_in(experiment: Experiment, workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
+    action = hosts.action_of(workload, "run", at=on)
+    frame = Frame(workload, on, {"seed": Quantity(Fraction(0))})
+    for part in (part for command in action.commands for part in command.text) if action else ():
+        if not isinstance(part, str) and isinstance(part.value(frame), Absent):
+            target = f" on `{on.kind.name}`" if on else ""
+            message = f"a command of `{workload.kind.name}` has no value{target} for what it names"
+            finding = Code.NOT_SHOWN.at(experiment.run.span, message=message)
+            yield finding.also(part.span, "this has no value")
+
+
+def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     """All that is wrong at a point."""
     point = FaultPoint(levels)
     reached = {}
@@ -243,8 +236,6 @@ def _faults(experiment: Experiment, commands: _Commands, levels: Point) -> tuple
     point.faults += points.violated(experiment, point)
     for target in targets:
         point.faults += _flushed(experiment, reached.get(experiment.cache), target)
-    for stream in every if not point.faults else ():
-        point.faults += commands.faults(stream.workload, stream.on)
     return tuple(point.faults)
 
 
