@@ -65,11 +65,13 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
     """
     from zlang.run import apart
     from zlang.store.ingest import building
+    from zlang.store.query import held
 
     def work() -> Closing:
         with building(db):  # no other run's database takes its place before this one has been asked
             _build(folder.path.parent, db)
-            return _closing_of(db, folder.name, is_whole=is_whole)
+            with held(db):
+                return _closing_of(db, folder.name, is_whole=is_whole)
 
     return apart.call(work, f"building {db}")
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zlang.check.questions import Expectation, Plot, Table, Term
 from zlang.metrics import ELAPSED, PERCENTILES, distribution
 from zlang.report.formulas import Trials
 from zlang.report.summary import usual_metrics, varying
 from zlang.store.query import run_query
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -19,10 +23,14 @@ def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
     rows = run_query(
         trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
     ).rows
+    return [_adapter(kind).validate_json(str(definition)) for (definition,) in rows]
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    adapter = TypeAdapter(kind)
-    return [adapter.validate_json(str(definition)) for (definition,) in rows]
+    return TypeAdapter(kind)
 
 
 def primary(trials: Trials) -> list[str]:
