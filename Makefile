@@ -10,6 +10,8 @@ TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps i
 	  chromium-headless-shell /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf=fonts-dejavu-core
 
 SHELL  := /bin/sh
+# Thousands of short processes start: none compiles what another one has compiled, whatever the machine is set to.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from zlang.check.questions import Expectation, Plot, Table, Term
 from zlang.metrics import ELAPSED, PERCENTILES, distribution
@@ -23,11 +23,12 @@ def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
     rows = run_query(
         trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
     ).rows
-    return [_adapter(kind).validate_json(str(definition)) for (definition,) in rows]
+    adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # a class can be hashed
+    return [adapter.validate_json(str(definition)) for (definition,) in rows]
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
