@@ -7,6 +7,7 @@ nothing to plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.types import COUNT, NOTHING, Type, Variant
+from zlang.check.types import COUNT, DURATION, NOTHING, Type, Variant
 from zlang.check.values import show
 from zlang.diagnostics import Code
 from zlang.metrics import Metric
@@ -38,18 +39,21 @@ if TYPE_CHECKING:
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
-FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", "collect")
+FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget")
 _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 """The fields whose choices are factors, in the order of their columns."""
 _OTHER_WORDS = {
     **dict.fromkeys(("target", "subject", "device"), "on"),
     **dict.fromkeys(("workload", "load", "job", "jobs", "benchmark"), "run"),
-    **dict.fromkeys(("runs", "repeats", "repetitions", "replicates", "iterations", "loops", "times"), "repeat"),
+    **dict.fromkeys(
+        ("runs", "repeats", "repetitions", "replicates", "iterations", "loops", "times", "count", "n", "reps"), "repeat"
+    ),
     **dict.fromkeys(("precondition", "prepare", "setup", "treatment"), "before"),
     **dict.fromkeys(("events", "meanwhile", "background"), "during"),
     **dict.fromkeys(("protocol", "drop_caches", "flush"), "cache"),
     **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
     **dict.fromkeys(("settings", "tunables"), "with"),
+    **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit"), "budget"),
 }
 """The names of fields in other languages."""
 _ROLES = {
@@ -110,6 +114,7 @@ class Experiments:
             for name, usual in _UNSAID
         )
         self._design(design)
+        budget = self._budget(fields.get("budget"))
         if streams.groups(fields["run"], fields.get("on")):
             self._names.risks.add(fields["run"].reads.union(fields["on"].reads if "on" in fields else ()))
         self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
@@ -138,6 +143,7 @@ class Experiments:
             collect=fields.get("collect"),
             repeat=repeat[1],
             design=design,
+            budget=budget,
             wheres=tuple(wheres),
             factors=factors,
             axes=axes,
@@ -299,6 +305,8 @@ class Experiments:
             if meant
             else did_you_mean(word.text, FIELDS)
         )
+        if word.text in {"for_each", "foreach", "matrix", "sweep", "with_items", "params"}:
+            near = Hint("write the choice where the value stands: `NAME = 4KiB | 8KiB`")
         hint = near or "an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
         self._names.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
@@ -407,6 +415,20 @@ class Experiments:
             hint = "draw at least 1 point, such as `sample(20)`"
             self._names.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
 
+    def _budget(self, expr: Expr | None) -> Fraction | None:
+        """How many seconds the run may take, as it is estimated."""
+        if expr is None or expr.type.unknown:
+            return None
+        if not expr.is_constant:
+            hint = "write one duration: `budget = 8h`"
+            self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`budget`", hint=hint))
+            return None
+        seconds = expr.value({})
+        assert isinstance(seconds, Quantity)
+        if seconds.amount <= 0:
+            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="budget", value=show(seconds)))
+        return seconds.amount
+
     def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
         """The factors that the axes reach, their columns named by the shortest path that is unique."""
         reached: dict[str, FactorDef] = {}
@@ -473,6 +495,8 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
         return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
     if name == "repeat":
         return COUNT
+    if name == "budget":
+        return DURATION
     if name == "design":
         return Type(words=DESIGNS)
     if name == "collect":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -402,7 +403,7 @@ class Experiment(Record):
     `clauses` are what it asks of its results; `design` says which of the points are measured, `repeat` how often at
     most, `until` when it is enough, `search` which factor is not measured at all its levels. `risks` are the factors
     that decide together whether something can be worked out at a point. `armed` are the declared things that are
-    written to only if they are armed, `metrics` what its readers declare.
+    written to only if they are armed, `metrics` what its readers declare. A run may take `budget` seconds.
     """
 
     name: str
@@ -429,6 +430,7 @@ class Experiment(Record):
     armed: tuple[Expr, ...] = ()
     metrics: tuple[Metric, ...] = ()
     asserts: tuple[Assertion, ...] = ()
+    budget: Fraction | None = None
 
 
 class Program(Record):

@@ -134,6 +134,10 @@ def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | Non
             print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
         print()
         _estimate(header, estimates[header.order], "of the rest " if measured else "")
+        fitting = costs.fitting_budget(planned, db, estimates[header.order], measured or {})
+        if fitting is not None:
+            budget = float(planned.experiment.budget or 0)
+            print("  {}: {}".format(*words.over_budget(estimates[header.order].total, budget, fitting)))
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))

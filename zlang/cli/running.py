@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +49,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress, TaskID
 
+    from zlang.pipeline.plans import Planned
+    from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Factor, Header, Trial
     from zlang.run.events import TrialVerdict
+    from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState
 
 
@@ -118,11 +121,21 @@ def run(
     expected = costs.estimate(planned, db, result)
     if not wishes.wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
+    _require_budget(planned, db, expected, result if only is None else None)
     if remaining:
         _confirm(remaining, header, yes=wishes.yes)
     folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None, reached.values())
     _seal(folder)
     return _resume(folder, db, Selection(only, failed=False, lanes=lanes))
+
+
+def _require_budget(
+    planned: Planned, db: Path, expected: PlanEstimate, measurements: Mapping[str, Measured] | None
+) -> None:
+    """Raise RunError where a whole run takes longer than it may; with what would fit."""
+    fitting = None if measurements is None else costs.fitting_budget(planned, db, expected, measurements)
+    if fitting is not None:
+        raise RunError(*words.over_budget(expected.total, float(planned.experiment.budget or 0), fitting))
 
 
 def _confirm(trials: int, header: Header, *, yes: bool) -> None:

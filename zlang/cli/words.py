@@ -132,6 +132,13 @@ def duration(seconds: float) -> str:
     return f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min {remaining:02} s"
 
 
+def over_budget(expected: float, budget: float, fitting: Iterable[tuple[str, float]]) -> tuple[str, str]:
+    """That a run takes longer than it may, and what to write."""
+    ways = [f"`{written}` takes {duration(seconds)}" for written, seconds in fitting]
+    hint = "; ".join(ways) or "raise `budget`, or choose fewer levels"
+    return f"the estimate is {duration(expected)}, and `budget` is {duration(budget)}", hint
+
+
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
     """The changes of a file, as patch(1) takes them unless there are characters that nobody would see."""
     name = visible(name)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zlang.check.program import Experiment, Symbol
 from zlang.errors import RunError
 from zlang.files import read_regular
+from zlang.units import Quantity
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
@@ -85,6 +89,48 @@ def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 
         if device.endurance is not None and written > device.endurance:
             share = f"{written:,.0f} bytes, {written / device.endurance:.0%} of its endurance, would be written to"
             raise RunError(f"{share} {device.name}", "to do it anyway, pass --wear; or write less data, or less often")
+
+
+def fitting_budget(
+    planned: Planned, db: Path, expected: PlanEstimate, but: Container[str] = ()
+) -> list[tuple[str, float]] | None:
+    """What would take no longer than the budget, as it is written, each with its seconds; None where the plan does."""
+    budget = planned.experiment.budget
+    if budget is None or expected.total <= budget:
+        return None
+    fitting = []
+    for ways in _smaller(planned, float(budget) / expected.total):
+        for written, smaller in ways:
+            seconds = estimate(smaller, db, but).total
+            if seconds <= budget:
+                fitting.append((written, seconds))
+                break
+    return fitting
+
+
+def _smaller(planned: Planned, share: float) -> Iterator[list[tuple[str, Planned]]]:
+    """Plans that may take this share of the time, as their difference is written, the largest first."""
+    from zlang.plan.schedule import Schedule
+
+    experiment, schedule = planned.experiment, planned.schedule
+    if experiment.until is not None or experiment.search is not None:
+        return
+
+    def plan_of(smaller: Experiment) -> Planned:
+        order, reached = schedule.order, schedule.reached
+        return replace(planned, schedule=Schedule(smaller, schedule.seed, schedule.part, order, reached=reached))
+
+    most = min(int(share * experiment.repeat), experiment.repeat - 1)
+    repeats = [number for number in (most, most - 1) if number > 0]
+    yield [(f"repeat = {number}", plan_of(experiment.replace(repeat=number))) for number in repeats]
+    points = schedule.plots.points
+    sizes = dict.fromkeys(int(points * share * part) for part in (1, 0.9, 0.75))
+    drawn = []
+    for size in sizes:
+        design = Symbol("sample", Quantity(Fraction(size)))
+        smaller = experiment.replace(design=experiment.design.replace(value=lambda _, design=design: design))
+        drawn += [(f"design = sample({size})", plan_of(smaller))] if 0 < size < points else []
+    yield drawn
 
 
 def free(header: Header) -> dict[str, int]:
