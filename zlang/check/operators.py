@@ -33,10 +33,10 @@ from zlang.check.program import (
     reached_axes,
 )
 from zlang.check.typed import resolve_condition
-from zlang.check.types import Type
+from zlang.check.types import NOTHING, Type
 from zlang.diagnostics import Code
 from zlang.source import Span
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -44,6 +44,11 @@ MOST_BRANCHES = 10_000
 """Combinations of levels for which an `if` is decided that has choices in its sides."""
 TEXT = Type(frozenset({"path"}))
 """A path, or any text."""
+
+
+_ABSENT_WORDS = dict.fromkeys(
+    ("null", "None", "nil", "undefined", "absent"), "what a trial does not have is never compared: remove it"
+)
 
 
 def may_be_word(node: tree.Expr) -> bool:
@@ -83,7 +88,28 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
         hint = '`"a" in name` asks whether a text contains `"a"`' if TEXT.accepts(right.type) else ""
         expected = "followed by a list"
         context.report(Code.WRONG_TYPE.at(right.span, name="in", expected=expected, found=right.type, hint=hint))
+    element = right.type.element
+    if element and not any(type_.unknown or type_ == NOTHING for type_ in (left.type, element)):
+        is_comparable = _may_be_equal(left.type, element)
+        if not is_comparable:
+            item = node.right.items[0] if isinstance(node.right, tree.ListOf) else node.right
+            hint = _without_quotes(item, left.type)
+            context.report(Code.MIXED_UNITS.at(item.span, verb="compare", left=left.type, right=element, hint=hint))
     return combine(context, node.span, types.BOOL, value, [left, right])
+
+
+def _may_be_equal(left: Type, right: Type) -> bool:
+    """Whether a value of one type can be one of the other."""
+    common = left.scalars & right.scalars or left.kinds & right.kinds or {*left.words} & {*right.words}
+    return bool(common) or left.accepts(right) or right.accepts(left)
+
+
+def _without_quotes(node: tree.Expr, other: Type) -> Hint:
+    """A hint where a text is compared with a word."""
+    word = node.parts[0] if isinstance(node, tree.Text) and len(node.parts) == 1 else ""
+    if isinstance(word, str) and other.words and word.replace("_", "").isalnum():
+        return Hint(f"write words without quotes: `{word}`", node.span.text, word)
+    return Hint("")
 
 
 def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callable[[tree.Expr], bool]) -> Expr:
@@ -111,7 +137,8 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         context.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="used with numbers", found=odd.type))
         return unknown(span)
     elif (item is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
-        hint = same_unit([left, right])
+        words = _without_quotes(node.right, left.type) or _without_quotes(node.left, right.type)
+        hint = words or same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
     return combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
 
@@ -142,6 +169,10 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
     if item is None or other is None or (operator in {"+", "-", "%"} and item != other):
         shown = [units.name_of(d) if d else str(e.type) for d, e in ((item, left), (other, right))]
         hint = same_unit([left, right]) if operator in {"+", "-", "%"} else "this works with numbers only"
+        if operator == "%" and TEXT.accepts(left.type):
+            hint = 'insert values into a text: `"{a}{b}"`'
+        if left.type.kinds and right.type.kinds:
+            hint = "write `[a, b]` for both at the same time, and `a | b` for one after the other"
         context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1], hint=hint))
         return unknown(node.span)
     dimension = item if operator in {"+", "-", "%"} else arithmetic.result_dimension(operator, item, other)
@@ -195,7 +226,7 @@ def resolve_is_a(context: Context, node: tree.IsA) -> Expr:
     declared = context.scope.kind(node.kind) is not None or context.scope.lookup(node.kind.path[0], node.kind.span)
     if not declared and subject.type.variant(name) is None and not subject.type.unknown:
         candidates = [*context.scope.kind_names(), *context.scope.names(), *(word.name for word in subject.type.words)]
-        hint = did_you_mean(name, candidates) or context.scope.kind_hint(name)
+        hint = _ABSENT_WORDS.get(name) or did_you_mean(name, candidates) or context.scope.kind_hint(name)
         context.report(Code.UNKNOWN_NAME.at(node.kind.span, name=name, hint=hint))
     kind = context.scope.kind(node.kind)
 
