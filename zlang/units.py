@@ -146,6 +146,8 @@ def parse(text: str) -> Quantity:
 
 
 def _nearest_unit(unit: str) -> Hint | str:
+    if unit.lower() in {"x", "times"}:
+        return "write the number alone"
     spelled = {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "minute": "min", "minutes": "min", "mins": "min"}
     spelled |= {"hour": "h", "hours": "h", "hr": "h", "day": "d", "days": "d", "bytes": "B", "byte": "B", "b": "B"}
     if unit.lower() in spelled:

@@ -24,6 +24,7 @@ FOREIGN = {
     "linspace": _RANGE,
     "length": Hint("use `len(…)`", "length", "len"),
     "size": Hint("use `len(…)`", "size", "len", is_safe=False),
+    **dict.fromkeys(("toset", "tolist", "list", "set", "tuple"), "write a list as `[a, b]`, and a choice as `a | b`"),
     "concat": 'insert values into a text: `"{a}{b}"`',
     "str": Hint("use `text(…)`", "str", "text"),
     "tostring": Hint("use `text(…)`", "tostring", "text"),

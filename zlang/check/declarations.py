@@ -40,6 +40,21 @@ _MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 LONGEST_SEARCH = 1000
 """Levels that a search may have: each of them is in the plan, since any may have to be measured."""
 
+_OTHER_WORDS = {
+    **dict.fromkeys(
+        ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
+        "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
+    ),
+    **dict.fromkeys(("count", "replicas", "instances"), "write `copies = …`"),
+    **dict.fromkeys(("name", "id", "title"), "the name stands before the braces: `KIND NAME { … }`"),
+    **dict.fromkeys(
+        ("depends_on", "requires", "after", "parent"), "write what it stands on: `KIND NAME on PARENT { … }`"
+    ),
+    **dict.fromkeys(("description", "comment", "desc"), "write a comment: `# …`"),
+    **dict.fromkeys(("repeat", "repeats", "where", "cache", "design"), "write it in the experiment"),
+}
+"""Properties of things in other languages, with what to write instead."""
+
 
 def resolve_declaration(
     context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False, label: str = ""
@@ -363,6 +378,7 @@ def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | 
     if definition is None:
         hint = (
             kind.without.get(word.text)
+            or _OTHER_WORDS.get(word.text)
             or did_you_mean(word.text, kind.properties)
             or f"`zlang kinds {kind.name}` lists them"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from zlang.check import types
@@ -76,6 +77,10 @@ FOREIGN = {
     **dict.fromkeys(("null", "nil", "None", "undefined"), "remove it: what is not given has its default"),
     "True": Hint("write `on`", "True", "on"),
     "False": Hint("write `off`", "False", "off"),
+    **dict.fromkeys(("var", "local", "each", "params", "self"), "write the name alone: params and lets have no prefix"),
+    **dict.fromkeys(
+        ("latency", "throughput", "bandwidth"), "write a metric of the workload: `zlang kinds KIND` lists them"
+    ),
     "ram": "declare it: `param ram: size = 8GiB`",
     "memory": "declare it: `param memory: size = 8GiB`",
     **dict.fromkeys(("one", "two", "three", "four", "five"), "write a number with digits: `3`"),
@@ -97,6 +102,8 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
     takers = [item.name for item in context.kind.properties.values() if item.type.variant(name)] if context.kind else []
     if takers:
         hint = f"`{name}` is a value of {' and of '.join(f'`{taker}`' for taker in takers[:3])}"
+    if re.fullmatch(r"p\d+", name):
+        hint = f"write of what: `{name}(METRIC)`"
     hint = FOREIGN.get(name) or hint
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"

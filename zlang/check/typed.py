@@ -15,7 +15,7 @@ from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_command
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code
-from zlang.suggest import Hint
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -41,6 +41,8 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _whole_number_hint(option, expected)
                 or _without_quotes(option, expected, context.scope)
                 or _as_choice(node, option, expected)
+                or _as_text(option, expected)
+                or ("write a share of something as `50% of …`" if option.type == _SHARE else "")
             )
             if "command" in expected.scalars and option.type == STRING:
                 hint = "write the command itself here; then zlang can quote the values in it"
@@ -83,6 +85,7 @@ def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
         yield node
 
 
+_SHARE = Type(frozenset({"share"}))
 _BARE = re.compile(r"-?[\d_.]+")
 
 
@@ -123,12 +126,23 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     with suppress(units.UnitError):
         if expected.accepts(types.of_quantity(units.parse(word))):
             return Hint(f"write numbers without quotes: `{word}`", text, word)
+    near = did_you_mean(word, [choice.name for choice in expected.words])
+    if near:
+        return Hint(f"write words without quotes: `{near.instead[0]}`", text, *near.instead, is_safe=False)
     with_text = [
         f"`{choice.name}({text})`"
         for choice in expected.words
         if choice.field and choice.field[1] in {"string", "path"}
     ]
     return Hint(f"write {' or '.join(with_text)}" if with_text else "")
+
+
+def _as_text(option: Expr, expected: Type) -> Hint:
+    """A hint for something without quotes where a text is expected."""
+    text = option.span.text
+    if expected.scalars & {"string", "path"} and not option.type.kinds and '"' not in text and "\n" not in text:
+        return Hint(f'write it as a text: `"{text}"`', text, f'"{text}"', is_safe=False)
+    return Hint("")
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
@@ -140,7 +154,9 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
     if expected == types.COUNT and text in types.BOOLS:
         word = "1" if types.BOOLS[text] else "0"
         return Hint(f"write `{word}`", text, word, is_safe=False)
-    if isinstance(node, tree.ListOf) and option.type.element is not None and expected.accepts(option.type.element):
+    if isinstance(node, tree.ListOf) and option.type.element is not None and expected.element is None:
         parts = [item.span.text for item in node.items]
+        if not expected.accepts(option.type.element):
+            parts = [part.strip('"') for part in parts]
         return Hint(f"write a choice as `{' | '.join(parts)}`", text, " | ".join(parts), is_safe=False)
     return Hint("")

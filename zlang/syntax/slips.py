@@ -79,6 +79,8 @@ def comparison(stop: StopPlace) -> Meant | None:
     if token.text == "=" and stop.is_condition and stop.expected != "a value":
         written = _TURNED.get(text[token.start : token.start + 2], "==")
         return f"use `{written}` to compare", stop.fix(token.start, token.end + (written != "=="), written)
+    if token.text == ">" and stop.follows("=") and stop.last == "EQUAL":
+        return "write a field as `NAME = VALUE`", stop.fix(token.start, token.end, "")
     if token.text == ">" and stop.follows("<"):
         return 'write "not equal" as `!=`', stop.fix(token.start - 1, token.end, "!=")
     return None
@@ -121,9 +123,12 @@ def choice(stop: StopPlace) -> Meant | None:
 def number(stop: StopPlace) -> Meant | None:
     """A number, a range or a path that is written as elsewhere."""
     text, token = stop.text, stop.token
-    if token.type == "NAME" and (before := _NUMBER_BEFORE.search(text, 0, token.start)) and token.text in UNITS:
-        written = before[1] + token.text
+    units = {*UNITS, "KB", "MB", "GB", "TB"}
+    if token.type == "NAME" and (before := _NUMBER_BEFORE.search(text, 0, token.start)) and token.text in units:
+        written = before[1] + (f"{token.text[0]}iB" if token.text == "KB" else token.text)
         return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
+    if token.text == "*" and stop.follows("(") and stop.expected == "a value":
+        return "write what is counted in place of `*`", None
     if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
         return "a range has both ends: `4KiB..64KiB`", stop.fix(token.start, token.end, "")
     if token.text in {"*", "/"} and stop.follows(token.text) and stop.expected == "a value":
@@ -138,6 +143,9 @@ def number(stop: StopPlace) -> Meant | None:
 def made(stop: StopPlace) -> Meant | None:
     """A thing without braces, with a name as paths have them, or with a value behind a colon."""
     text, token = stop.text, stop.token
+    if stop.expected.startswith("`name") and token.type == "STRING" and _NAMED.match(text, token.end):
+        name = token.text.strip('"')
+        return f"write names without quotes: `{name} = …`", stop.fix(token.start, token.end, name, is_safe=False)
     if stop.expected == "`{`" and token.text == "/":
         return "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`", None
     if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
@@ -152,6 +160,11 @@ def made(stop: StopPlace) -> Meant | None:
     if argument is not None and stop.expected.startswith("`name"):
         before = _WORD_BEFORE.search(text, 0, token.start)
         word = before[0] if before else ""
+        sizes = _SIZES_BEFORE.search(text, 0, token.start)
+        if sizes is not None:
+            return f"write a range as `{sizes[0]}..{argument[1]}`", stop.fix(
+                token.start, token.end, "..", is_safe=False
+            )
         return f'write a word with a value as `{word}({argument[1]})`, and a text as `"{word}:{argument[1]}"`', None
     return None
 
@@ -162,6 +175,8 @@ def clause(stop: StopPlace) -> Meant | None:
     if token.text == "by" and stop.expected.startswith("`over`"):
         hint = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
         return hint, stop.fix(token.start, token.end, "over", is_safe=False)
+    if stop.expected.startswith("`over`") and token.type in {"RBRACE", "NEWLINE", "$END"}:
+        return "add the factor: `plot METRIC over FACTOR`", None
     if token.text == "by" and stop.last == "COMMA":
         return "remove the comma before `by`", stop.fix(stop.end - 1, stop.end, "")
     percentile = _PERCENTILE_BEFORE.search(stop.text, 0, token.start) if token.type == "NUMBER" else None
@@ -171,18 +186,33 @@ def clause(stop: StopPlace) -> Meant | None:
     return None
 
 
+def clause_word(stop: StopPlace) -> Meant | None:
+    """A word in an experiment that is no clause and no field, or a field without its sign."""
+    token, text = stop.token, stop.text
+    if not stop.expected.startswith("`name") or not any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
+        return None
+    if token.text in _FIELDS and _VALUE.match(text, token.end):
+        return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
+    if token.type == "NAME" and text[: stop.end].endswith(" distinct"):
+        return "a table has each level once: remove `distinct`", None
+    if token.text == "as" and _MEASURES.search(text, 0, token.start):
+        return "a column has the name of its measure: remove `as …`", None
+    if token.type == "NAME" and _MEASURES.search(text, 0, token.start):
+        return "separate measures by commas, and put `by` or `over` before factors", None
+    if token.text == "on" and text.startswith(":", token.end):
+        return "write a field as `on = …`", stop.fix(token.end, token.end + 1, " =")
+    if token.type == "NAME" and _VALUE.match(text, token.end) and (near := nearest(token.text, _FIELDS)):
+        return f"write a field as `{near[0]} = …`", stop.fix(token.start, token.end, f"{near[0]} =", is_safe=False)
+    if token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
+        return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
+    if token.text == "if":
+        return "use `where` to choose points", stop.fix(token.start, token.end, "where")
+    return None
+
+
 def word(stop: StopPlace) -> Meant | None:
     """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
     token, expected = stop.token, stop.expected
-    is_clause = expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
-    if is_clause and token.text in _FIELDS and _VALUE.match(stop.text, token.end):
-        return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
-    if is_clause and token.type == "NAME" and _MEASURES.search(stop.text, 0, token.start):
-        return "separate measures by commas, and put `by` or `over` before factors", None
-    if is_clause and token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
-        return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
-    if is_clause and token.text == "if":
-        return "use `where` to choose points", stop.fix(token.start, token.end, "where")
     if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
         return (
             "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
@@ -190,6 +220,8 @@ def word(stop: StopPlace) -> Meant | None:
         )
     if token.text in {"elif", "elsif", "elseif"} and expected == "`else`":
         return "write `else if`", stop.fix(token.start, token.end, "else if")
+    if expected == "a declaration" and token.text == "-" and _KEY.match(stop.text, token.end):
+        return "there are no lists of declarations: write each as `KIND NAME { PROPERTY = VALUE }`", None
     if expected == "a declaration" and token.text in {"/", "-", "*"}:
         return "begin a comment with `#`", None
     if token.type == "STRING" and stop.last == "EXPERIMENT":
@@ -221,10 +253,22 @@ def foreign(stop: StopPlace) -> Meant | None:
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
-    begin = (line or [token.text])[0]
+    begin = (line or [token.text])[0].lower()
+    if stop.expected == "a name" and token.text == ":" and begin == "experiment":
+        return "write `experiment NAME { FIELD = VALUE … }`", None
+    if stop.expected == "a name" and token.text == "-" and text.startswith("-", token.end):
+        return "write options as properties: `KIND NAME { OPTION = VALUE }`", None
     is_top = "LBRACE" not in symbols and "EQUAL" not in symbols
     if is_top and begin in ENTRIES:
         return ENTRIES[begin], None
+    is_kind = stop.last in {"path", "NAME"} and not nearest(begin, ENTRY_WORDS)
+    if stop.expected == "a name" and token.type == "STRING" and is_kind:
+        name = token.text.strip('"')
+        return f"write the name without quotes: `{name}`", stop.fix(
+            token.start, token.end, name, is_safe=name.isidentifier()
+        )
+    if is_top and stop.expected == "`{`" and token.text == ":" and not nearest(begin, ENTRY_WORDS):
+        return "put its properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
     if is_top and stop.expected == "`{`" and len(line) > 1 and not nearest(begin, ENTRY_WORDS):
         return "a line declares something, it is not a command: `KIND NAME on PARENT { PROPERTY = VALUE }`", None
     if "EXPERIMENT" in symbols and stop.expected == "`{`" and token.type == "NAME":
@@ -260,6 +304,10 @@ def foreign_value(stop: StopPlace) -> Meant | None:
         return f"use `{sign}` to compare values", stop.fix(begin_of_is, token.start, f"{sign} ")
     if token.text in {"vs", "versus", "against"} and stop.expected.startswith("`over`"):
         return "write `over`: `plot METRIC over FACTOR`", stop.fix(token.start, token.end, "over")
+    if token.text == "for" and stop.expected == "`)`":
+        return "write a list as `[VALUE for NAME in LIST]`, in brackets", None
+    if "EXPERIMENT" in symbols and "ON" in symbols and stop.expected == "`{`" and token.type in {"RBRACE", "NEWLINE"}:
+        return "write two fields: `run = …  on = …`", None
     if token.text in VALUE_WORDS and stop.expected == "the end of the line":
         return VALUE_WORDS[token.text], None
     if token.type == "STRING" and stop.end == token.start and text[token.start - 1 : token.start] in {"f", "r", "b"}:
@@ -268,10 +316,14 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
-SLIPS = (search, comparison, choice, number, made, clause, foreign, foreign_value, word)
+SLIPS = (search, comparison, choice, number, made, clause, foreign, foreign_value, clause_word, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
 ENTRIES = {
     "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
+    "class": "write a kind as `kind NAME: ROLE { … }`",
+    "type": "write a kind as `kind NAME: ROLE { … }`",
+    "struct": "write a kind as `kind NAME: ROLE { … }`",
+    "if": "choose a value instead: `NAME = if CONDITION then A else B`",
     "def": "write a function as `let NAME(x) = …`",
     "function": "write a function as `let NAME(x) = …`",
     "fn": "write a function as `let NAME(x) = …`",
@@ -280,6 +332,11 @@ ENTRIES = {
     "require": 'write `import "./lab.zexp"`',
     "source": 'write `import "./lab.zexp"`',
     "import": "write one module a line: `import MODULE`",
+    "terraform": "remove it: a program says nothing of itself",
+    **dict.fromkeys(
+        ("insert", "create", "update", "delete", "drop"), "results are only read: ask them with `zlang sql`"
+    ),
+    "print": "`zlang plan` shows values; remove it",
     "variable": "write `param NAME = VALUE`, which `--set NAME=…` changes",
     "variables": "write `param NAME = VALUE`, which `--set NAME=…` changes",
     "locals": "write `let NAME = VALUE`",
@@ -296,7 +353,11 @@ EXPERIMENT_WORDS = {
     "order": "tables are in the order of the levels; `zlang sql` can sort",
     "limit": "write `design = sample(100)` to measure fewer points",
     "select": "write `table median(METRIC) by FACTOR`",
-    "having": "write `where CONDITION`",
+    **dict.fromkeys(("desc", "asc"), "tables are in the order of the levels; `zlang sql` can sort"),
+    "join": "a trial has all columns already: remove it",
+    "times": "write the number alone",
+    "not": "write `where not (CONDITION)`",
+    "having": "write `expect CONDITION`; for a factor, `where CONDITION`",
     "filter": "write `where CONDITION`",
     "only": "write `where CONDITION`",
     "when": "write `where CONDITION`",
@@ -327,7 +388,10 @@ VALUE_WORDS = {
 """Words behind a value."""
 _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
-_FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect"}
+_FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget"}
+_SIZES_BEFORE = re.compile(r"(?<![\w.])\d[\w.]*\Z")
+_NAMED = re.compile(r"[ \t]*[=:]")
+_KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
