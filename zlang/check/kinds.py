@@ -209,11 +209,16 @@ class _KindBuilder:
             return False
         if "from" not in self.scope.nodes:
             self.scope.properties.add("from", _host_property(self.node.name.span))
-        if "under" not in self.scope.nodes:
+        if "under" not in self.scope.nodes and self._starts_itself():
             self.scope.properties.add("under", _wrapper_property(self.node.name.span))
         if self.scope.draws:
             self.scope.properties.add("seed", _seed_property(self.node.name.span))
         return self.scope.draws
+
+    def _starts_itself(self) -> bool:
+        """Whether commands start the workload, and no person."""
+        actions = [item for item in self.node.items if isinstance(item, tree.ActionDef) and item.name.text == "run"]
+        return any(isinstance(item, tree.Sh) and not item.is_asked for action in actions for item in action.commands)
 
     def _may_be_copied(self, actions: Mapping[tuple[str, str, str], KindAction]) -> bool:
         """Whether there can be several of a thing; a kind with a property `copies` of its own means that by it."""
