@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from zlang.check import clauses
+from zlang.check import clauses, evaluation
 from zlang.check.questions import Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
 from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
@@ -48,7 +48,7 @@ from zlang.syntax import parse
 
 T = TypeVar("T")
 _FEW = 2
-"""Below this many values of a side nothing is said of it, unless only one was planned."""
+"""A side with fewer values has no verdict, unless only one was planned."""
 
 
 class Verdict(StrEnum):
@@ -212,7 +212,7 @@ class Judge:
         if term.op not in margins.COMPARISONS or not any(
             aggregate.op in margins.INFERRED for aggregate in aggregates(term)
         ):
-            holds = margins.work_out(term, by_term.get)
+            holds = evaluation.evaluate(term, by_term.get)
             return Verdict.INCONCLUSIVE if holds is None else Verdict.PASS if holds else Verdict.FAIL
         margin = margins.margin(term, self.aggregates, own, by_term.get, self.matched)
         if margin is None:

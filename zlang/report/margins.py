@@ -10,13 +10,12 @@ how often a verdict is wrong.
 from __future__ import annotations
 
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from zlang.check.questions import FactorRef, Term, aggregates, is_aggregate
+from zlang.check.evaluation import evaluate
+from zlang.check.questions import FactorRef, Term, aggregates
 from zlang.intervals import LEVEL, exp, student
 from zlang.report import design, formulas, ratios, strata
 from zlang.report.formulas import Trials
@@ -32,12 +31,6 @@ _ROUNDING = 1e-12
 """The error that logarithms and sums of equal values leave."""
 _COMPLETE = 0.75
 """Part of the trials in blocks that hold every side, from which on blocks are compared."""
-_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "and": operator.and_, "or": operator.or_,
-}  # fmt: skip
-
 Leaf = Callable[[Term], object]
 _NOT_REPEATED = "nothing was repeated"
 _SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets each level up once per replicate"
@@ -80,23 +73,6 @@ class TrialTerms:
     levels: tuple[Cell, ...]
     groups: tuple[Hashable, ...]
     values: tuple[float | None, ...]
-
-
-def work_out(term: Term, leaf: Leaf) -> object:
-    """A formula of which the aggregates are known; None where one is not."""
-    if is_aggregate(term):
-        return leaf(term)
-    if term.op == "value":
-        return term.value
-    names = [work_out(part, leaf) for part in term.terms]
-    if None in names or not names or (term.op == "/" and not names[1]):
-        return None
-    if term.op == "not":
-        return not names[0]
-    if term.op == "in":
-        return names[0] in names[1:]
-    worked_out: object = _OPERATORS[term.op](names[0], names[1])
-    return worked_out
 
 
 def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> list[TrialTerms]:
@@ -165,7 +141,7 @@ def margin(
             n = terms.index(term)
             return scales[n].back(place[n]) if n in place else leaf_of(term)
 
-        return [work_out(part, leaf) for part in comparison.terms]
+        return [evaluate(part, leaf) for part in comparison.terms]
 
     is_ratio = all(isinstance(side, int | float) and 0 < side < math.inf for side in sides(middles))
 
@@ -233,7 +209,7 @@ class _Added:
 
 
 def _mean_over_combinations(values: Sequence[tuple[Hashable, float]]) -> float | None:
-    """The mean over combinations, each of which counts alike."""
+    """The mean over combinations, with equal weights."""
     by: dict[Hashable, list[float]] = defaultdict(list)
     for levels, value in values:
         by[levels].append(value)
@@ -241,7 +217,7 @@ def _mean_over_combinations(values: Sequence[tuple[Hashable, float]]) -> float |
 
 
 def _pair(slopes: Mapping[int, float], added: Sequence[_Added]) -> tuple[int, int] | None:
-    """The two aggregates of which a comparison is, where they are of other trials and weigh alike."""
+    """The two aggregates of a comparison, if they cover different trials and have equal weights."""
     if len(slopes) != 2:  # noqa: PLR2004 - a pair
         return None
     (item, a), (other, b) = slopes.items()
@@ -252,7 +228,7 @@ def _pair(slopes: Mapping[int, float], added: Sequence[_Added]) -> tuple[int, in
 def _of_pair(
     without: Margin, pair: tuple[int, int], slope: float, added: Sequence[_Added], matched: Sequence[int]
 ) -> Margin:
-    """The margin of two sides, of which `without` is what is added to their difference times the slope."""
+    """The margin of two sides; `without` is added to the product of their difference and the slope."""
     observed = [
         Observation(pair.index(n), entry.sample.groups, tuple(entry.sample.levels[i] for i in matched), entry.values[n])
         for entry in added

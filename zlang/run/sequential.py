@@ -7,17 +7,16 @@ Rule: nothing but the trials that came before decides, so that a run which goes 
 
 from __future__ import annotations
 
-import operator
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
 
 from zlang import intervals, metrics
 from zlang.check import types
-from zlang.check.questions import Search, Term, Until, aggregates, is_aggregate
+from zlang.check.evaluation import evaluate
+from zlang.check.questions import Search, Term, Until, aggregates
 from zlang.plan.plan import Header, Plan, Scalar, Trial
 from zlang.readers.reading import merge, percentiles
 from zlang.run.events import TrialVerdict
@@ -27,11 +26,6 @@ LEAST_LOOKED_AT = 5
 """So many values a point has before it is known well enough."""
 Number = str | int | float | bool | None
 Window = tuple[float, float] | None
-_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "and": operator.and_, "or": operator.or_,
-}  # fmt: skip
 _OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
     "count": len, "max": max, "mean": statistics.fmean, "median": statistics.median, "min": min,
     "stddev": statistics.stdev,
@@ -281,12 +275,16 @@ def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
 
 def _of_level(term: Term, level: _Level) -> Number:
     """The value of a formula over all trials of a level."""
+    value: Number = evaluate(term, lambda part: _part_of_level(part, level))
+    return value
+
+
+def _part_of_level(term: Term, level: _Level) -> Number:
+    """A factor, which is the one that is searched, or an aggregate over the trials of the level."""
     if term.op == "factor":
         return level.level
     if term not in level.computed:
-        level.computed[term] = _evaluate(
-            term, lambda part: _of_level(part, level), lambda item: _aggregate(item, level)
-        )
+        level.computed[term] = _aggregate(term, level)
     return level.computed[term]
 
 
@@ -303,23 +301,5 @@ def _aggregate(term: Term, level: _Level) -> Number:
 
 def _of_trial(term: Term, trial: _Values) -> Number:
     """The value of a formula over one trial."""
-    return _evaluate(term, lambda part: _of_trial(part, trial), lambda item: trial.metric(item.name))
-
-
-def _evaluate(term: Term, part: Callable[[Term], Number], leaf: Callable[[Term], Number]) -> Number:
-    """A formula of which the parts are known; None where one of them is not."""
-    if term.op == "metric" or is_aggregate(term):
-        return leaf(term)
-    if term.op == "value":
-        return term.value
-    names = [part(item) for item in term.terms]
-    if None in names:
-        return None
-    if term.op == "not":
-        return not names[0]
-    if term.op == "in":
-        return names[0] in names[1:]
-    if term.op == "/" and not names[1]:
-        return None
-    worked_out: Number = _OPERATORS[term.op](names[0], names[1])
-    return worked_out
+    value: Number = evaluate(term, lambda part: trial.metric(part.name))
+    return value
