@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import shlex
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
+from zlang.check import values
 from zlang.errors import RunError
 from zlang.plan.plan import CLOCKS, LOCAL, ROOT, Action, Step
 from zlang.run import machine as here
@@ -312,8 +312,8 @@ async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
     if here.is_command(name):
         is_well = await machine.answer(f"({name}) >/dev/null 2>&1 && echo yes") == "yes"
         return here.Tool(name, "succeeds" if is_well else None, "", hint)
-    path = await machine.answer(f"command -v {shlex.quote(name)}")
-    version = await machine.answer(f"{shlex.quote(name)} --version") if path else ""
+    path = await machine.answer(f"command -v {values.quote(name)}")
+    version = await machine.answer(f"{values.quote(name)} --version") if path else ""
     return here.Tool(name, path or None, version, hint)
 
 
