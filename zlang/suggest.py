@@ -52,7 +52,7 @@ class Hint(str):
     is_safe: bool
 
     def __new__(cls, sentence: str, word: str = "", *instead: str, line: str = "", is_safe: bool = True) -> Self:
-        """The sentence with what it says."""
+        """The sentence with its replacement."""
         hint = super().__new__(cls, sentence)
         hint.word, hint.instead, hint.line, hint.is_safe = word, instead, line, is_safe and len(instead) < 2  # noqa: PLR2004
         return hint

@@ -19,7 +19,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def visible_json(text: str) -> str:
-    """Replace the same characters in a JSON document by JSON's own escapes: what it says stays as it is."""
+    """Replace the same characters in a JSON document by JSON escapes: its meaning does not change."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char == "\n" else _json_escape(char) for char in text)

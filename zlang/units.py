@@ -38,7 +38,7 @@ DURATION = Dimension(time=1)
 RATE = Dimension(size=1, time=-1)
 FREQUENCY = Dimension(time=-1)
 UNREADABLE = Dimension(size=99)
-"""Of a number that could not be read, about which nothing more is said."""
+"""The dimension of a number that could not be read: no further finding is reported for it."""
 
 NAMES = {
     NUMBER: "a number",

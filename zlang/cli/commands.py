@@ -808,7 +808,7 @@ def carry_out(arguments: list[str]) -> object:
 
 
 def _typed(arguments: list[str]) -> list[str]:
-    """The arguments, so that SQL which begins with a comment (`-- what is asked`) is not taken for an option."""
+    """The arguments, changed so that SQL that begins with a comment (`-- …`) is not read as an option."""
     if arguments[:1] != ["sql"]:
         return arguments
     return [f"\n{word}" if _COMMENT.match(word) else word for word in arguments]

@@ -136,7 +136,7 @@ def _result(finding: Diagnostic) -> dict[str, object]:
 
 
 def _fix(fix: Fix) -> dict[str, object]:
-    """A fix; whether it is safe is said in its property bag (3.8), for SARIF has no place for it."""
+    """A fix. Its property bag (3.8) says whether it is safe, because SARIF has no field for that."""
     changes: dict[str, list[dict[str, object]]] = {}
     for edit in fix.edits:
         replacement = {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}

@@ -337,7 +337,7 @@ class _Medians:
         self._values: dict[str, list[float]] = {}
 
     def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
-        """The median of a trial's point, of which it is one: `median read_iops 12,203 (n = 2)`."""
+        """The median of the point of a trial: `median read_iops 12,203 (n = 2)`."""
         from zlang.report import wording
 
         metric = next((name for name in self._candidates if verdict.metrics.get(name)), None)
@@ -365,7 +365,7 @@ def _request(ask: Ask, then: str) -> str:
 
 
 class _Quiet:
-    """No terminal: only what went wrong is said."""
+    """Without a terminal: print only problems."""
 
     def say(self, text: str) -> None:
         """A trial is prepared and measured."""

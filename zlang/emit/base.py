@@ -15,7 +15,7 @@ from zlang.text import visible
 NOT_DECIDED = (
     "`zlang run` decides during the run which trials are needed; this contains all {trials:,} that could be needed."
 )
-"""Said of a plan of which not all trials have to be carried out."""
+"""The note on a plan that may not need all of its trials."""
 
 
 class Emitter(Protocol):

@@ -24,7 +24,7 @@ from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
 from zlang.text import LAYOUT
 
 _END = "END_OF_PLAN"
-"""Ends a here-document of plan lines, each of which begins with a brace."""
+"""Ends a here-document of plan lines, which all begin with a brace."""
 _LINES_AT_ONCE = 200
 """A shell holds a here-document in memory: so many lines of the plan are in one."""
 _WORD = re.compile(r"[A-Za-z0-9._-]+")

@@ -47,7 +47,7 @@ class _Target(Record):
 
 
 class _Job(Record):
-    """A job as the program has it: its name, the lines of its properties, and what is said of it elsewhere."""
+    """A job in the program: its name, the lines of its properties, and comments on it."""
 
     name: str
     title: str

@@ -73,7 +73,7 @@ def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diag
 
 
 _CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(maxlen=4)
-"""The last findings; the experiments are kept, so that no other gets their `id`."""
+"""The last findings. It keeps the experiments alive, so no other object gets their `id`."""
 
 
 def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:

@@ -312,5 +312,5 @@ def plain(value: Value) -> TraitValue:
 
 
 def at(experiment: Experiment, point: Point, decided: frozenset[str]) -> TrialView:
-    """The trial at a point of which these factors are known."""
+    """The trial at a point where only these factors are known."""
     return TrialView(experiment, PartialPoint(point, decided))

@@ -52,7 +52,7 @@ class ProgramServer(LanguageServer):
         await self.check_users(path)
 
     async def check_users(self, path: str) -> None:
-        """Check what uses a file, in a thread of its own, so that what is asked meanwhile is answered."""
+        """Check the programs that use a file, in a separate thread, so the server can answer requests meanwhile."""
         async with self.one_at_a_time:
             for root in await asyncio.to_thread(self.documents.users, path):
                 analysis = await asyncio.to_thread(self.documents.analysis, root)

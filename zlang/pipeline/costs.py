@@ -69,7 +69,7 @@ def _past_step_times(db: Path) -> Past:
 
 
 def remaining_estimate(planned: Planned, db: Path, measurements: Mapping[str, Measured] | None) -> Outlook:
-    """Estimate what remains of a plan of which some trials were measured."""
+    """Estimate the rest of a plan after some of its trials were measured."""
     from zlang.plan.estimate import Outlook, PlanEstimate
 
     is_done = measurements is not None and len(measurements) == planned.plan.header.trials

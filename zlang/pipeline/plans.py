@@ -162,7 +162,7 @@ def page(pieces: Iterator[str]) -> bool:
 
 
 def require_one_host(planned: Planned) -> None:
-    """Raise RunError where a plan is of several machines, each of which can carry out its own part only."""
+    """Raise RunError for a plan of several machines: each can carry out only its own part."""
     hosts = planned.schedule.hosts
     if planned.schedule.part is not None or planned.schedule.reached or len(hosts) == 1:
         return

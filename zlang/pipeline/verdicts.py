@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from zlang.report.design import Design, Row
 
 _MOST = 2000
-"""Trials of which the setups are worked out; of a longer plan the first of each whole plot and block are."""
+"""The most trials whose setups are computed; for a longer plan, the first of each whole plot and block."""
 _LONGEST = 20_000
 """Trials of the longest plan that is looked at: what is listed here is not run in a day."""
 
 
 def set_up_once(planned: Planned) -> tuple[str, ...]:
-    """The factors of which a level is set up once in the order of the plan, so that `compare` gives no verdict."""
+    """The factors with a level that the plan sets up only once: `compare` gives no verdict on them."""
     return _set_up_once(planned, planned.schedule)
 
 

@@ -16,7 +16,7 @@ from zlang.plan.survey import SampledTrial
 
 COMMAND = 0.03
 BETWEEN = 0.015
-"""Seconds for a command of which nothing is known, and between two commands: measured, the medians of 178 commands of
+"""Seconds for an unknown command, and between two commands: measured, the medians of 178 commands of
 examples/quickstart.zexp on a virtual machine."""
 KINDS = ("measuring", "writing data", "creating and removing", "caches and checks")
 

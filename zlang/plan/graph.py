@@ -19,7 +19,7 @@ MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Labels of the nodes by name, and edges: from, to, what it says. `left_out` counts trials not drawn."""
+    """Labels of the nodes by name, and edges: from, to, label. `left_out` counts trials that are not drawn."""
 
     things: dict[str, str]
     steps: dict[str, str]

@@ -18,14 +18,14 @@ from zlang.plan.plan import Action, Setup, Step
 from zlang.record import Record
 
 FORMAT = 1
-"""Raised when what is hashed changes, so that no result is taken over whose identity meant something else."""
+"""Increased when the hashed content changes, so no result is reused whose identity meant something else."""
 SEED = "00000001"
 """The hash from which every seed is drawn in what is hashed."""
 _LENGTH = 12
 
 
 class Neutral(Record):
-    """Things with names by their position, so that their names in the program do not matter, and their values as text.
+    """Things named by their position, which makes their names in the program irrelevant, and their values as text.
 
     Things that shared a name share one.
     """
@@ -79,7 +79,7 @@ def of_steps(steps: Iterable[Step]) -> str:
 
 
 def joined(*parts: str) -> str:
-    """The identity of which these are the parts."""
+    """The identity made of these parts."""
     return digests.digest(str(FORMAT), *parts)[:_LENGTH]
 
 

@@ -66,7 +66,7 @@ class State:
     stale: frozenset[str] = frozenset()
 
     def changes(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
-        """Give what has to be done, in order, so that every setup of `needed` (parents first) stands and is fresh."""
+        """The steps, in order, after which every setup of `needed` (parents first) stands and is fresh."""
         keys = {setup.key for setup in needed}
         for unmake in self.teardown():
             if unmake.setup.is_ambient and unmake.setup.key not in keys:
@@ -115,7 +115,7 @@ class State:
         return State(self.standing, self.stale | here.intersection(keys))
 
     def teardown(self) -> tuple[Unmake, ...]:
-        """Give what has to be done so that nothing stands."""
+        """The steps, in order, that remove everything."""
         return tuple(Unmake(setup) for setup in reversed(self.standing))
 
     def _unmake_all_on(self, key: str) -> tuple[Unmake, ...]:

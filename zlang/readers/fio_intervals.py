@@ -1,4 +1,4 @@
-"""What fio logged of a stream in short intervals, so that its figures can be cut to any part of the measurement.
+"""Read fio's log of a stream in short intervals, which gives its metrics for any part of the measurement.
 
 In: the logs of operations, bytes and histograms of one job, with times since 1970, and what its report says of the
 whole. Out: `FioIntervals`. Rules: all that was logged comes to what the report says, exactly; of an interval that lies
@@ -30,7 +30,7 @@ _KIND = "clat"
 _LATE = 3
 """How many intervals after the last line the next one still begins where that ended: fio logs late under load."""
 _EDGE = 1.5 * RESOLUTION
-"""Seconds before the first line and after the last of which nothing need be logged."""
+"""Seconds that may be missing before the first line of a log and after the last."""
 _HISTOGRAMS = f"_{_KIND}_hist.log"
 _PLACE, _PLACE_IN_HISTOGRAMS, _PLACE_OF_BINS = 2, 1, 3
 """Of the direction in a line, and of the first bin."""

@@ -49,7 +49,7 @@ class LogFormat(NamedTuple):
 
 
 class Log(NamedTuple):
-    """A file in which a tool logged each operation or interval: of which `kind`, and of which of its jobs."""
+    """A file in which a tool logged each operation or interval, with its `kind` and its job."""
 
     path: Path
     kind: str
@@ -79,7 +79,7 @@ class Phase(NamedTuple):
 
 
 class Intervals(Protocol):
-    """What a tool logged of a workload over time, so that its figures can be cut."""
+    """The log of a workload over time, which gives its metrics for a part of that time."""
 
     def cut(self, windows: Sequence[Window]) -> Reading:
         """The metrics of these windows, which do not overlap; without those that are only known of the whole."""

@@ -19,9 +19,9 @@ from zlang.report.summary import Cell
 from zlang.suggest import did_you_mean
 
 _TIMES = 3
-"""From this ratio on it is said how many times, not how many percent."""
+"""Ratios from here on are shown as a multiple, smaller ones in percent."""
 _NARROW = 1.5
-"""Below this detectable ratio it is said that there is no significant difference."""
+"""The verdict is "no significant difference" only if a ratio below this was detectable."""
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def is_set_up_once(self) -> bool:
-        """Whether a level was set up only once, so that there is no verdict."""
+        """Whether a level was set up only once: then there is no verdict."""
         return self.verdict == _SET_UP_ONCE
 
     @property

@@ -59,7 +59,7 @@ _LONG = 200
 """A longer fact is a listing."""
 _SMALL = 1000
 _MOST_ANSWERS = 3
-"""Differences of which the answer speaks."""
+"""The number of differences that the answer names."""
 _MOST_SERIES = 6
 """Most sampled metrics; those that vary most are shown."""
 

@@ -36,7 +36,7 @@ Colour = tuple[int, int, int] | None
 _ALONE = "#64748b"
 """The colour of a line that is alone: that of no level."""
 _DODGE = 0.015
-"""Part of the axis by which lines are beside each other, so that their intervals do not cover each other."""
+"""The part of the axis between neighbouring lines, so their intervals do not overlap."""
 _MOST_NUMBERS = 120
 """Fields of a heat map that have room for numbers."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -158,7 +158,7 @@ def _line(plot: Plot, row: Sequence[Cell]) -> str:
 
 
 def _lines(drawn: Drawn) -> list[str]:
-    """How the lines are called in all pictures, so that each has its colour everywhere."""
+    """The names of the lines in all pictures, so each line has the same colour everywhere."""
     shown = [row for row in drawn.rows if any(isinstance(cell, Estimate) and cell.value is not None for cell in row)]
     ranks = [
         {level: rank for rank, level in enumerate(_sorted([row[n] for row in shown]))}
@@ -187,7 +187,7 @@ def _scale(picture: Picture) -> tuple[float, str]:
 
 
 def has_bars(drawn: Drawn) -> bool:
-    """Whether a plot is over words, which have no order, so that it has bars instead of lines."""
+    """Whether a plot is over words: they have no order, so it has bars instead of lines."""
     return drawn.form is Form.LINES and not _is_number(drawn.plot.over, [row[0] for row in drawn.rows])
 
 

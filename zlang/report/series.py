@@ -138,7 +138,7 @@ def _in_groups(each: Drawn) -> Drawn:
 
 
 def _size(positions: Sequence[Cell], most: int) -> int:
-    """How many consecutive positions make a group, so that there are not more groups than this."""
+    """The number of consecutive positions in a group, for at most this many groups."""
     last = max((position for position in positions if isinstance(position, int)), default=1)
     return math.ceil(last / most)
 
@@ -318,7 +318,7 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
 
 
 def _metrics_of_streams(trials: Trials) -> frozenset[str]:
-    """The metrics of which there are samples of streams."""
+    """The metrics that have samples of single streams."""
     own = f"SELECT DISTINCT metric FROM main.samples JOIN {trials.rows} USING (run, trial, replicate)"
     return frozenset(str(metric) for (metric,) in run_query(trials.db, f"{own} WHERE stream IS NOT NULL").rows)
 

@@ -166,7 +166,7 @@ def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
 
 
 def _adjusted(units: Sequence[Sequence[_Placed]]) -> Ratio | None:
-    """The difference of units of which each has other cells: their means, less what those cells add to them."""
+    """The difference of units that have different cells: of their means, less the effects of these cells."""
     import numpy as np
 
     combinations = list(dict.fromkeys(ones[0].combination for ones in units))

@@ -50,7 +50,7 @@ class Account(Generic[V]):
 
     @cached_property
     def changed_facts(self) -> set[str]:
-        """The facts of the machine that are not those of which the journal has the hash."""
+        """The facts of the machine whose hash is not that in the journal."""
         at = self.folder.path / "facts"
         facts = self.state.facts.items()
         return {name for name, digest in facts if digest and not hashes.is_of_file(at / f"{name}.out", digest)}

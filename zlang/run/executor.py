@@ -77,7 +77,7 @@ class Executor(Protocol):
         """End whatever is still running of this run, and give how many processes that were."""
 
     def forget(self) -> None:
-        """Remove what machines keep for the run, of which nothing is needed any more."""
+        """Remove everything that machines keep for the run, when nothing of it is needed any more."""
 
 
 def run(executor: Executor, step: Step, out: Path, stop: Stop) -> int:

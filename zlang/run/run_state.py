@@ -125,7 +125,7 @@ class RunState:
     plans: set[str] = field(default_factory=set)
     """The hashes of the plan at the beginnings of the sessions."""
     ended: dict[str, Attempt] = field(default_factory=dict)
-    """The attempt that counts, or does not, of each trial of which one came to an end."""
+    """For each trial with an attempt that ended, the attempt that is used."""
     begun: dict[str, Attempt] = field(default_factory=dict)
     """The latest attempt of each trial, as long as it has not come to an end."""
     skipped: dict[str, Skip] = field(default_factory=dict)

@@ -23,7 +23,7 @@ def of(experiment: Experiment) -> Space:
 
 
 def without_search(experiment: Experiment) -> Space:
-    """The points at each of which a factor is searched, where one is."""
+    """The points at which a factor is searched, if there is a search."""
     return _built(experiment, _axes(experiment))
 
 
@@ -106,7 +106,7 @@ def _too_large(experiment: Experiment, count: int, subject: str, limit: int, hin
 
 
 def _condition_of(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
-    """The condition; where it cannot be worked out, it is said at which levels."""
+    """The condition; where it has no value, the finding names the levels."""
 
     def holds(point: Point) -> object:
         try:

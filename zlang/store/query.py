@@ -37,7 +37,7 @@ class Result:
 
 
 _AGAIN = 0.1
-"""Seconds after which a query that is to end is told again: told before it has begun, it does not hear."""
+"""Seconds between two requests to end a query: DuckDB ignores a request before the query has begun."""
 _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECASE)
 """Functions that write files: where those are locked, DuckDB 1.5 ends by `abort` instead of refusing them."""
 
@@ -213,7 +213,7 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of columns, a repeated one numbered, so that they can be keys."""
+    """Names of columns, numbered where they repeat, to serve as keys."""
     taken: set[str] = set()
     given = []
     for name in names:

@@ -77,7 +77,7 @@ LOCKED = Access()
 
 @contextmanager
 def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The database: read-only and locked, so that no statement reaches a file, the network or a setting.
+    """The database: read-only and locked, so no statement reaches a file, the network or a setting.
 
     The variable `factors` lists the names of all factors: `columns(getvariable('factors'))`.
     """
@@ -186,7 +186,7 @@ def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _most_spilled(scratch: Path) -> int:
-    """Bytes that a question may spill to the disk: half of what is free, so that a run beside it goes on."""
+    """Bytes that a query may spill to the disk: half of the free space, so a run beside it can continue."""
     try:
         return min(_MOST_SPILLED, shutil.disk_usage(scratch.parent).free // 2)
     except OSError:

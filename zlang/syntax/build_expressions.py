@@ -139,7 +139,7 @@ def _number(driver: Parsing, span: Span, token: Token) -> tree.Number:
 
 
 _UNKNOWN_QUANTITY = units.Quantity(Fraction(1), units.UNREADABLE)
-"""Stands for a number that was refused, so that nothing is said of it twice."""
+"""Stands for a number that was refused: it has its finding already."""
 
 
 def _string(driver: Parsing, _span: Span, token: Token) -> tree.Text:

@@ -11,7 +11,7 @@ from zlang.syntax.lexer import Token
 from zlang.syntax.literals import Parsing, plain_text, word_of
 
 _Pictures = tuple[tree.Name | None, bool]
-"""The factor of which each level has a picture, and whether the axis is logarithmic."""
+"""The factor with a picture for each level, and whether the axis is logarithmic."""
 
 
 def _let(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Let:

@@ -109,7 +109,7 @@ class Driver:
         self.excused: set[int] = set()
 
     def report(self, finding: Diagnostic) -> None:
-        """Collect a finding; a line of which a character or a text could not be read has only that one."""
+        """Collect a finding; a line with an unreadable character or text has only one."""
         first = self.source.text.rfind("\n", 0, finding.span.start) + 1
         unread = (f for f in self.findings if f.code in {Code.BAD_CHARACTER, Code.UNCLOSED_TEXT})
         if not any(first <= f.span.start <= finding.span.start for f in unread):

@@ -69,7 +69,7 @@ class ResultFinding:
 
     @property
     def is_denied(self) -> bool:
-        """Whether the project denies the rule, so that the finding is an error."""
+        """Whether the project denies the rule: then the finding is an error."""
         return self.lint.severity is Severity.ERROR
 
 
