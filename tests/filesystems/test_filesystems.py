@@ -163,6 +163,17 @@ def test_a_sweep_over_three_file_systems() -> None:
     assert found == [[kind, True, "cold", shown.format(disk, kind)] for kind, disk in disks.items()]
 
 
+def test_a_file_system_is_balanced_meanwhile() -> None:
+    text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
+    text = text.replace("cache = cold", "during = balance {}").replace(
+        "64KiB }", "64KiB  time_based = on  runtime = 2s }"
+    )
+    Path("balanced.zexp").write_text(text, "utf-8")
+    zlang("run", "balanced.zexp", "--yes")
+    assert failed() == []
+    assert answers("select read_iops > 0, balance_elapsed > 0 from trials") == [[True, True]]
+
+
 def test_the_script_of_the_sweep() -> None:
     Path("sweep.zexp").write_text(SWEEP, "utf-8")
     Path("plan.sh").write_text(zlang("plan", "sweep.zexp", "--emit", "sh"), "utf-8")

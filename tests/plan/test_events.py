@@ -15,6 +15,8 @@ from zlang.run import processes
 from zlang.source import Source
 
 HEAD = """
+import events
+
 dir here { path = "." }
 shell naps { command = "sleep 1"  writes = off }
 shell waits { command = "until test -s $OUT/../event1/start.out; do sleep 0.1; done"  writes = off }
@@ -81,6 +83,21 @@ def test_an_event_without_an_end_ends_with_the_workloads(tmp_path: Path, shell: 
     # Its processes have the signal, and end when the machine has time for them.
     wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
     assert not (tmp_path / "out/gate").exists()
+
+
+def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
+    """The workload ends as soon as a process of the event holds the memory, and then that is gone."""
+    of_event = "grep -l ZLANG_STEP={place} -a -z /proc/[0-9]*/environ 2>/dev/null | sed s/environ/status/"
+    is_held = """awk '$1 == "VmRSS:" && $2 > 60000 {{ over = 1 }} END {{ exit !over }}'"""
+    holds = f"until {of_event} | xargs cat 2>/dev/null | {is_held}; do sleep 0.1; done"
+    (tmp_path / "holds.sh").write_text(holds.format(place=tmp_path))
+    trial = trial_of(
+        f'shell looks {{ command = "timeout 60 sh {tmp_path}/holds.sh"  writes = off }}\n'
+        "experiment e { on = here  run = looks  during = hog { processors = 0  memory = 64MiB } }"
+    )
+    done = carried_out(trial, tmp_path, "dash")
+    assert (done.returncode, done.stderr.replace("Terminated\n", "")) == (0, "")
+    assert processes.marked({"ZLANG_STEP": str(tmp_path)}) == []
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])

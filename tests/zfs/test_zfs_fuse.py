@@ -122,6 +122,18 @@ def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.answers("select during from trials where read_iops > 0 order by 1") == [["scrub"], ["snapshots"]]
 
 
+def test_a_resilver_and_a_backup_meanwhile(zfs_fuse: ZfsFuse) -> None:
+    """A device is replaced and the pool is whole again, so it stays; what was sent and received is removed."""
+    text = one(pool="layout = mirror").replace(
+        "cache = cold", "during = resilver { device = 2 } | send { receive = on }"
+    )
+    zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 2s"))
+    assert zfs_fuse.failed() == []
+    assert zfs_fuse.answers("select during from trials where read_iops > 0 order by 1") == [["resilver"], ["send"]]
+    ended = "select count(resilver_elapsed), count(send_elapsed) from trials"
+    assert zfs_fuse.answers(ended) == [[1, 1]]
+
+
 def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
     watched = one(dataset="compression = gzip").replace("bs = 64KiB", "bs = 64KiB  time_based = on  runtime = 3s")
     collected = "cache = cold  collect = [arcstats {}, zpool_iostat {}, zfs_capacity {}]"
