@@ -51,10 +51,11 @@ def measured(
     if "run" in fields:
         names.update(dict.fromkeys(_of_streams(fields["run"], fields.get("on"), tuple(names), readers)))
     events = list(_instances(fields["during"])) if "during" in fields else []
-    names.update(dict.fromkeys(_of_phases([event.label for event in events], tuple(names))))
+    names.update(dict.fromkeys(_of_phases([streams.event_name(event) for event in events], tuple(names))))
     for event in events:
-        doc = f"how long {event.label} took, if it ended while the workloads ran"
-        names[_STREAMS, Metric(f"{event.label}.elapsed", "duration", "s", doc, "lower")] = None
+        name = streams.event_name(event)
+        doc = f"how long {name} took, if it ended while the workloads ran"
+        names[_STREAMS, Metric(f"{name}.elapsed", "duration", "s", doc, "lower")] = None
     return tuple(names)
 
 

@@ -53,6 +53,11 @@ def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
     return things_of(experiment.during.value(point) if experiment.during else None)
 
 
+def event_name(event: Instance) -> str:
+    """What an event is called: by its name, or by its kind where the experiment has it in place and no other."""
+    return event.kind.name if event.label == "during" else event.label
+
+
 def of(run: Value, on: Value) -> tuple[Stream, ...]:
     """Each workload on the targets that are its own, or else on those of the experiment."""
     if isinstance(run, Instance) and run.parent is None and not _has_copies(run) and _is_alone(on):

@@ -15,7 +15,7 @@ from fractions import Fraction
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Kind, KindAction, Value
-from zlang.check.streams import Stream
+from zlang.check.streams import Stream, event_name
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Here, Reader, Step
 from zlang.plan.setups import reader_of, steps_of
@@ -174,7 +174,7 @@ def measure(
     arguments: dict[str, object] = {READER: [parts[number] for number in sorted(parts)]}
     if events:
         arguments["events"] = [
-            {"name": frame.instance.label if frame.instance else "", "directory": f"event{number}"}
+            {"name": event_name(frame.instance) if frame.instance else "", "directory": f"event{number}"}
             for number, frame in enumerate(events, 1)
         ]
     return [*steps[:-1], replace(steps[-1], reader=Reader(READER, "", arguments))]
