@@ -80,6 +80,7 @@ class Picture:
     least: float
     most: float
     lines: dict[str, list[tuple[Cell, Estimate]]]
+    marks: tuple[tuple[float, str], ...] = ()
 
     def named(self, title: str) -> str:
         """A title with the level of the facet."""
@@ -141,6 +142,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
                 least=least,
                 most=most,
                 lines={},
+                marks=tuple((second, name) for level, second, name in drawn.marks if level == facet),
             )
     for row in drawn.rows:
         estimates = [cell for cell in row if isinstance(cell, Estimate)]
@@ -263,8 +265,8 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     across = figure.ruler("x")
     near = span * _NEAR_MARK
     axis_marks = _axis_marks(drawn, sorted(places.values()), places)
-    marked = [mark for mark in axis_marks if all(abs(mark[0] - second) > near for second, _ in drawn.marks)]
-    marked += [(second, f"▲{visible(name)}") for second, name in drawn.marks]
+    marked = [mark for mark in axis_marks if all(abs(mark[0] - second) > near for second, _ in picture.marks)]
+    marked += [(second, f"▲{visible(name)}") for second, name in picture.marks]
     across.ticks([place for place, _ in marked], [label for _, label in marked])
     first, last = min(places.values(), default=0.0), max(places.values(), default=0.0)
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
@@ -494,14 +496,14 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
         {"xOffset": {**line, "scale": {"domain": [*places]}, "bandPosition": 0.5}} if by and has_bars(drawn) else {}
     )
     own = {"encoding": {"x": x, **offset, "color": colour, "tooltip": shown}, "layer": layers}
-    if not drawn.marks:
+    if not picture.marks:
         return {**common, **own}
-    return {**common, "layer": [own, *_event_layers(drawn, x)]}
+    return {**common, "layer": [own, *_event_layers(picture, x)]}
 
 
-def _event_layers(drawn: Drawn, x: Mapping[str, object]) -> list[dict[str, object]]:
+def _event_layers(picture: Picture, x: Mapping[str, object]) -> list[dict[str, object]]:
     """A line where an event begins, with its name."""
-    values = [{"over": second, "event": name} for second, name in drawn.marks]
+    values = [{"over": second, "event": name} for second, name in picture.marks]
     data: dict[str, object] = {"data": {"values": values}}
     rule = {"mark": {"type": "rule", "strokeDash": [4, 3], "color": _EVENT}, "encoding": {"x": x}}
     text = {

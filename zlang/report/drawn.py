@@ -37,4 +37,4 @@ class Drawn:
     middle: str = ""
     ends: tuple[float, float] | None = None
     note: str = ""
-    marks: tuple[tuple[float, str], ...] = ()
+    marks: tuple[tuple[Cell, float, str], ...] = ()

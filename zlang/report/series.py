@@ -314,7 +314,7 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
         rows.append((*cells([moment, *own]), estimate(shown)))
     drawn_by = replace(plot, by=(*plot.by, *((source,) if several else ())))
     columns = (plot.over, *_columns(drawn_by))
-    return Drawn(drawn_by, _title(trials), columns, tuple(rows), Form.CURVES, marks=_events(trials))
+    return Drawn(drawn_by, _title(trials), columns, tuple(rows), Form.CURVES, marks=_events(trials, plot.facet))
 
 
 def _metrics_of_streams(trials: Trials) -> frozenset[str]:
@@ -323,17 +323,22 @@ def _metrics_of_streams(trials: Trials) -> frozenset[str]:
     return frozenset(str(metric) for (metric,) in run_query(trials.db, f"{own} WHERE stream IS NOT NULL").rows)
 
 
-def _events(trials: Trials) -> tuple[tuple[float, str], ...]:
+def _events(trials: Trials, facet: FactorRef | None) -> tuple[tuple[Cell, float, str], ...]:
     """When each phase but the first begins, in the mean: half a second before its first sample, that of a second."""
     own = f"main.samples JOIN {trials.rows} t USING (run, trial, replicate)"
+    of = level(trials, facet) if facet else "NULL"
     answer = run_query(
         trials.db,
-        "WITH p AS (SELECT run, trial, replicate, phase, min(second) - 0.5 AS began "
+        f"WITH p AS (SELECT {of} AS facet, run, trial, replicate, phase, min(second) - 0.5 AS began "
         f"FROM {own} WHERE valid AND phase IS NOT NULL AND second >= 0 GROUP BY ALL) "
-        f"SELECT avg(began), phase FROM p WHERE phase <> {literal(QUIET)} GROUP BY phase "
+        f"SELECT facet, avg(began), phase FROM p WHERE phase <> {literal(QUIET)} GROUP BY ALL "
         "HAVING avg(began) > 0 ORDER BY ALL",
     )
-    return tuple((float(str(second)), str(phase)) for second, phase in answer.rows)
+    return tuple(
+        (cell, float(str(second)), str(phase))
+        for facet_level, second, phase in answer.rows
+        for cell in cells([facet_level])
+    )
 
 
 def _keyed(columns: Sequence[FactorRef]) -> list[tuple[str, FactorRef]]:
