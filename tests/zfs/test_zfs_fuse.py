@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from command_line import REPOSITORY
 from private_daemon import ZfsFuse
 
 from tools import generate_zfs
@@ -132,6 +134,15 @@ def test_a_resilver_and_a_backup_meanwhile(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.answers("select during from trials where read_iops > 0 order by 1") == [["resilver"], ["send"]]
     ended = "select count(resilver_elapsed), count(send_elapsed) from trials"
     assert zfs_fuse.answers(ended) == [[1, 1]]
+
+
+def test_a_trial_of_each_example_with_events(zfs_fuse: ZfsFuse) -> None:
+    """The first trial of each counts, and nothing that happened is left."""
+    common = ["--set", "time=2s", "--set", "volume=1MiB", "--set", "device=64MiB"]
+    for name, settings in (("rebuilding", ["--set", "start=0s"]), ("snapshots", [])):
+        shutil.copy(REPOSITORY / f"examples/streams/{name}.zexp", zfs_fuse.place)
+        zfs_fuse.zlang("run", f"{name}.zexp", *common, *settings, "--only", "1")
+    assert zfs_fuse.failed() == []
 
 
 def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
