@@ -33,7 +33,7 @@ ORDINARY = {
     "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
     "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
     "partition", "pool", "precondition", "pressure", "readlink", "root", "rounds", "shell", "snapshot", "timeout",
-    "nice", "snapshots", "ssh", "streams", "trim", "warm",
+    "nice", "send", "snapshots", "ssh", "streams", "trim", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}
@@ -41,8 +41,8 @@ EVERYWHERE = {"elapsed", "rounds"}
 OF_PATHS = {"read_bytes", "write_bytes"}
 """Methods of Python's that are called as metrics are."""
 WORDS_OF_THE_LANGUAGE = {
-    "ask", "cache", "called", "command", "copies", "data", "from", "kernel", "level", "log", "metric", "options",
-    "path", "protocol", "ram", "seed", "size", "until", "value",
+    "ask", "cache", "called", "command", "copies", "data", "device", "from", "kernel", "level", "log", "memory",
+    "metric", "options", "path", "protocol", "ram", "seed", "size", "until", "value",
 }  # fmt: skip
 """Properties with a name that is also a word of the language, of SQL, or of examples."""
 NAMES_OF_RULES = {rule.lint.name for rule in RULES}
