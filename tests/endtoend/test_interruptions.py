@@ -184,7 +184,7 @@ def test_only_one_trial(zlang: Zlang) -> None:
     assert [event.out.rpartition("/")[2] for event in zlang.events() if isinstance(event, Commit)] == ["a1", "a2"]
     assert zlang.rows("select number from trials") == [{"number": 3}]
     assert "there are trials 1 to 4" in " ".join(zlang("run", "program.zexp", "--only", "5", code=2).err.split())
-    assert "no trial number 5" in zlang("resume", "--only", "5", code=1).err
+    assert "there are trials 1 to 4" in zlang("resume", "--only", "5", code=2).err
 
 
 # -- fio fails
