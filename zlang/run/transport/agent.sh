@@ -31,6 +31,7 @@ z_base=${z_base%.}
 z_folder=$z_base/$z_run
 z_held=''
 z_is_killed=''
+z_found_pids=''
 
 refuse() { printf 'refused %s\n' "$1"; exit 1; }
 
