@@ -314,7 +314,7 @@ class Driver:
         if token.type == "FIELD" and token.text in lexer.ENTRY_WORDS:
             return f"`{token.text}` is a keyword; a name follows it"
         if token.type == "FIELD" and last.symbol in {"NAME", "path", "lines", ""}:
-            return self._misspelt_word(stack) or f"to define a name, write `let {token.text} = …`"
+            return self._misspelt_word(stack) or self._how_to_define(last, token)
         if token.type == "COLON" and last.symbol == "NAME" and stack[-2].symbol == "path":
             return self._misspelt_word(stack)
         if token.type == "LBRACE" and last.symbol == "path":
@@ -333,6 +333,12 @@ class Driver:
             other = f", or `NAME = {token.text}`" if is_alone else ""
             return f"write a field as `{token.text} = {'on' if is_alone else '…'}`{other}"
         return ""
+
+    def _how_to_define(self, last: _Part, token: Token) -> str:
+        kind = _KIND_BEHIND_EQUAL_SIGN.match(self.source.text, token.end)
+        if kind is not None and last.symbol != "lines":
+            return f"a declaration is a kind, a name, and its fields: write `{kind[1]} {token.text} {{ … }}`"
+        return f"to define a name, write `let {token.text} = …`"
 
     def _misspelt_word(self, stack: list[_Part]) -> Hint:
         """The word of the language that may have been meant by the one with which the entry begins."""
@@ -423,6 +429,8 @@ _STANDS_ALONE = re.compile(r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
 _NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
 """Signs that people write between a name and its value instead of `=`."""
+_KIND_BEHIND_EQUAL_SIGN = re.compile(r"[ \t]*=[ \t]*([A-Za-z_][\w.-]*)[ \t]*\{")
+"""`= KIND {`, as other languages declare a thing."""
 _SINGLE = {
     "OVER": "`over` and a factor",
     "RPAR": "`)`",
