@@ -108,6 +108,14 @@ def test_a_directory_that_something_else_replaced_is_noticed(agent: Agent, tmp_p
     assert agent.hear()[2] == "0"
 
 
+def test_lines_that_come_quickly_are_signs_of_life(agent: Agent) -> None:
+    """Bash ends `wait` at a signal, and forgets to run the trap if another one comes while the trap runs."""
+    for number in range(200):
+        agent.write(b"beat\n")
+        agent.write(b"clock %d\n" % number)
+        assert agent.hear()[:2] == ["clock", str(number)]
+
+
 def test_without_a_sign_of_life_everything_ends(tmp_path: Path) -> None:
     agent = Agent(["sh"], os.fsencode(tmp_path / "base"), dead=1)
     assert agent.hear()[0] == "ready"

@@ -58,7 +58,7 @@ z_sweep() {
 
 z_replaced() {
   for z_out in $z_held; do
-    { read -r z_inode z_born && IFS= read -r z_path; } <"$z_folder/$z_out/made" 2>/dev/null || continue
+    { read -r z_inode z_born && IFS= read -r z_path; } 2>/dev/null <"$z_folder/$z_out/made" || continue
     z_there=$(ls -di -- "$z_path" 2>/dev/null) || continue
     z_there=${z_there#"${z_there%%[! ]*}"}
     [ "${z_there%% *}" = "$z_inode" ] || return 0
@@ -124,13 +124,16 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
 z_watch() {
   trap 'z_fed=1' USR1
   trap 'kill "$z_nap" 2>/dev/null; exit 0' TERM
-  z_fed=1
-  while [ -n "$z_fed" ]; do
-    z_fed=
+  while :; do
+    z_fed=''
     sleep "$z_dead" &
     z_nap=$!
-    wait "$z_nap"
-    kill "$z_nap" 2>/dev/null
+    # A signal ends `wait`, but bash does not always run the trap: it forgets a signal that comes while the trap runs.
+    if ! wait "$z_nap"; then
+      kill "$z_nap" 2>/dev/null
+    elif [ -z "$z_fed" ]; then
+      break
+    fi
   done
   kill -STOP $$ # so that it starts nothing meanwhile
   z_sweep
