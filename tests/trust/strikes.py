@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -179,7 +181,7 @@ def put_table(pair: Pair) -> None:
 def mount_partition(pair: Pair) -> None:
     """Mount a partition of the device."""
     put_table(pair)
-    say("partx", "--add", pair.device)
+    say("partx", "--update", pair.device)
     part = Path(f"{pair.device}p1")
     say("mke2fs", "-q", "-t", "ext2", "-E", "lazy_itable_init=0", part)
     pair.mounted.mkdir()
@@ -296,19 +298,28 @@ def strike(pair: Pair) -> None:
     pair.taken.write_text(pair.digest() if pair.state in THEIRS else "")
 
 
+def end(process: int) -> None:
+    """Kill a process, and wait until it has closed what it had open."""
+    handle = os.pidfd_open(process)
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        select.select([handle], [], [], 60)
+    finally:
+        os.close(handle)
+
+
 def undo(pair: Pair) -> None:
     """Take back whatever was done."""
     aside = Path(f"{pair.device}-aside")
     if aside.is_block_device():
         aside.replace(pair.device)
     with suppress(OSError):
-        os.kill(int((pair.at / "processes" / pair.state).read_text()), 9)
+        end(int((pair.at / "processes" / pair.state).read_text()))
     if pair.state in IN_USE:
         for words in (
             ("umount", pair.mounted),
             ("umount", pair.mounted),
             ("swapoff", pair.device),
-            ("partx", "--delete", pair.device),
         ):
             subprocess.run(words, capture_output=True, check=False)
     elif pair.state == "read-only":
@@ -316,6 +327,11 @@ def undo(pair: Pair) -> None:
     loop = pair.at / "loops" / pair.state
     if loop.exists():
         subprocess.run(["losetup", "--detach", loop.read_text()], capture_output=True, check=False)
+
+
+def attach(image: Path, *options: str) -> Path:
+    """Give a file a loop device, which has no partition of an earlier one, and leaves none to a later one."""
+    return Path(say("losetup", "--find", "--show", "--partscan", *options, image))
 
 
 def make(at: Path, states: list[str]) -> list[Pair]:
@@ -329,7 +345,7 @@ def make(at: Path, states: list[str]) -> list[Pair]:
             file.write_bytes(content)
             os.truncate(file, SIZE)
             if file == pair.image or pair.state in {"another-link", "another-node", "node-for-link"}:
-                nodes[str(file)] = say("losetup", "--find", "--show", file)
+                nodes[str(file)] = str(attach(file))
         pair.link.symlink_to(nodes[str(pair.image)])
     (at / "nodes.json").write_text(json.dumps(nodes))
     return pairs

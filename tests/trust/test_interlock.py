@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from command_line import Tools, Zlang
 from private_daemon import ZfsFuse
+from strikes import attach
 
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
@@ -49,7 +50,7 @@ def say(*words: object) -> str:
 
 @contextmanager
 def attached(image: Path, *options: str) -> Iterator[Path]:
-    node = Path(say("losetup", "--find", "--show", *options, image))
+    node = attach(image, *options)
     try:
         yield node
     finally:
@@ -221,7 +222,7 @@ def with_a_mounted_partition(disk: Disk) -> Iterator[None]:
     table[446:462] = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (40960).to_bytes(4, "little")
     table[510:512] = b"\x55\xaa"
     put(disk.node, bytes(table))
-    say("partx", "--add", disk.node)
+    say("partx", "--update", disk.node)
     part = Path(f"{disk.node}p1")
     number = Path(f"/sys/block/{disk.node.name}/{part.name}/dev").read_text().strip()
     made = not part.exists()
@@ -236,7 +237,6 @@ def with_a_mounted_partition(disk: Disk) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", at], capture_output=True, check=False)
-        say("partx", "--delete", disk.node)
         if made:
             part.unlink(missing_ok=True)
 
