@@ -25,7 +25,7 @@ help:
 	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
 	@echo 'make coverage the tests without the guest, and which lines they reach'
 	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
-	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=, PLACE=)'
+	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=, PLACE=, WORKERS=)'
 	@echo 'make mutants  wrong versions of what guards and accounts for a run: do the tests find them? docs/reliability.md has the score'
 	@echo 'make bench    the programs in bench/'
 	@echo 'make rates    how often verdicts and intervals are wrong, and the tables of that in docs/results.md'
@@ -158,7 +158,7 @@ $(VENV)/atheris.done: $(VENV)/dev.done
 SECONDS ?= 3600
 SEED    ?= $(shell date +%s)
 campaign: tools $(VENV)/dev.done
-	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) $(if $(PLACE),--place $(PLACE)) --page docs/reliability.md
+	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) $(if $(PLACE),--place $(PLACE)) $(if $(WORKERS),--workers $(WORKERS)) --page docs/reliability.md
 
 # The same seed each time.
 campaign-a-minute: tools $(VENV)/dev.done
