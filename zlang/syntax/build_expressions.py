@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,8 +22,49 @@ def _conditional(_driver: Parsing, span: Span, condition: tree.Expr, then: tree.
     return tree.If(span, condition, then, otherwise)
 
 
-def _binary(_driver: Parsing, span: Span, left: tree.Expr, operator: Token, right: tree.Expr) -> tree.Binary:
+def _binary(driver: Parsing, span: Span, left: tree.Expr, operator: Token, right: tree.Expr) -> tree.Expr:
+    if isinstance(left, tree.Tuple) and operator.text in {"==", "!="}:
+        equal = _equal_rows(driver, span, left, [right], f"{_as_written(left)} {operator.text} {_like(left)}")
+        return tree.Not(span, equal) if operator.text == "!=" else equal
     return tree.Binary(span, operator.text, left, right)
+
+
+def _equal_rows(driver: Parsing, span: Span, left: tree.Tuple, rows: Sequence[tree.Expr], form: str) -> tree.Expr:
+    """Whether the values of a tuple are those of one of some others: conditions with `and` and `or`."""
+    for row in rows:
+        if not isinstance(row, tree.Tuple) or len(row.items) != len(left.items):
+            values = len(row.items) if isinstance(row, tree.Tuple) else 1
+            hint = f"write `{form}`"
+            driver.report(Code.ZIP_WIDTH.at(row.span, names=len(left.items), values=values, hint=hint))
+            return _unknown(span, left)
+    equal = [
+        _joined(span, "and", [tree.Binary(b.span, "==", a, b) for a, b in zip(left.items, row.items, strict=True)])
+        for row in rows
+        if isinstance(row, tree.Tuple)
+    ]
+    return _joined(span, "or", equal)
+
+
+def _joined(span: Span, operator: str, conditions: Sequence[tree.Expr]) -> tree.Expr:
+    """Conditions with an operator between them, nested no deeper than needed."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    sides = [_joined(span, operator, side) for side in (conditions[:middle], conditions[middle:])]
+    return tree.Binary(span, operator, *sides)
+
+
+def _unknown(span: Span, row: tree.Tuple) -> tree.Binary:
+    """Stands for a condition that could not be read."""
+    return tree.Binary(span, "==", row.items[0], row.items[0])
+
+
+def _as_written(row: tree.Tuple) -> str:
+    return f"({', '.join(item.span.text for item in row.items)})"
+
+
+def _like(row: tree.Tuple) -> str:
+    return f"({', '.join('…' for _ in row.items)})"
 
 
 def _either(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
@@ -34,12 +75,19 @@ def _both(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tr
     return tree.Binary(span, "and", left, right)
 
 
-def _contains(_driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Binary:
-    return tree.Binary(span, "in", left, right)
+def _contains(driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) -> tree.Expr:
+    if not isinstance(left, tree.Tuple):
+        return tree.Binary(span, "in", left, right)
+    form = f"{_as_written(left)} in [{_like(left)}, {_like(left)}]"
+    if not isinstance(right, tree.ListOf) or not right.items:
+        expected, found = "a list of values in parentheses", f"`{right.span.text}`"
+        driver.report(Code.UNEXPECTED.at(right.span, expected=expected, found=found, hint=f"write `{form}`"))
+        return _unknown(span, left)
+    return _equal_rows(driver, span, left, right.items, form)
 
 
-def _contains_not(_driver: Parsing, span: Span, left: tree.Expr, _not_in: Token, right: tree.Expr) -> tree.Not:
-    return tree.Not(span, tree.Binary(span, "in", left, right))
+def _contains_not(driver: Parsing, span: Span, left: tree.Expr, _not_in: Token, right: tree.Expr) -> tree.Not:
+    return tree.Not(span, _contains(driver, span, left, right))
 
 
 def _chained(driver: Parsing, span: Span, left: tree.Binary, operator: Token, right: tree.Expr) -> tree.Binary:
