@@ -135,7 +135,8 @@ class _Checker:
         used = {path.partition(".")[0] for experiment in self.experiments.values() for path in experiment.factors}
         unused = {path.partition(".")[0] for path in names.factors} - used if self.experiments else ()
         for name, entry in self.root.entries.items():
-            if name in unused and not isinstance(entry, tree.Declaration):
+            root = "+".join(word.text for word in entry.of.names) if isinstance(entry, tree.LetColumn) else name
+            if root in unused and not isinstance(entry, tree.Declaration):
                 hint = f"use `{name}` where its value belongs, or remove the line"
                 self.modules.findings.report(Code.UNUSED_CHOICE.at(entry.name.span, name=name, hint=hint))
 

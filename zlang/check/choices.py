@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zlang.check import arithmetic
-from zlang.check.expressions import Context, combine, constant, guarded, resolve, unknown
-from zlang.check.factors import column_type, level, pick
+from zlang.check.expressions import Context, combine, constant, guarded, limit_size, resolve, unknown
+from zlang.check.factors import column_type, level, one_of, pick
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Value, axis_of
 from zlang.check.ranges import LONGEST_AMONG_OPTIONS, resolve_levels, resolve_range_levels
+from zlang.check.rows import is_rows, rows_of
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, STRING, Type
 from zlang.check.values import show
 from zlang.diagnostics import Code
 from zlang.source import Span
+from zlang.suggest import Hint
 from zlang.syntax import tree
 
 
@@ -27,23 +29,34 @@ def resolve_choice(context: Context, node: tree.Choice, expected: Type | None, p
         context.report(finding.saying(f"this choice has {count} options; the limit is {limit}"))
         return unknown(node.span)
     options: list[Expr] = []
-    labels: dict[str, int] = {}
-    places: dict[str, Span] = {}
+    labels = _Labels(context)
     for option in node.options:
         if isinstance(option, tree.Range):
             options += resolve_range_levels(context, option)
             continue
-        given = given_label(context, option.items) if isinstance(option, tree.Anonymous | tree.Amend) else None
-        if given is not None:
-            if given[0] in places:
-                hint = "give the branches different labels"
-                finding = Code.DUPLICATE.at(given[1], name=given[0], hint=hint)
-                context.report(finding.also(places[given[0]], "first used here"))
-            places[given[0]] = given[1]
-        label = _unique_label(given[0] if given else _label_of(option), labels)
-        options.append(resolve(context, option, expected, (*path, label)))
+        options.append(resolve(context, option, expected, (*path, labels.of(option))))
     _report_repeated_levels(context, options)
     return pick(context, node.span, path, options, expected)
+
+
+class _Labels:
+    """The labels of the branches of a choice, each used once."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.taken: dict[str, int] = {}
+        self.places: dict[str, Span] = {}
+
+    def of(self, option: tree.Expr) -> str:
+        """The label of a branch: the one that it is given, or the name or the kind of its value."""
+        given = given_label(self.context, option.items) if isinstance(option, tree.Anonymous | tree.Amend) else None
+        if given is not None:
+            if given[0] in self.places:
+                hint = "give the branches different labels"
+                finding = Code.DUPLICATE.at(given[1], name=given[0], hint=hint)
+                self.context.report(finding.also(self.places[given[0]], "first used here"))
+            self.places[given[0]] = given[1]
+        return _unique_label(given[0] if given else _label_of(option), self.taken)
 
 
 def _report_repeated_levels(context: Context, options: list[Expr]) -> None:
@@ -159,60 +172,62 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
     return combine(context, node.span, listed, value, items)
 
 
-def resolve_zip(context: Context, node: tree.Zip, path: Path, expected: Mapping[str, Type]) -> dict[str, Expr]:
+def resolve_zip(
+    context: Context, node: tree.Zip | tree.LetZip, path: Path, expected: Mapping[str, Type]
+) -> dict[str, Expr]:
     """Fields that vary together: one factor with a column for each."""
     names = [word.text for word in node.names]
-    rows = node.value.options if isinstance(node.value, tree.Choice) else (node.value,)
+    rows = _rows_of(context, node)
+    if rows is None:
+        return {name: unknown(node.span) for name in names}
     columns: list[list[Expr]] = [[] for _ in names]
     own = (*path, "+".join(names))
-    for row in rows:
-        if not isinstance(row, tree.Tuple) or len(row.items) != len(names):
-            count = len(row.items) if isinstance(row, tree.Tuple) else 1
-            hint = f"each alternative has a value per name: `({', '.join(names)}) = ({', '.join('…' for _ in names)})`"
-            context.report(Code.ZIP_WIDTH.at(row.span, names=len(names), values=count, hint=hint))
-            return {name: unknown(row.span) for name in names}
-        for i, item in enumerate(row.items):
+    labels = [_Labels(context) for _ in names]
+    for _, items in rows:
+        for i, item in enumerate(items):
             if isinstance(item, tree.Choice | tree.Range):
                 context.report(Code.CHOICE_HERE.at(item.span, hint="give it a name first: `let x = …`"))
-                return {name: unknown(row.span) for name in names}
+                return {name: unknown(node.span) for name in names}
+            place = (*own, names[i], labels[i].of(item))
             if names[i] in expected:
-                columns[i].append(resolve_typed(context, item, (*own, names[i]), names[i], expected[names[i]]))
+                columns[i].append(resolve_typed(context, item, place, names[i], expected[names[i]]))
             else:
-                columns[i].append(resolve(context, item, path=(*own, names[i])))
+                columns[i].append(resolve(context, item, path=place))
     key = ".".join(own)
     branches = tuple(tuple(axis for column in columns for axis in column[r].axes) for r in range(len(rows)))
     axis = axis_of(key, branches)
-    result: dict[str, Expr] = {}
-    found_types = []
-    for name, column in zip(names, columns, strict=True):
-        type_ = NOTHING
-        for entry in column:
-            type_ = type_ | entry.type
-        found_types.append(column_type(type_))
-        result[name] = Expr(
-            span=node.span,
-            type=type_,
-            value=_chosen(key, [option.value for option in column]),
-            axes=(axis,),
-            reads=frozenset({key}).union(*(expr.reads for expr in column)),
-            member=None,
-            alternatives=tuple(column),
-        )
+    result = {
+        name: limit_size(context, one_of(context, node.span, axis, column), column)
+        for name, column in zip(names, columns, strict=True)
+    }
     context.factors[key] = FactorDef(
         path=key,
         columns=tuple(".".join((*path, name)) for name in names),
-        types=tuple(found_types),
+        types=tuple(column_type(expr.type) for expr in result.values()),
         size=len(rows),
         level=lambda i: tuple(level(column[i]) for column in columns),
         span=node.span,
-        places=tuple(row.span for row in rows),
+        places=tuple(span for span, _ in rows),
     )
     return result
 
 
-def _chosen(key: str, options: list[Callable[[Any], Value]]) -> Callable[[Any], Value]:
-    def value(point: Any) -> Value:
-        index = point.get(key)
-        return ABSENT if index is None else options[index](point)
-
-    return value
+def _rows_of(context: Context, node: tree.Zip | tree.LetZip) -> Sequence[tuple[Span, tuple[tree.Expr, ...]]] | None:
+    """The values of each row of a zip, one for each name; None and a finding where they are not."""
+    names = [word.text for word in node.names]
+    if isinstance(node.value, tree.Call) and is_rows(node.value):
+        return rows_of(context, node.value, node.names)
+    rows: list[tuple[Span, tuple[tree.Expr, ...]]] = []
+    for row in node.value.options if isinstance(node.value, tree.Choice) else (node.value,):
+        if len(names) == 1:
+            bare = Hint(f"write `{names[0]} = …`", f"({names[0]})", names[0])
+            finding = Code.ZIP_WIDTH.at(node.span, names=1, values=1, hint=bare)
+            context.report(finding.saying("a single name has no parentheses"))
+            return None
+        if not isinstance(row, tree.Tuple) or len(row.items) != len(names):
+            count = len(row.items) if isinstance(row, tree.Tuple) else 1
+            hint = f"each alternative has a value per name: `({', '.join(names)}) = ({', '.join('…' for _ in names)})`"
+            context.report(Code.ZIP_WIDTH.at(row.span, names=len(names), values=count, hint=hint))
+            return None
+        rows.append((row.span, row.items))
+    return rows

@@ -28,7 +28,7 @@ from zlang.check.scope import Path, Scope
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
-from zlang.source import Span
+from zlang.source import Source, Span
 from zlang.syntax import tree
 from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
@@ -41,8 +41,9 @@ class Context(Record):
     """Where an expression stands: the names that it sees, where findings go, and what is collected meanwhile.
 
     `dispatch` resolves an expression by its form. `factors` are the choices met so far by their paths, `risks` the
-    factors that together decide whether something has a value at a point. Inside a declaration `property_name` is the
-    property whose value is resolved, `siblings` are all that are given, and `kind` is what is declared.
+    factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
+    declaration `property_name` is the property whose value is resolved, `siblings` are all that are given, and `kind`
+    is what is declared.
     """
 
     scope: Scope
@@ -50,11 +51,14 @@ class Context(Record):
     dispatch: Dispatch
     factors: dict[str, FactorDef]
     risks: set[frozenset[str]]
+    table: Table
     property_name: str = ""
     siblings: frozenset[str] = frozenset()
     kind: Kind | None = None
 
 
+Table = Callable[[str, Span], Source | None]
+"""Reads the table of a path, relative to the file of a place; None and a finding where there is none."""
 Dispatch = Callable[[Context, tree.Expr, Type | None, Path | None], Expr]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -24,10 +24,8 @@ def pick(context: Context, span: Span, path: Path, options: list[Expr], expected
     if axis.depth > DEEPEST_CHOICE:
         context.report(Code.TOO_DEEP.at(span, limit=DEEPEST_CHOICE, hint="choices are nested here"))
         return unknown(span)
-    chosen = tuple(option.value for option in options)
-    type_ = NOTHING
-    for option in options:
-        type_ = type_ | option.type
+    made = one_of(context, span, axis, options)
+    type_ = made.type
     context.factors[name] = FactorDef(
         path=name,
         columns=(name,),
@@ -37,6 +35,17 @@ def pick(context: Context, span: Span, path: Path, options: list[Expr], expected
         span=span,
         places=tuple(option.span for option in options),
     )
+
+    return limit_size(context, made, options)
+
+
+def one_of(context: Context, span: Span, axis: Axis, options: Sequence[Expr]) -> Expr:
+    """The option that the level of an axis chooses at each point."""
+    name = axis.path
+    chosen = tuple(option.value for option in options)
+    type_ = NOTHING
+    for option in options:
+        type_ = type_ | option.type
 
     def value(point: Any) -> Value:
         index = point.get(name)
@@ -60,11 +69,7 @@ def pick(context: Context, span: Span, path: Path, options: list[Expr], expected
 
     reads = frozenset({name}).union(*(option.reads for option in options))
     alternatives = tuple(alternative for option in options for alternative in (option.alternatives or (option,)))
-    return limit_size(
-        context,
-        Expr(span=span, type=type_, value=value, axes=(axis,), reads=reads, member=member, alternatives=alternatives),
-        options,
-    )
+    return Expr(span=span, type=type_, value=value, axes=(axis,), reads=reads, member=member, alternatives=alternatives)
 
 
 def level(option: Expr) -> Value:

@@ -8,6 +8,9 @@ from zlang.check.kind_declarations import Declared
 from zlang.check.program import Expr, Kind
 from zlang.syntax import tree
 
+Named = tree.Let | tree.LetColumn | tree.FunctionDef | tree.Param | tree.Declaration
+"""What a name of a file stands for."""
+
 
 @dataclass(slots=True)
 class Module:
@@ -18,7 +21,7 @@ class Module:
 
     written: tree.Tree
     prefix: tuple[str, ...]
-    entries: dict[str, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration] = field(default_factory=dict)
+    entries: dict[str, Named] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     kind_nodes: dict[str, tuple[tree.KindDef, Declared]] = field(default_factory=dict)
     settings: dict[str, tuple[tree.Expr, Module | None]] = field(default_factory=dict)

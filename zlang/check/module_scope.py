@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from zlang.check import library, types
+from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_declaration
 from zlang.check.expressions import resolve, unknown
 from zlang.check.module import Module
@@ -58,8 +59,9 @@ class ModuleScope:
             if not self._names.follow(span):
                 return unknown(span)
             module.pending.append(name)
-            resolved = self._resolve(entry)
-            module.resolved[name] = _partial(resolved) if self.is_broken(name) else resolved
+            resolved = {name: self._resolve(entry)} if not isinstance(entry, tree.LetColumn) else self._columns(entry)
+            for item, expr in resolved.items():
+                module.resolved[item] = _partial(expr) if self.is_broken(item) else expr
             module.pending.remove(name)
             return module.resolved[name]
         if name in module.named:
@@ -92,6 +94,10 @@ class ModuleScope:
         return {
             word for f in self._names.modules.findings.items if f.code is Code.CIRCLE for word in self.module.pending
         }
+
+    def _columns(self, entry: tree.LetColumn) -> dict[str, Expr]:
+        """The names that vary together with one of them, and itself."""
+        return resolve_zip(self._names.context(self), entry.of, self.module.prefix, {})
 
     def _resolve(self, entry: tree.Let | tree.FunctionDef | tree.Param | tree.Declaration) -> Expr:
         context = self._names.context(self)

@@ -44,24 +44,7 @@ class Modules:
             parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings), lacks_import=lacks_import
         )
         self.files[key or source.name] = module
-        places: dict[str, Span] = {}
-        for entry in parsed.tree.entries:
-            if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
-                module.lacks_import = True
-            elif isinstance(entry, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration | tree.KindDef):
-                name = entry.name
-                if name.text in places:
-                    finding = Code.DUPLICATE.at(name.span, name=name.text)
-                    self.findings.report(finding.also(places[name.text], "first defined here"))
-                    continue
-                places[name.text] = name.span
-                if not isinstance(entry, tree.KindDef):
-                    module.entries[name.text] = entry
-            elif isinstance(entry, tree.ReaderDecl):
-                message = 'readers belong to the library: a kind of your own declares `metric NAME: TYPE = regex "…"`'
-                self.findings.report(Code.BAD_KIND.at(entry.name.span, message=message))
-            elif isinstance(entry, tree.Import):
-                self._import(entry, module, (*chain, source.name))
+        places = self._declare(module, (*chain, source.name))
         for entry in parsed.tree.entries:
             if isinstance(entry, tree.KindDef) and entry.name.text not in module.kinds:
                 self._kind(entry, module)
@@ -73,6 +56,33 @@ class Modules:
                     Code.DUPLICATE.at(place, name=declared, label="this is also the name of a kind", hint=hint)
                 )
         return module
+
+    def _declare(self, module: Module, chain: tuple[str, ...]) -> dict[str, Span]:
+        """Note what a file declares, and read what it imports; where each name is defined."""
+        places: dict[str, Span] = {}
+        for entry in module.written.entries:
+            if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
+                module.lacks_import = True
+            elif isinstance(entry, tree.LetZip):
+                for word in entry.names:
+                    if self._is_new(word, places):
+                        module.entries[word.text] = tree.LetColumn(word.span, word, entry)
+            elif isinstance(entry, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration | tree.KindDef):
+                if self._is_new(entry.name, places) and not isinstance(entry, tree.KindDef):
+                    module.entries[entry.name.text] = entry
+            elif isinstance(entry, tree.ReaderDecl):
+                message = 'readers belong to the library: a kind of your own declares `metric NAME: TYPE = regex "…"`'
+                self.findings.report(Code.BAD_KIND.at(entry.name.span, message=message))
+            elif isinstance(entry, tree.Import):
+                self._import(entry, module, chain)
+        return places
+
+    def _is_new(self, name: tree.Word, places: dict[str, Span]) -> bool:
+        """Note where a name is defined; a finding if it was defined before."""
+        first = places.setdefault(name.text, name.span)
+        if first is not name.span:
+            self.findings.report(Code.DUPLICATE.at(name.span, name=name.text).also(first, "first defined here"))
+        return first is name.span
 
     def _kind(self, entry: tree.KindDef, module: Module) -> None:
         """Take a kind that a file declares, or one that is another with some items changed."""
@@ -130,17 +140,8 @@ class Modules:
             return
         result = self.files.get(path)
         if result is None or settings:
-            try:
-                text = self._read(path)
-            except (OSError, ValueError) as error:
-                why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
-                why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
-                is_module = node.target in self.library.modules
-                hint = Hint(
-                    f"write a module of the library without quotes: `import {node.target}`", target, node.target
-                )
-                hint = hint if is_module else did_you_mean(target.strip('"'), self.library.modules)
-                self.findings.report(Code.MISSING_IMPORT.at(node.span, target=target, why=why, hint=hint))
+            text = self._text(path, node.target, node.span)
+            if text is None:
                 module.lacks_import = True
                 return
             if path.endswith(TABLE):
@@ -154,6 +155,31 @@ class Modules:
             module.named[node.alias.text] = result
         else:
             module.merged.append(result)
+
+    def _text(self, path: str, target: str, span: Span) -> str | None:
+        """The text of another file; None and a finding where there is none."""
+        try:
+            return self._read(path)
+        except (OSError, ValueError) as error:
+            why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
+            why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
+        modules = self.library.modules
+        hint = Hint(f"write a module of the library without quotes: `import {target}`", f'"{target}"', target)
+        self.findings.report(
+            Code.MISSING_IMPORT.at(
+                span, target=f'"{target}"', why=why, hint=hint if target in modules else did_you_mean(target, modules)
+            )
+        )
+        return None
+
+    def table(self, target: str, span: Span) -> Source | None:
+        """The table of a path, relative to the file that names it: its text goes with the plan."""
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(span.source.name), target))
+        source = next((source for source in self.sources if source.name == path), None)
+        if source is None and (text := self._text(path, target, span)) is not None:
+            source = Source(path, text)
+            self.sources.append(source)
+        return source
 
     def _given_params(self, node: tree.Import, module: Module) -> dict[str, tuple[tree.Expr, Module | None]]:
         """The params that an import gives; their values use the names of the importing file."""

@@ -391,7 +391,9 @@ class FactorDef(Record):
         """The full path of one of its columns."""
         if len(self.columns) == 1:
             return self.path
-        return f"{self.path.rpartition('.')[0]}.{self.columns[column].rpartition('.')[2]}"
+        place = self.path.rpartition(".")[0]
+        name = self.columns[column].rpartition(".")[2]
+        return f"{place}.{name}" if place else name
 
 
 class Experiment(Record):

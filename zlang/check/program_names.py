@@ -31,7 +31,7 @@ class ProgramNames:
 
     def context(self, scope: Scope) -> Context:
         """A context in which the names of a scope are resolved."""
-        return new_context(scope, self.report, self.factors, self.risks)
+        return new_context(scope, self.report, self.factors, self.risks, self.modules.table)
 
     def follow(self, span: Span) -> bool:
         """Whether another name may be followed; there is one finding where names use each other without end."""

@@ -13,11 +13,12 @@ from zlang.check import types
 from zlang.check.calls import resolve_call
 from zlang.check.choices import resolve_choice, resolve_list, resolve_range
 from zlang.check.declarations import resolve_amend, resolve_declaration
-from zlang.check.expressions import Context, constant, unknown
+from zlang.check.expressions import Context, Table, constant, unknown
 from zlang.check.lists import resolve_index, resolve_list_from
 from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_binary, resolve_if, resolve_is_a, resolve_not
 from zlang.check.program import Expr, FactorDef
+from zlang.check.rows import resolve_cell
 from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_text
 from zlang.check.types import Type
@@ -30,18 +31,18 @@ def new_context(
     report: Callable[[Diagnostic], None],
     factors: dict[str, FactorDef] | None = None,
     risks: set[frozenset[str]] | None = None,
+    table: Table = lambda _path, _span: None,
 ) -> Context:
     """A context in which all forms of expression can be resolved."""
-    return Context(scope, report, resolve_form, {} if factors is None else factors, set() if risks is None else risks)
+    known_factors = {} if factors is None else factors
+    return Context(scope, report, resolve_form, known_factors, set() if risks is None else risks, table)
 
 
 def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path: Path | None) -> Expr:
     """Resolve an expression by its form."""
     match node:
-        case tree.Number():
-            return constant(node.span, types.of_quantity(node.quantity), node.quantity)
-        case tree.Text():
-            return resolve_text(context, node)
+        case tree.Number() | tree.Text() | tree.Cell():
+            return _resolve_literal(context, node, expected)
         case tree.Name():
             return resolve_name(context, node, expected)
         case tree.Call():
@@ -67,6 +68,16 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
                 return _resolve_factors(context, node, expected, path)
             context.report(Code.CHOICE_HERE.at(node.span, hint="give it a name first: `let x = …`, then use `x` here"))
             return unknown(node.span)
+
+
+def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.Cell, expected: Type | None) -> Expr:
+    match node:
+        case tree.Number():
+            return constant(node.span, types.of_quantity(node.quantity), node.quantity)
+        case tree.Text():
+            return resolve_text(context, node)
+        case tree.Cell():
+            return resolve_cell(context, node, expected)
 
 
 def _resolve_lists(

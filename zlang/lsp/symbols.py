@@ -73,6 +73,7 @@ class Symbols:
         self.experiments: dict[str, Definition] = {}
         self.uses: list[NameUse] = []
         self.fields: list[FieldUse] = []
+        self._starts: set[int] = set()
         self.things: dict[str, tree.Declaration] = {}
         for entry in of.entries:
             self._define(entry)
@@ -107,6 +108,9 @@ class Symbols:
         match entry:
             case tree.Let():
                 self._add(entry.name, entry, Sort.LET)
+            case tree.LetZip():
+                for word in entry.names:
+                    self._add(word, entry, Sort.LET)
             case tree.FunctionDef():
                 self._add(entry.name, entry, Sort.FUNCTION)
             case tree.Param():
@@ -198,6 +202,9 @@ class Symbols:
 
     def _use(self, name: tree.Name, local: dict[str, Definition], *, is_kind: bool = False) -> None:
         start = name.span.start
+        if start in self._starts:  # a name that a condition compares with several values
+            return
+        self._starts.add(start)
         for index, part in enumerate(name.path):
             start = name.span.source.text.find(part, start, name.span.end)
             if start < 0:

@@ -18,6 +18,10 @@ def _let(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Let
     return tree.Let(span, word_of(driver, name), value)
 
 
+def _let_zip(_driver: Parsing, span: Span, _open: Token, names: tuple[tree.Word, ...], value: tree.Expr) -> tree.LetZip:
+    return tree.LetZip(span, names, value)
+
+
 def _param(driver: Parsing, span: Span, name: Token, value: tree.Expr) -> tree.Param:
     return tree.Param(span, word_of(driver, name), None, value)
 
@@ -152,6 +156,7 @@ def _pictures_log(_driver: Parsing, _span: Span, facet: tree.Name | None = None)
 
 BUILDERS: dict[str, Callable[..., Any]] = {
     "let": _let,
+    "let_zip": _let_zip,
     "param": _param,
     "typed_param": _typed_param,
     "profile": _profile,

@@ -75,10 +75,12 @@ def too_many_words(source: Source, lexed: lexer.Lexed) -> Diagnostic | None:
     return finding.saying(f"the program has {length} words and signs; the limit is {limit}")
 
 
-def expression(source: Source) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]]:
-    """Parse one expression, as `--set` takes it."""
+def expression(
+    source: Source, start: int = 0, end: int | None = None
+) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]]:
+    """Parse one expression, as `--set` and cells of tables have it."""
     driver = Driver(source, [])
-    return driver.parse_inside(0, len(source.text)), tuple(driver.findings)
+    return driver.parse_inside(start, len(source.text) if end is None else end), tuple(driver.findings)
 
 
 def clause(source: Source) -> tuple[tree.Clause | None, tuple[Diagnostic, ...]]:

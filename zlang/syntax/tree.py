@@ -148,8 +148,23 @@ class ListFrom(Record):
     condition: Expr | None
 
 
+class Cell(Record):
+    """A cell of a table that `rows` reads: its text, and what the heading of its column states.
+
+    One that `is_text` is in a column of which some cells are neither numbers nor switches.
+    """
+
+    span: Span
+    text: str
+    column: str
+    type: str
+    unit: str
+    is_text: bool
+
+
 Expr = (
     Number
+    | Cell
     | Text
     | Name
     | Choice
@@ -277,6 +292,22 @@ class Let(Record):
     span: Span
     name: Word
     value: Expr
+
+
+class LetZip(Record):
+    """`let (a, b) = (1, 2) | (3, 4)`."""
+
+    span: Span
+    names: tuple[Word, ...]
+    value: Expr
+
+
+class LetColumn(Record):
+    """One of the names of a `LetZip`."""
+
+    span: Span
+    name: Word
+    of: LetZip
 
 
 class FunctionDef(Record):
@@ -476,7 +507,9 @@ class KindDef(Record):
     items: tuple[KindItem, ...]
 
 
-Entry = Let | FunctionDef | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
+Entry = (
+    Let | LetZip | FunctionDef | Param | Profile | Import | Declaration | ExperimentDef | KindDef | ReaderDecl | Assert
+)
 
 
 class Comment(Record):

@@ -1,0 +1,214 @@
+"""The rows of a table, `rows("axes.csv")`: levels of names that vary together.
+
+In: a CSV file whose first line names its columns. Out: a cell for each name in each row, where it stands in the file.
+A heading is `name`, `name: type` or `name in unit`. Where a heading has no type, the place that a cell is given to
+decides what it is; without such a place it is a number, `on` or `off`, or else a text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+
+from zlang import units
+from zlang.check import types
+from zlang.check.expressions import Context, constant, resolve, unknown
+from zlang.check.program import Expr, Symbol
+from zlang.check.ranges import LONGEST_AMONG_OPTIONS
+from zlang.check.typed import resolve_typed
+from zlang.check.types import STRING, Type, Variant
+from zlang.diagnostics import Code, Diagnostic
+from zlang.record import Record
+from zlang.source import Source, Span
+from zlang.suggest import did_you_mean
+from zlang.syntax import parse, tree
+
+ROWS = "rows"
+"""The name of the function."""
+_TEXTS = frozenset({"string", "path", "version"})
+WORD = "word"
+"""The type of a column whose cells are words of an enumeration."""
+_HEADING = re.compile(r"([A-Za-z_][\w-]*)(?:\s*:\s*([A-Za-z_]\w*)|\s+in\s+(\S+))?")
+
+
+Row = tuple[Span, tuple[tree.Cell, ...]]
+"""The cells of a row, where it stands."""
+
+
+class _Column(Record):
+    """A column of a table: its name, its place, and the type and the unit that its heading states."""
+
+    name: str
+    place: int
+    type: str
+    unit: str
+
+
+class _Line(Record):
+    """A line of a table, with the place of each of its cells."""
+
+    span: Span
+    cells: tuple[Span, ...]
+    texts: tuple[str, ...]
+
+
+def is_rows(node: tree.Expr) -> bool:
+    """Whether an expression takes the rows of a table."""
+    return isinstance(node, tree.Call) and str(node.function) == ROWS
+
+
+def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...]) -> list[Row] | None:
+    """The cells of each row, in the order of the names; None and a finding where there are none."""
+    file = node.arguments[0] if len(node.arguments) == 1 else None
+    path = file.parts[0] if isinstance(file, tree.Text) and len(file.parts) == 1 else None
+    if not isinstance(path, str):
+        expected = "the path of a CSV file"
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=ROWS, expected=expected, found="something else"))
+        return None
+    source = context.table(path, node.span)
+    if source is None:
+        return None
+    try:
+        head, *lines = _lines(source)
+    except (csv.Error, ValueError):
+        hint = "its first line names its columns, and each other line has a row: `8KiB,4`"
+        context.report(_unpaired(Span(source, 0, 0), "this is not a table", hint))
+        return None
+    if not lines:
+        context.report(_unpaired(Span(source, 0, 0), "the table has no rows", "its first line names its columns"))
+        return None
+    if len(lines) > LONGEST_AMONG_OPTIONS:
+        limit, count = f"{LONGEST_AMONG_OPTIONS:,}", f"{len(lines):,}"
+        finding = Code.RANGE_TOO_LONG.at(node.span, limit=limit, count=count)
+        context.report(finding.saying(f"the table has {count} rows; the limit is {limit}"))
+        return None
+    for line in lines:
+        if len(line.texts) != len(head.texts):
+            message = f"this row has {len(line.texts)} cells, and the table {len(head.texts)} columns"
+            context.report(_unpaired(line.span, message, "each row has a cell for each column"))
+            return None
+    columns = _columns(context, head, names)
+    return None if columns is None else _cells(context, lines, columns)
+
+
+def _cells(context: Context, lines: list[_Line], columns: list[_Column]) -> list[Row] | None:
+    """The cells of some columns in each row; None and a finding where two rows are alike in them."""
+    texts = {column.place for column in columns if not all(_has_form(line.texts[column.place]) for line in lines)}
+    result: list[Row] = []
+    seen: dict[tuple[str, ...], Span] = {}
+    for line in lines:
+        cells = tuple(
+            tree.Cell(
+                line.cells[column.place],
+                line.texts[column.place],
+                column.name,
+                column.type,
+                column.unit,
+                is_text=column.place in texts,
+            )
+            for column in columns
+        )
+        first = seen.setdefault(tuple(cell.text for cell in cells), line.span)
+        if first is not line.span:
+            hint = "remove one of them, or name more columns"
+            finding = Code.DUPLICATE.at(line.span, name="row", hint=hint).saying("this row occurs twice")
+            context.report(finding.also(first, "same as this"))
+            return None
+        result.append((line.span, cells))
+    return result
+
+
+def _unpaired(span: Span, message: str, hint: str = "") -> Diagnostic:
+    """The finding about a table without a value for each name."""
+    return Code.ZIP_WIDTH.at(span, names=0, values=0, hint=hint).saying(message)
+
+
+def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> list[_Column] | None:
+    """The column of each name; None and a finding where there is none."""
+    found: dict[str, _Column] = {}
+    wanted = {word.text for word in names}
+    for place, (text, span) in enumerate(zip(head.texts, head.cells, strict=True)):
+        match = _HEADING.fullmatch(text)
+        if match is None:
+            continue  # a column that no name can be
+        column = _Column(match.group(1), place, match.group(2) or "", match.group(3) or "")
+        if column.name in found:
+            context.report(Code.DUPLICATE.at(span, name=column.name))
+            return None
+        found[column.name] = column
+        known = [*types.SCALARS, WORD]
+        if column.type and column.type not in known and column.name in wanted:
+            hint = did_you_mean(column.type, known) or "the types are " + ", ".join(known)
+            context.report(Code.UNKNOWN_NAME.at(span, name=column.type, hint=hint))
+            return None
+    for word in names:
+        if word.text not in found:
+            hint = did_you_mean(word.text, found) or "its columns are " + ", ".join(f"`{name}`" for name in found)
+            context.report(Code.UNKNOWN_FIELD.at(word.span, subject="the table", name=word.text, hint=hint))
+            return None
+    return [found[word.text] for word in names]
+
+
+def _lines(source: Source) -> Iterator[_Line]:
+    """The lines of a table that are not empty, with their cells."""
+    ends = [0]
+    for line in source.text.splitlines(keepends=True):
+        ends.append(ends[-1] + len(line))
+    reader = csv.reader(source.text.splitlines(keepends=True), skipinitialspace=True)
+    before = 0
+    for cells in reader:
+        begin, end = ends[before], ends[reader.line_num]
+        before = reader.line_num
+        texts = [cell.strip() for cell in cells]
+        if not any(texts):
+            continue
+        places: list[Span] = []
+        at = begin
+        whole = Span(source, begin, begin + len(source.text[begin:end].rstrip()))
+        for text in texts:
+            start = source.text.find(text, at, end) if text else -1
+            places.append(Span(source, start, start + len(text)) if start >= 0 else whole)
+            at = start + len(text) if start >= 0 else at
+        yield _Line(whole, tuple(places), tuple(texts))
+
+
+def resolve_cell(context: Context, cell: tree.Cell, expected: Type | None) -> Expr:
+    """What a cell is: by the type of its column, else by that of the place that it is given to."""
+    text, span = cell.text, cell.span
+    if not text:
+        message = f"the column `{cell.column}` has an empty cell in this row"
+        context.report(_unpaired(span, message, "write a value there, or remove the row"))
+        return unknown(span)
+    if cell.type == WORD:
+        return constant(span, Type(words=(Variant(text),)), Symbol(text))
+    if cell.unit:
+        return _number(context, span, text + cell.unit)
+    wanted = Type(frozenset({cell.type})) if cell.type else expected
+    if wanted is None and cell.is_text:
+        return constant(span, STRING, text)
+    if wanted is not None and wanted.scalars & _TEXTS and wanted.variant(text) is None:
+        return constant(span, wanted, text)
+    node, findings = parse.expression(span.source, span.start, span.end)
+    for finding in findings:
+        context.report(finding)
+    if node is None or findings:
+        return unknown(span)
+    if cell.type and wanted is not None:
+        return resolve_typed(context, node, (), cell.column, wanted)
+    return resolve(context, node, wanted)
+
+
+def _has_form(cell: str) -> bool:
+    """Whether a cell is a number or a switch by its form; an empty one may be."""
+    return not cell or cell[0].isdigit() or cell in types.BOOLS
+
+
+def _number(context: Context, span: Span, text: str) -> Expr:
+    """A number in the unit of its column."""
+    try:
+        quantity = units.parse(text)
+    except units.UnitError as error:
+        context.report(Code.BAD_NUMBER.at(span, message=error.message, hint=error.hint))
+        return unknown(span)
+    return constant(span, types.of_quantity(quantity), quantity)
