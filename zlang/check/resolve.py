@@ -41,7 +41,7 @@ def new_context(
 def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path: Path | None) -> Expr:
     """Resolve an expression by its form."""
     match node:
-        case tree.Number() | tree.Text() | tree.Cell():
+        case tree.Number() | tree.Text() | tree.TableCell():
             return _resolve_literal(context, node, expected)
         case tree.Name():
             return resolve_name(context, node, expected)
@@ -70,13 +70,13 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
             return unknown(node.span)
 
 
-def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.Cell, expected: Type | None) -> Expr:
+def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.TableCell, expected: Type | None) -> Expr:
     match node:
         case tree.Number():
             return constant(node.span, types.of_quantity(node.quantity), node.quantity)
         case tree.Text():
             return resolve_text(context, node)
-        case tree.Cell():
+        case tree.TableCell():
             return resolve_cell(context, node, expected)
 
 

@@ -32,7 +32,7 @@ WORD = "word"
 _HEADING = re.compile(r"([A-Za-z_][\w-]*)(?:\s*:\s*([A-Za-z_]\w*)|\s+in\s+(\S+))?")
 
 
-Row = tuple[Span, tuple[tree.Cell, ...]]
+Row = tuple[Span, tuple[tree.TableCell, ...]]
 """The cells of a row, where it stands."""
 
 
@@ -99,7 +99,7 @@ def _cells(context: Context, lines: list[_Line], columns: list[_Column]) -> list
     seen: dict[tuple[str, ...], Span] = {}
     for line in lines:
         cells = tuple(
-            tree.Cell(
+            tree.TableCell(
                 line.cells[column.place],
                 line.texts[column.place],
                 column.name,
@@ -173,7 +173,7 @@ def _lines(source: Source) -> Iterator[_Line]:
         yield _Line(whole, tuple(places), tuple(texts))
 
 
-def resolve_cell(context: Context, cell: tree.Cell, expected: Type | None) -> Expr:
+def resolve_cell(context: Context, cell: tree.TableCell, expected: Type | None) -> Expr:
     """What a cell is: by the type of its column, else by that of the place that it is given to."""
     text, span = cell.text, cell.span
     if not text:

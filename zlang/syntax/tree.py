@@ -148,7 +148,7 @@ class ListFrom(Record):
     condition: Expr | None
 
 
-class Cell(Record):
+class TableCell(Record):
     """A cell of a table that `rows` reads: its text, and what the heading of its column states.
 
     One that `is_text` is in a column of which some cells are neither numbers nor switches.
@@ -164,7 +164,7 @@ class Cell(Record):
 
 Expr = (
     Number
-    | Cell
+    | TableCell
     | Text
     | Name
     | Choice
