@@ -19,8 +19,9 @@ from zlang.source import Source
 from zlang.units import Quantity
 
 # An expression: a number, ("name", i), ("choice", expressions), ("sum", expression, expression), ("twice", expression)
-# by a function, ("all", expressions) by a list that is made from a list, or ("if", i, number, expression, expression),
-# which is the third where the name has that value, else the fourth.
+# by a function, ("all", expressions) by a list that is made from a list, ("range", i) up to a name,
+# ("column", j, values), the j-th name of a `let (a, b) = …`, or ("if", i, number, expression, expression), which is the
+# third where the name has that value, else the fourth.
 FIELDS = ("iodepth", "numjobs", "loops", "nrfiles")
 HEAD = 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\nlet twice(n) = n + n\n'
 
@@ -50,6 +51,17 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
     if kind == "if":
         is_so = value(("name", parts[0]), "", lets, chosen) == parts[1]
         return value(parts[2 if is_so else 3], path, lets, chosen)
+    if kind == "column":
+        pair = f"zip{path.removeprefix('x')}" if parts[0] == 0 else f"zip{int(path.removeprefix('x')) - 1}"
+        if pair not in chosen:
+            raise Undecided(pair, len(parts[1]))
+        return int(parts[1][chosen[pair]])
+    if kind == "range":
+        last = value(("name", parts[0]), "", lets, chosen)
+        powers = [1 << i for i in range((last + 1).bit_length())]
+        if path not in chosen:
+            raise Undecided(path, len(powers))
+        return powers[chosen[path]]
     if path not in chosen:
         raise Undecided(path, len(parts[0]))
     option = parts[0][chosen[path]]
@@ -60,6 +72,8 @@ def holds(operator: str, known: int | None, number: int) -> bool:
     """Whether a condition keeps a trial, which it does where it is unknown."""
     if operator == "< 3 <=":
         return (known is None or known < 3) and number >= 3
+    if operator == "in pairs":
+        return known is None or known in {number, number + 1}
     return known is None or (known <= number if operator == "<=" else known != number)
 
 
@@ -112,6 +126,8 @@ def written(expr: Any) -> str:
         return f"twice({written(parts[0])})"
     if kind == "all":
         return f"sum([n + 1 for n in [{', '.join(map(written, parts[0]))}]])"
+    if kind == "range":
+        return f"1..(x{parts[0]} + 1) by *2"
     if kind == "if":
         return f"if x{parts[0]} == {parts[1]} then {written(parts[2])} else {written(parts[3])}"
     return " | ".join(map(written, parts[0])) if kind == "choice" else " + ".join(map(written, parts))
@@ -126,7 +142,9 @@ def programs(draw: st.DrawFn) -> Program:
         return ("name", draw(st.integers(0, len(lets) - 1))) if len(lets) > 0 and draw(st.booleans()) else draw(numbers)
 
     def expr() -> object:
-        how = draw(st.sampled_from(("choice", "choice", "sum", "single", "if", "twice", "all")))
+        how = draw(st.sampled_from(("choice", "choice", "sum", "single", "if", "twice", "all", "range")))
+        if how == "range" and lets:
+            return ("range", draw(st.integers(0, len(lets) - 1)))
         if how == "if" and lets:
             return ("if", draw(st.integers(0, len(lets) - 1)), draw(numbers), single(), single())
         if how == "choice":
@@ -140,21 +158,35 @@ def programs(draw: st.DrawFn) -> Program:
         return ("sum", single(), single()) if how == "sum" else single()
 
     for _ in range(draw(st.integers(0, 4))):
-        lets.append(expr())  # noqa: PERF401 - an expression uses the lets before it
+        if draw(st.integers(0, 4)) == 0:
+            rows = draw(st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3, unique=True))
+            lets += [("column", 0, [row[0] for row in rows]), ("column", 1, [row[1] for row in rows])]
+        else:
+            lets.append(expr())
     fields = [expr() for _ in range(draw(st.integers(1, 3)))]
     pairs: st.SearchStrategy[list[tuple[int, int]]] = st.lists(st.tuples(numbers, numbers), min_size=2, max_size=3)
     zipped = draw(pairs | st.builds(list))
     others = [expr() for _ in range(draw(st.integers(0, 2)))]
     named: list[Any] = [*range(len(lets)), *(("w", i) for i in range(len(fields)))]
     named += [("v", i) for i in range(len(others))]
-    operators = st.sampled_from(("<=", "!=", "< 3 <="))
+    operators = st.sampled_from(("<=", "!=", "< 3 <=", "in pairs"))
     wheres = draw(st.lists(st.tuples(st.sampled_from(named), operators, st.integers(1, 8)), max_size=2))
     return lets, fields, zipped, wheres, others, bool(others) and draw(st.booleans())
 
 
+def declared(lets: list[Any]) -> Iterator[str]:
+    for i, expr in enumerate(lets):
+        if isinstance(expr, tuple) and expr[0] == "column":
+            if expr[1] == 0:
+                rows = zip(expr[2], lets[i + 1][2], strict=True)
+                yield f"let (x{i}, x{i + 1}) = " + " | ".join(map(str, rows))
+        else:
+            yield f"let x{i} = {written(expr)}"
+
+
 def text_of(program: Program) -> str:
     lets, fields, zipped, wheres, others, amends = program
-    lines = [HEAD, *(f"let x{i} = {written(expr)}" for i, expr in enumerate(lets)), "fio w {", "  rw = read"]
+    lines = [HEAD, *declared(lets), "fio w {", "  rw = read"]
     lines += [f"  {FIELDS[i]} = {written(expr)}" for i, expr in enumerate(fields)]
     if zipped:
         lines.append("  (openfiles, iodepth_batch) = " + " | ".join(f"({a}, {b})" for a, b in zipped))
@@ -165,7 +197,8 @@ def text_of(program: Program) -> str:
     lines += ["experiment e {", "  on = f  run = w | v" if others else "  on = f  run = w"]
     for name, operator, number in wheres:
         subject = f"x{name}" if isinstance(name, int) else f"{name[0]}.{FIELDS[name[1]]}"
-        lines.append(f"  where {subject} {operator} {number}")
+        pairs = f"({subject}, {subject}) in [({number}, {number}), ({number + 1}, {number + 1})]"
+        lines.append(f"  where {pairs}" if operator == "in pairs" else f"  where {subject} {operator} {number}")
     return "\n".join([*lines, "}", ""])
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zlang.check import arithmetic
+from zlang.check.dependent_ranges import resolve_dependent_range
 from zlang.check.expressions import Context, combine, constant, guarded, limit_size, resolve, unknown
 from zlang.check.factors import column_type, level, one_of, pick
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Value, axis_of
-from zlang.check.ranges import LONGEST_AMONG_OPTIONS, resolve_levels, resolve_range_levels
+from zlang.check.ranges import LONGEST_AMONG_OPTIONS, levels_between, resolve_ends, resolve_range_levels
 from zlang.check.rows import is_rows, rows_of
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
@@ -123,7 +124,10 @@ def _unique_label(label: str, taken: dict[str, int]) -> str:
 
 def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
     """Resolve a range: a factor whose levels are made when they are asked for."""
-    levels = resolve_levels(context, node)
+    ends = resolve_ends(context, node)
+    if ends is not None and not all(end.is_constant for end in ends):
+        return resolve_dependent_range(context, node, ends, path)
+    levels = levels_between(context, node, ends) if ends else None
     if levels is None:
         return unknown(node.span)
     count, at, type_ = levels
@@ -136,7 +140,7 @@ def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
         index = point.get(name)
         return ABSENT if index is None else at(index)
 
-    ends = (constant(node.span, type_, at(0)), constant(node.span, type_, at(count - 1)))
+    alternatives = (constant(node.span, type_, at(0)), constant(node.span, type_, at(count - 1)))
     return Expr(
         span=node.span,
         type=type_,
@@ -144,7 +148,7 @@ def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
         axes=(Axis(name, count),),
         reads=frozenset({name}),
         member=None,
-        alternatives=ends,
+        alternatives=alternatives,
     )
 
 

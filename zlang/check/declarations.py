@@ -334,6 +334,10 @@ def resolve_searched(
     field = _checked(context, definition, resolved)
     if field.type.unknown:
         return unknown(made.span)
+    if context.factors[".".join(path)].within is not None:
+        hint = "write the longest range: the condition of `find` ends the search"
+        context.report(Code.NOT_CONSTANT.at(levels.span, place="the end of a range that is searched", hint=hint))
+        return unknown(made.span)
     if field.axes[0].size > LONGEST_SEARCH:
         many, hint = f"{field.axes[0].size:,}", "search fewer levels: `by 16`, or `by *2`"
         context.report(Code.RANGE_TOO_LONG.at(levels.span, limit=f"{LONGEST_SEARCH:,}", count=many, hint=hint))

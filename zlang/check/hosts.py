@@ -208,7 +208,7 @@ def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstL
     """Points of an experiment that differ from the first in one choice of these axes, up to `MOST_POINTS`."""
     for point in islice(each_level(axes), MOST_POINTS):
         with suppress(ProgramError):
-            if all(where.value(point) is not False for where in experiment.wheres):
+            if all(where.value(point) is not False for where in experiment.conditions):
                 yield point
 
 

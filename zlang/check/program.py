@@ -375,7 +375,7 @@ class FactorDef(Record):
     """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them.
 
     `cost` is what it takes to go to another level: that of the most expensive property that it is given to.
-    `places` are those of its levels, where each has one.
+    `places` are those of its levels, where each has one. A point has only levels that are `within` its own range.
     """
 
     path: str
@@ -386,6 +386,7 @@ class FactorDef(Record):
     span: Span
     cost: str = ""
     places: tuple[Span, ...] = ()
+    within: Expr | None = None
 
     def column_path(self, column: int) -> str:
         """The full path of one of its columns."""
@@ -433,6 +434,11 @@ class Experiment(Record):
     metrics: tuple[Metric, ...] = ()
     asserts: tuple[Assertion, ...] = ()
     budget: Fraction | None = None
+
+    @property
+    def conditions(self) -> tuple[Expr, ...]:
+        """All that drops points: what is written, and ranges whose ends depend on factors."""
+        return *self.wheres, *(factor.within for factor in self.factors.values() if factor.within is not None)
 
 
 class Program(Record):

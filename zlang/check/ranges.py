@@ -42,17 +42,26 @@ def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
 
 def resolve_levels(context: Context, node: tree.Range) -> Levels | None:
     """The levels of a range; None and a finding if it has none."""
+    ends = resolve_ends(context, node)
+    for end in ends or ():
+        if not end.is_constant:
+            hint = "give the range a name of its own: `let n = 1..x`"
+            context.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range among other values", hint=hint))
+            return None
+    return levels_between(context, node, ends) if ends else None
+
+
+def resolve_ends(context: Context, node: tree.Range) -> list[Expr] | None:
+    """The ends of a range, and its step if it has one; None where they are not known, which was reported."""
     if node.high is None:
         context.report(Code.UNEXPECTED.at(node.span, expected="the end of the range", found="nothing after `..`"))
         return None
     ends = [resolve(context, end) for end in (node.low, node.high) + ((node.step,) if node.step else ())]
-    if any(end.type.unknown for end in ends):
-        return None
-    for end in ends:
-        if not end.is_constant:
-            hint = "write the longest range, and remove points with `where`"
-            context.report(Code.NOT_CONSTANT.at(end.span, place="the end of a range", hint=hint))
-            return None
+    return None if any(end.type.unknown for end in ends) else ends
+
+
+def levels_between(context: Context, node: tree.Range, ends: list[Expr]) -> Levels | None:
+    """The levels between constant ends; None and a finding if there are none."""
     if ends[0].type == ends[1].type == STRING and not node.times:
         return _levels_of_texts(context, node, *ends)
     return _levels_of_numbers(context, node, ends)

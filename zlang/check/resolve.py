@@ -35,7 +35,14 @@ def new_context(
 ) -> Context:
     """A context in which all forms of expression can be resolved."""
     known_factors = {} if factors is None else factors
-    return Context(scope, report, resolve_form, known_factors, set() if risks is None else risks, table)
+    return Context(
+        scope=scope,
+        report=report,
+        dispatch=resolve_form,
+        factors=known_factors,
+        risks=set() if risks is None else risks,
+        table=table,
+    )
 
 
 def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path: Path | None) -> Expr:

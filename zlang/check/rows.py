@@ -126,28 +126,28 @@ def _unpaired(span: Span, message: str, hint: str = "") -> Diagnostic:
 
 def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> list[_Column] | None:
     """The column of each name; None and a finding where there is none."""
-    found: dict[str, _Column] = {}
+    by_name: dict[str, _Column] = {}
     wanted = {word.text for word in names}
     for place, (text, span) in enumerate(zip(head.texts, head.cells, strict=True)):
         match = _HEADING.fullmatch(text)
         if match is None:
             continue  # a column that no name can be
         column = _Column(match.group(1), place, match.group(2) or "", match.group(3) or "")
-        if column.name in found:
+        if column.name in by_name:
             context.report(Code.DUPLICATE.at(span, name=column.name))
             return None
-        found[column.name] = column
-        known = [*types.SCALARS, WORD]
-        if column.type and column.type not in known and column.name in wanted:
-            hint = did_you_mean(column.type, known) or "the types are " + ", ".join(known)
+        by_name[column.name] = column
+        type_names = [*types.SCALARS, WORD]
+        if column.type and column.type not in type_names and column.name in wanted:
+            hint = did_you_mean(column.type, type_names) or "the types are " + ", ".join(type_names)
             context.report(Code.UNKNOWN_NAME.at(span, name=column.type, hint=hint))
             return None
     for word in names:
-        if word.text not in found:
-            hint = did_you_mean(word.text, found) or "its columns are " + ", ".join(f"`{name}`" for name in found)
+        if word.text not in by_name:
+            hint = did_you_mean(word.text, by_name) or "its columns are " + ", ".join(f"`{name}`" for name in by_name)
             context.report(Code.UNKNOWN_FIELD.at(word.span, subject="the table", name=word.text, hint=hint))
             return None
-    return [found[word.text] for word in names]
+    return [by_name[word.text] for word in names]
 
 
 def _lines(source: Source) -> Iterator[_Line]:

@@ -40,7 +40,7 @@ def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
         span = experiment.wheres[0].span if experiment.wheres else experiment.span
         finding = Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)
         if error.tried:
-            some = f"the {len(experiment.wheres)} conditions are tried at"
+            some = f"the {len(experiment.conditions)} conditions are tried at"
             finding = finding.saying(f"{some} too many combinations of these factors: {names}")
         raise ProgramError(finding) from None
     if built.count == 0:
@@ -63,7 +63,7 @@ def shown(factor: FactorDef, index: int) -> str:
 
 def conditions(experiment: Experiment) -> list[Condition]:
     """Its conditions; one that cannot be worked out says at which levels."""
-    return [Condition(where.reads, _condition_of(experiment, where), where.work) for where in experiment.wheres]
+    return [Condition(where.reads, _condition_of(experiment, where), where.work) for where in experiment.conditions]
 
 
 def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:

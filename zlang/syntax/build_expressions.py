@@ -80,8 +80,8 @@ def _contains(driver: Parsing, span: Span, left: tree.Expr, right: tree.Expr) ->
         return tree.Binary(span, "in", left, right)
     form = f"{_as_written(left)} in [{_like(left)}, {_like(left)}]"
     if not isinstance(right, tree.ListOf) or not right.items:
-        expected, found = "a list of values in parentheses", f"`{right.span.text}`"
-        driver.report(Code.UNEXPECTED.at(right.span, expected=expected, found=found, hint=f"write `{form}`"))
+        expected, written = "a list of values in parentheses", f"`{right.span.text}`"
+        driver.report(Code.UNEXPECTED.at(right.span, expected=expected, found=written, hint=f"write `{form}`"))
         return _unknown(span, left)
     return _equal_rows(driver, span, left, right.items, form)
 
