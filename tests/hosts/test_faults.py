@@ -24,7 +24,7 @@ host san1
 host san2
 let box = san1 | san2
 dir here on box { path = "." }
-shell slow { command = "sleep 5; echo done"  writes = off }
+shell slow { command = "until test -e /data/go; do sleep 0.1; done; echo done"  writes = off }
 experiment e { on = here  run = slow }
 """
 WANTING = """
@@ -41,17 +41,24 @@ def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) ->
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLOW), "--yes")
     _await_measurements(zlang, process, 2)
-    bed("cut", "host2")
     bed("crash", "host1")
+    bed("cut", "host2")
     time.sleep(2)
     bed("join", "host2")
     bed("boot", "host1")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1, err
-    assert b"does not count: measure: `san1` was lost" in err
-    rows = "select host, valid from all_trials order by all"
-    assert zlang.rows(rows) == [{"host": "san1", "valid": False}, {"host": "san2", "valid": True}]
-    zlang("resume", "--failed")
+    machines = ("host1", "host2")
+    for machine in machines:
+        bed.on(machine, "touch /data/go")
+    try:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        assert b"does not count: measure: `san1` was lost" in err
+        rows = "select host, valid from all_trials order by all"
+        assert zlang.rows(rows) == [{"host": "san1", "valid": False}, {"host": "san2", "valid": True}]
+        zlang("resume", "--failed")
+    finally:
+        for machine in machines:
+            bed.on(machine, "rm /data/go")
     assert zlang.rows(rows) == [{"host": "san1", "valid": True}, {"host": "san2", "valid": True}]
 
 

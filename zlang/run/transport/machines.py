@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
@@ -73,6 +74,8 @@ class Machines:
         self._owners: dict[Path, str] = {}
         """The machine that is to leave a file or directory, or that measures, for a directory of the run."""
         self._fetched: dict[Path, str] = {}
+        self._reasons: dict[Path, str] = {}
+        """Why steps failed, in the words of the coordinator, by their `.err`."""
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -149,7 +152,7 @@ class Machines:
         def signal(verb: str) -> bool:
             return machine.signal(verb, number)
 
-        return _Remote(work, self._loop, signal, out / f"{step.name}.err" if keep else None)
+        return _Remote(work, self._loop, signal, partial(self._explain, out, step) if keep else _ignore)
 
     def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
         """Start steps on their machines, and let all begin at one instant when all are ready."""
@@ -185,9 +188,10 @@ class Machines:
             return stopped[step.name] if step.name in stopped else handle.finish()
 
         async def work() -> int:
-            return await _together(steps, carry_out, self._begin(steps, place, out), codes, signal, out)
+            explain = partial(self._explain, out)
+            return await _together(steps, carry_out, self._begin(steps, place, out), codes, signal, explain)
 
-        return _Remote(work(), self._loop, signal, out / f"{steps[0].name}.err")
+        return _Remote(work(), self._loop, signal, partial(self._explain, out, steps[0]))
 
     async def _begin(self, steps: Sequence[Step], place: str, out: Path) -> None:
         """Wait until all are ready, then tell each machine, in the time of its own clock, when to begin."""
@@ -233,13 +237,28 @@ class Machines:
         if not names:
             return None
         machines = [self._machines[name] for name in names]
-        return _Remote(self._fetch(machines, place, out), self._loop, lambda _: False, out / "fetch.err")
+        explain = partial(_append_line, out / "fetch.err")
+        return _Remote(self._fetch(machines, place, out), self._loop, lambda _: False, explain)
 
     async def _fetch(self, machines: Iterable[Machine], place: str, out: Path) -> int:
         for machine in machines:
             if not machine.is_given_up:
-                await machine.fetch(place, out, self._own)
+                try:
+                    await machine.fetch(place, out, self._own)
+                finally:
+                    self._explain_again(out)
         return 0
+
+    def _explain(self, out: Path, step: Step, reason: str) -> None:
+        """Add to the output of a step why it failed."""
+        path = out / f"{step.name}.err"
+        self._reasons[path] = reason
+        _append_line(path, reason)
+
+    def _explain_again(self, out: Path) -> None:
+        """Add it again where what the machine had of the step took its place."""
+        for path in [path for path in self._reasons if path.parent == out and path in self._fetched]:
+            _append_line(path, self._reasons.pop(path))
 
     def _expect(self, step: Step, out: Path) -> None:
         """Note whose output a step leaves behind. What else the machine that measures leaves is fetched first."""
@@ -323,7 +342,7 @@ async def _together(
     begin: Coroutine[Any, Any, None],
     codes: dict[str, int],
     signal: Callable[[str], bool],
-    out: Path,
+    explain: Callable[[Step, str], None],
 ) -> int:
     """Carry steps out at the same time; the first that fails ends the others. Gives its code, or 0."""
     works: dict[asyncio.Future[Any], Step] = {asyncio.ensure_future(carry_out(step)): step for step in steps}
@@ -337,7 +356,7 @@ async def _together(
                 step = works.get(future)
                 reason, ended = _outcome(future)
                 if reason:
-                    _append_line(out / f"{(step or steps[0]).name}.err", reason)
+                    explain(step or steps[0], reason)
                 if step is not None:
                     codes[step.name] = ended
                 if ended and not code:
@@ -361,6 +380,10 @@ def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
     except Liar as error:
         return str(error), NOT_STARTED
     return "", result or 0
+
+
+def _ignore(_: str) -> None:
+    """Say nothing of a step of which nothing is kept."""
 
 
 def _append_line(path: Path, line: str) -> None:
@@ -392,9 +415,9 @@ class _Remote:
         work: Coroutine[Any, Any, int],
         loop: asyncio.AbstractEventLoop,
         signal: Callable[[str], bool],
-        err: Path | None,
+        explain: Callable[[str], None],
     ) -> None:
-        self._loop, self._signal, self._err = loop, signal, err
+        self._loop, self._signal, self._explain = loop, signal, explain
         self._descriptor = os.eventfd(0, os.EFD_CLOEXEC)
         self._lock = threading.Lock()
         self._future: Future[int] = asyncio.run_coroutine_threadsafe(work, loop)
@@ -439,10 +462,6 @@ class _Remote:
         """Send a signal; what has not begun on the machine is not waited for."""
         if not self._signal(verb):
             self._future.cancel()
-
-    def _explain(self, reason: str) -> None:
-        if self._err is not None:
-            _append_line(self._err, reason)
 
     def _notify(self, _: object) -> None:
         with self._lock:
