@@ -11,7 +11,10 @@ def visible(text: str, keep: str = "") -> str:
 
     They steer terminals, or hide what stands beside them.
     """
-    if text.isprintable():
+    printed = text
+    for char in keep:
+        printed = printed.replace(char, "")
+    if printed.isprintable():
         return text
     return "".join(
         char if char.isprintable() or char in keep else char.encode("unicode_escape").decode() for char in text
