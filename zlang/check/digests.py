@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 from zlang.check.program import Instance, Joined, Kind, Symbol, Value
 from zlang.units import Quantity
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 
@@ -28,24 +30,25 @@ def canonical(value: Value) -> str:
     return f"v{value!r}"
 
 
-class Memory(Generic[T]):
-    """Remembers the result for each value under a name: many trials share their values."""
+class Memory(Generic[A, B, T]):
+    """Remembers the result for each two objects: many trials share their values."""
 
     __slots__ = ("_cache", "_make")
 
-    def __init__(self, make: Callable[[str, Value], T]) -> None:
+    def __init__(self, make: Callable[[A, B], T]) -> None:
         self._make = make
-        self._cache: dict[tuple[str, int], tuple[Value, T]] = {}
+        self._cache: dict[tuple[int, int], tuple[A, B, T]] = {}
 
-    def __call__(self, name: str, value: Value) -> T:
-        """The result for a value, computed once."""
-        key = (name, id(value))
+    def __call__(self, first: A, second: B) -> T:
+        """The result for two objects, computed once."""
+        key = (id(first), id(second))
         cached = self._cache.get(key)
-        if cached is None or cached[0] is not value:
+        if cached is None:
             if len(self._cache) >= _REMEMBERED:
                 self._cache.clear()
-            cached = self._cache[key] = (value, self._make(name, value))
-        return cached[1]
+            # The objects are kept as well, so that no other can get their place in memory.
+            cached = self._cache[key] = (first, second, self._make(first, second))
+        return cached[2]
 
 
 _REMEMBERED = 4096

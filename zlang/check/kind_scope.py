@@ -127,13 +127,13 @@ class KindScope(NoScope):
         definition = self.properties[name]
         self._pending.remove(name)
         default, unit = definition.default, definition.unit
-        in_unit = digests.Memory(lambda _, result: values.in_unit(result, unit))
+        in_unit = digests.Memory(values.in_unit)
 
         def value(frame: Any) -> Value:
             result = frame.instance.values.get(name)
             if result is None:
                 result = default.value(frame) if default else ABSENT
-            return result if unit is None else in_unit(name, result)
+            return result if unit is None else in_unit(result, unit)
 
         return Expr(span, definition.type, value, member=word_argument(definition.type, value))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from zlang import units
-from zlang.check import arithmetic, types, versions
+from zlang.check import arithmetic, digests, types, versions
 from zlang.check.expressions import (
     Context,
     combine,
@@ -74,14 +75,10 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
     left = resolve(context, node.left)
     right = resolve(context, node.right, Type(element=left.type))
 
-    last: tuple[Value, Value, Value] = (None, None, None)
+    contains = digests.Memory(_contains_value)
 
     def value(at: Any) -> Value:
-        nonlocal last
-        item, many = left.value(at), right.value(at)
-        if item is not last[0] or many is not last[1]:  # most trials share both
-            last = (item, many, _contains_value(item, many))
-        return last[2]
+        return contains(left.value(at), right.value(at))
 
     both_texts = all(side.type.scalars and TEXT.accepts(side.type) for side in (left, right))
     if right.type.element is None and not right.type.unknown and not both_texts:
@@ -179,19 +176,7 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
     both_counts = left.type == types.COUNT and right.type == types.COUNT and operator != "/"
     type_ = types.COUNT if both_counts else types.of_dimension(dimension)
 
-    last: tuple[Value, Value, Value] = (None, None, None)
-
-    def computed(at: Any) -> Value:
-        nonlocal last
-        first, second = left.value(at), right.value(at)
-        if first is not last[0] or second is not last[1]:  # most trials share both
-            last = (first, second, arithmetic.arithmetic(operator, first, second))
-        return last[2]
-
-    def value(at: Any) -> Value:
-        return guarded(node.span, at, lambda: computed(at), (left, right))
-
-    combined = note_risk(context, combine(context, node.span, type_, value, [left, right]))
+    combined = _computed(context, node.span, type_, operator, left, right)
     if combined.is_constant and not combined.type.unknown:
         result = combined.value({})
         return constant(node.span, types.of_quantity(result), result) if isinstance(result, Quantity) else combined
@@ -199,11 +184,10 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
 
 
 def _computed(context: Context, span: Span, type_: Type, operator: str, left: Expr, right: Expr) -> Expr:
-    def computed(at: Any) -> Value:
-        return arithmetic.arithmetic(operator, left.value(at), right.value(at))
+    compute = digests.Memory(partial(arithmetic.arithmetic, operator))
 
     def value(at: Any) -> Value:
-        return guarded(span, at, lambda: computed(at), (left, right))
+        return guarded(span, at, lambda: compute(left.value(at), right.value(at)), (left, right))
 
     return note_risk(context, combine(context, span, type_, value, [left, right]))
 
