@@ -96,7 +96,7 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
     seen: set[tuple[str, str, str]] = set()
     for by in (*made, *trial.workers):
         result = [NamedThing(by, thing, span) for thing, span in by.named]
-        for name, value in by.values.items() if by.kind.role != "machine" else ():
+        for name, value in by.values.items() if devices and by.kind.role != "machine" else ():
             text = written(value)
             some = [item.thing for item in devices.values() if item.thing.key != by.key and mentions(text, item)]
             some = [item for item in some if _is_one_of_them(item, made)] or some[:1]
@@ -108,15 +108,15 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
                 yield named_thing
 
 
-def findings(experiment: Experiment, trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Diagnostic]:
-    """Findings about things that a trial names and neither makes nor guards."""
+def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
+    """Findings about things that a trial names and neither makes nor guards; `every` are those that it names."""
     made = trial.made
     for instance in made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
         if instance.is_given and below is not None and instance.span is not None:
             hint = f"remove `given`, and the run makes it; or remove `on {below.label}`"
             yield Code.GIVEN_ON_DEVICE.at(instance.span, name=instance.label, device=below.label, hint=hint)
-    for each in named(trial, declared):
+    for each in every:
         is_resource = each.by.kind.role == "resource"
         span = each.span or each.by.span or experiment.run.span
         if is_resource and not _is_one_of_them(each.thing, chain(each.by)):
@@ -134,7 +134,8 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
     declared = devices_of(experiment)
     for point in hosts.each_choice(experiment, experiment.axes):
         try:
-            yield from findings(experiment, _trial_at(experiment, point), declared)
+            trial = _trial_at(experiment, point)
+            yield from findings(experiment, trial, named(trial, declared))
         except ProgramError:
             continue  # said where the points are tried
 

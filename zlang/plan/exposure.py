@@ -33,13 +33,16 @@ class Exposure:
     def __init__(self, experiment: Experiment, here: Here) -> None:
         self._experiment, self._here = experiment, here
         self._devices = naming.devices_of(experiment)
+        self._last: tuple[TrialConfig, tuple[naming.NamedThing, ...]] | None = None
 
     def named(self, config: TrialConfig) -> tuple[naming.NamedThing, ...]:
         """The things that a trial names beside those below it. Raises ProgramError if it does not guard them."""
-        things = config.things
-        for finding in naming.findings(self._experiment, things, self._devices):
-            raise ProgramError(finding)
-        return tuple(naming.named(things, self._devices))
+        if self._last is None or self._last[0] is not config:
+            named = tuple(naming.named(config.things, self._devices))
+            for finding in naming.findings(self._experiment, config.things, named):
+                raise ProgramError(finding)
+            self._last = config, named
+        return self._last[1]
 
     def named_devices(self, config: TrialConfig, by: Iterable[Instance]) -> list[Instance]:
         """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
@@ -74,9 +77,12 @@ class Exposure:
             if may_write(event, drawn_frame(event, event.parent, config.key)):
                 devices += naming.exposed(event.parent)
         for stream, frame in zip(config.streams, frames, strict=True):
-            by_others = any(may_write(worker, Frame(worker, stream.on)) for worker in others)
-            if by_others or may_write(stream.workload, frame):
-                devices += naming.exposed(stream.on)
+            beneath = list(naming.exposed(stream.on))
+            if beneath and (
+                may_write(stream.workload, frame)
+                or any(may_write(worker, Frame(worker, stream.on)) for worker in others)
+            ):
+                devices += beneath
         devices += self.named_devices(config, workers)
         return list({device.key: device for device in devices}.values())
 

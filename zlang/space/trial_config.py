@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from zlang.check import digests, naming, streams
 from zlang.check.program import Experiment, Instance, Kind, Symbol
@@ -22,7 +22,7 @@ AS_IS = "as_is"
 COLD = "cold"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TrialConfig:
     """The workload, target, settings, protocol and collectors of a point.
 
@@ -47,7 +47,7 @@ class TrialConfig:
         """The target of the first stream."""
         return self.streams[0].on
 
-    @property
+    @cached_property
     def targets(self) -> tuple[Instance, ...]:
         """The targets of all streams and of the workloads that are events, each once."""
         own = [event.parent for event in self.during if event.parent is not None]
@@ -55,7 +55,7 @@ class TrialConfig:
             return streams.targets(self.streams)
         return tuple({(on.key, on.digest): on for on in (*streams.targets(self.streams), *own)}.values())
 
-    @property
+    @cached_property
     def things(self) -> naming.TrialThings:
         """All that the trial is of."""
         before = (self.before,) if self.before else ()
@@ -63,7 +63,7 @@ class TrialConfig:
         workers = (*before, *workloads, *self.during, self.protocol, *self.collectors)
         return naming.TrialThings(self.targets, self.with_, workers)
 
-    @property
+    @cached_property
     def cache_state(self) -> str:
         """The state of the caches that the protocol verified; `as_is` where it verified none."""
         phases = self.protocol.kind.phases
