@@ -10,16 +10,18 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from zlang.check import hosts, naming, streams
-from zlang.check.program import Instance, Program
+from zlang.check.instances import Frame
+from zlang.check.program import Instance, Kind, Program
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
 from zlang.lint.trial import Thing
 from zlang.plan import footprint, header
+from zlang.plan.footprint import TargetTraits
 from zlang.plan.identities import Identities
-from zlang.plan.plan import ALONE, Finding, Plan, Scalar, Setup, Trial
+from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Trial
 from zlang.plan.schedule import KEPT, Schedule, Slot
 from zlang.plan.setups import leaves_changed
 from zlang.plan.trial_steps import TrialSteps
@@ -62,6 +64,7 @@ class Builder:
         self._schedule, self._experiment = schedule, schedule.experiment
         self.trial_steps = TrialSteps(schedule.experiment, schedule.here, schedule.draw)
         self._cached_traits: dict[tuple[str, str], Mapping[str, Scalar]] = {}
+        self._cached_targets: dict[tuple[str, str], TargetTraits] = {}
 
     @cached_property
     def identities(self) -> Identities:
@@ -86,25 +89,10 @@ class Builder:
         setups, protocol = steps.prepared(config, slot.replicate, own)
         frames = steps.frames(config, slot.replicate, own)
         writes = [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
-        writing = [stream for stream, is_writer in zip(config.streams, writes, strict=True) if is_writer]
-        changed = [stream.on for stream in writing if stream.on]
-        events = [
-            frame for frame in steps.event_frames(config) if frame.instance and leaves_changed(frame.instance, frame)
-        ]
-        changed += [frame.target for frame in events if frame.target]
-        writers = {stream.workload.key for stream in writing}
-        changed += [
-            named.thing
-            for named in steps.exposure.named(config)
-            if named.by.key in writers and not named.thing.is_given
-        ]
-        invalidates = tuple(dict.fromkeys(instance.key for instance in changed))
+        changed = self._changed(config, writes)
         if slot.ends_block:
-            invalidates = tuple(
-                dict.fromkeys(
-                    (*invalidates, *(item.key for item in setups if item.signature not in self._lasting_setups))
-                )
-            )
+            changed += [item.key for item in setups if item.signature not in self._lasting_setups]
+        work, fetch = self._footprints(config, frames, writes)
         trial = Trial(
             number=slot.number,
             identity=own,
@@ -114,21 +102,49 @@ class Builder:
             cache=config.protocol.kind.name,
             cache_state=config.cache_state,
             setups=tuple(setup.signature for setup in setups),
-            invalidates=invalidates,
+            invalidates=tuple(dict.fromkeys(changed)),
             steps=steps.steps(config, protocol, frames),
             host="+".join(hosts.names_of(config.streams)),
             whole_plot=slot.whole_plot,
             traits=self._traits(config),
-            footprint=footprint.of_streams(
-                footprint.of_workload(stream.workload, stream.on, frame, writes=is_writer)
-                for stream, frame, is_writer in zip(config.streams, frames, writes, strict=True)
-            ),
-            fetch=footprint.of_reads_together((stream.workload, stream.on) for stream in config.streams)
-            if config.is_cold
-            else None,
+            footprint=work,
+            fetch=fetch,
         )
         steps.exposure.require_guards(config, setups, trial)
         return trial, setups
+
+    def _changed(self, config: TrialConfig, writes: Sequence[bool]) -> list[str]:
+        """The keys of what a trial leaves changed; `writes` says of which streams the workload does."""
+        writing = [stream for stream, is_writer in zip(config.streams, writes, strict=True) if is_writer]
+        writers = {stream.workload.key for stream in writing}
+        changed = [stream.on for stream in writing if stream.on]
+        events = self.trial_steps.event_frames(config)
+        changed += [
+            event.target
+            for event in events
+            if event.instance and event.target and leaves_changed(event.instance, event)
+        ]
+        named = self.trial_steps.exposure.named(config)
+        changed += [each.thing for each in named if each.by.key in writers and not each.thing.is_given]
+        return [thing.key for thing in changed]
+
+    def _footprints(
+        self, config: TrialConfig, frames: Sequence[Frame], writes: Sequence[bool]
+    ) -> tuple[Footprint, Fetch | None]:
+        """The footprint of a measurement, and the data that it must fetch."""
+        workloads = [stream.workload for stream in config.streams]
+        targets = [self._target_traits(stream.on) if stream.on else None for stream in config.streams]
+        written = footprint.of_streams(
+            footprint.of_workload(workload, on, frame, writes=is_writer)
+            for workload, on, frame, is_writer in zip(workloads, targets, frames, writes, strict=True)
+        )
+        if not config.is_cold:
+            return written, None
+        read = [
+            footprint.of_reads(workload, on, frame) if on else None
+            for workload, on, frame in zip(workloads, targets, frames, strict=True)
+        ]
+        return written, footprint.of_reads_together(read)
 
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
@@ -165,17 +181,32 @@ class Builder:
             traits = self._cached_traits[key] = dict(_kept_traits([Thing(workload, on), *map(Thing, chain)]))
         return traits
 
+    def _target_traits(self, on: Instance) -> TargetTraits:
+        key = (on.key, on.digest)
+        traits = self._cached_targets.get(key)
+        if traits is None:
+            if len(self._cached_targets) >= KEPT:
+                self._cached_targets.clear()
+            traits = self._cached_targets[key] = footprint.target_traits(on)
+        return traits
+
 
 def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
     """The traits by which results are judged, and kinds' own ones, each of the nearest thing that declares it."""
-    own = [name for thing in things for name in thing.instance.kind.own_traits]
-    for name in dict.fromkeys((*_KEPT_TRAITS, *own)):
-        owners = [thing for thing in things if name in thing.instance.kind.traits]
-        if not owners:
-            continue
+    for name, places in _owners(tuple(thing.instance.kind for thing in things)):
         with suppress(ProgramError):  # a trait that has no value at this point is not known
-            value = next((value for thing in owners if (value := thing.trait(name)) is not None), None)
+            value = next((value for place in places if (value := things[place].trait(name)) is not None), None)
             if isinstance(value, Fraction):
                 yield name, value.numerator if value.denominator == 1 else float(value)
             elif value is not None:
                 yield name, value
+
+
+@lru_cache
+def _owners(kinds: tuple[Kind, ...]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The traits that are kept of things of these kinds, each with the places of the kinds that declare it."""
+    own = [name for kind in kinds for name in kind.own_traits]
+    declared = (
+        (name, tuple(i for i, kind in enumerate(kinds) if name in kind.traits)) for name in (*_KEPT_TRAITS, *own)
+    )
+    return tuple((name, places) for name, places in dict(declared).items() if places)

@@ -5,13 +5,14 @@ In: a declared thing at a point. Out: `Footprint`. Rule: what a kind does not sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from zlang.check.instances import Frame
 from zlang.check.program import Instance
 from zlang.diagnostics import ProgramError
 from zlang.plan.plan import Device, Fetch, Footprint
+from zlang.record import Record
 from zlang.units import Quantity
 
 _OF_DEVICES = {"bandwidth", "endurance"}
@@ -34,12 +35,31 @@ def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Footprint:
     return Footprint(_called(device_of(on)), _as_int(written), _rate(on), _seconds(thing, frame))
 
 
-def of_workload(thing: Instance, on: Instance | None, frame: Frame, *, writes: bool) -> Footprint:
+class TargetTraits(Record):
+    """What footprints take from a target: its device, its rate, and the share of its data that reaches the device."""
+
+    device: str
+    rate: float | None
+    kept: float
+
+
+def target_traits(on: Instance) -> TargetTraits:
+    """What the footprints of all workloads on a target have in common."""
+    traits = {name: _nearest(on, name) for name in ("constant", "saves", "compresses", "repeats", "dedups")}
+    kept = 1.0
+    if traits["compresses"] is not False:
+        kept *= 0 if traits["constant"] is True else 1 - _as_float(traits["saves"])
+    if traits["dedups"] is not False:
+        kept *= 1 - _as_float(traits["repeats"])
+    return TargetTraits(_called(device_of(on)), _rate(on), kept)
+
+
+def of_workload(thing: Instance, on: TargetTraits | None, frame: Frame, *, writes: bool) -> Footprint:
     """The footprint of a measurement."""
     seconds = _seconds(thing, frame)
     amount = None if _value(thing, "timed", frame) is True else _number(thing, "written", frame)
     written = _as_int(amount) if writes else 0
-    return Footprint(_called(device_of(on)) if on else "", written, _rate(on) if on else None, seconds)
+    return Footprint(on.device if on else "", written, on.rate if on else None, seconds)
 
 
 def of_streams(footprints: Iterable[Footprint]) -> Footprint:
@@ -55,9 +75,8 @@ def of_streams(footprints: Iterable[Footprint]) -> Footprint:
     return Footprint(next(iter(devices)), written, first.rate, max(seconds) if len(seconds) == len(every) else None)
 
 
-def of_reads_together(streams: Iterable[tuple[Instance, Instance | None]]) -> Fetch | None:
-    """The data that workloads must fetch that run at the same time; None where one of them does not say."""
-    fetches = [of_reads(workload, on) if on else None for workload, on in streams]
+def of_reads_together(fetches: Sequence[Fetch | None]) -> Fetch | None:
+    """The data that workloads must fetch that run at the same time; None where it is not known of one of them."""
     stated = [fetch for fetch in fetches if fetch is not None]
     if len(stated) < len(fetches):
         return None
@@ -66,19 +85,15 @@ def of_reads_together(streams: Iterable[tuple[Instance, Instance | None]]) -> Fe
     )
 
 
-def of_reads(thing: Instance, on: Instance) -> Fetch | None:
+def of_reads(thing: Instance, on: TargetTraits, frame: Frame) -> Fetch | None:
     """The bytes that a workload must fetch from devices; None if it may read data twice, or if that is not known.
 
     Data that may be compressed or kept once take less there.
     """
-    workers, distinct = _number(thing, "workers", Frame(thing, on)), _number(thing, "distinct", Frame(thing, on))
-    traits = {name: _nearest(on, name) for name in ("constant", "saves", "compresses", "repeats", "dedups")}
-    kept = 1.0
-    if traits["compresses"] is not False:
-        kept *= 0 if traits["constant"] is True else 1 - _as_float(traits["saves"])
-    if traits["dedups"] is not False:
-        kept *= 1 - _as_float(traits["repeats"])
-    return Fetch(kept / workers, kept * distinct) if workers and distinct and distinct > 0 and kept > 0 else None
+    workers, distinct = _number(thing, "workers", frame), _number(thing, "distinct", frame)
+    if not workers or not distinct or distinct < 0 or on.kept <= 0:
+        return None
+    return Fetch(on.kept / workers, on.kept * distinct)
 
 
 def _nearest(on: Instance, trait: str) -> object:
