@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Generic, TypeVar
 
+from zlang.cache import Cache
 from zlang.check.program import Instance, Joined, Kind, Symbol, Value
 from zlang.units import Quantity
 
@@ -37,21 +38,16 @@ class Memory(Generic[A, B, T]):
 
     def __init__(self, make: Callable[[A, B], T]) -> None:
         self._make = make
-        self._cache: dict[tuple[int, int], tuple[A, B, T]] = {}
+        self._cache = Cache[tuple[int, int], tuple[A, B, T]]()
 
     def __call__(self, first: A, second: B) -> T:
         """The result for two objects, computed once."""
         key = (id(first), id(second))
         cached = self._cache.get(key)
         if cached is None:
-            if len(self._cache) >= _REMEMBERED:
-                self._cache.clear()
             # The objects are kept as well, so that no other can get their place in memory.
             cached = self._cache[key] = (first, second, self._make(first, second))
         return cached[2]
-
-
-_REMEMBERED = 4096
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from zlang import units
+from zlang.cache import Cache
 from zlang.check import digests, values, versions
 from zlang.check.expressions import failed, violation
 from zlang.check.program import (
@@ -168,7 +169,7 @@ class InstanceBuilder:
         self.key, self.label = values.safe_name(path), label
         self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
         self.order = tuple(sorted(self.reads))
-        self.cache: dict[tuple[int | None, ...], Instance] = {}
+        self.cache = Cache[tuple[int | None, ...], Instance](1024)  # enough for the things that trials share
         self.property_text = digests.Memory(_property_text)
         self.is_copied = kind.is_copied and "copies" in fields
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
@@ -184,8 +185,6 @@ class InstanceBuilder:
         key = tuple([point.get(path) for path in self.order])
         cached = self.cache.get(key)
         if cached is None:
-            if len(self.cache) >= 1024:  # noqa: PLR2004 - enough for the things that trials share; the rest stream by
-                self.cache.clear()
             cached = self.cache[key] = self._build(Reached(point))
         return cached
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
 from zlang.check.instances import Frame
 from zlang.check.program import Instance, Kind, Program
@@ -22,7 +23,7 @@ from zlang.plan import footprint, header
 from zlang.plan.footprint import TargetTraits
 from zlang.plan.identities import Identities
 from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Trial
-from zlang.plan.schedule import KEPT, Schedule, Slot
+from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.setups import leaves_changed
 from zlang.plan.trial_steps import TrialSteps
 from zlang.space.trial_config import TrialConfig, trial_config
@@ -63,8 +64,8 @@ class Builder:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule, self._experiment = schedule, schedule.experiment
         self.trial_steps = TrialSteps(schedule.experiment, schedule.here, schedule.draw)
-        self._cached_traits: dict[tuple[str, str], Mapping[str, Scalar]] = {}
-        self._cached_targets: dict[tuple[str, str], TargetTraits] = {}
+        self._cached_traits = Cache[tuple[str, str], Mapping[str, Scalar]]()
+        self._cached_targets = Cache[tuple[str, str], TargetTraits]()
 
     @cached_property
     def identities(self) -> Identities:
@@ -175,8 +176,6 @@ class Builder:
         key = (workload.digest, on.digest if on else "")
         traits = self._cached_traits.get(key)
         if traits is None:
-            if len(self._cached_traits) >= KEPT:
-                self._cached_traits.clear()
             chain = naming.chain(on)[::-1] if on else ()
             traits = self._cached_traits[key] = dict(_kept_traits([Thing(workload, on), *map(Thing, chain)]))
         return traits
@@ -185,8 +184,6 @@ class Builder:
         key = (on.key, on.digest)
         traits = self._cached_targets.get(key)
         if traits is None:
-            if len(self._cached_targets) >= KEPT:
-                self._cached_targets.clear()
             traits = self._cached_targets[key] = footprint.target_traits(on)
         return traits
 

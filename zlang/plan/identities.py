@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from zlang.cache import Cache
 from zlang.check import digests
 from zlang.check.program import Experiment, Instance
 from zlang.check.streams import Stream
 from zlang.plan import identity
-from zlang.plan.schedule import KEPT
 from zlang.plan.streams import place_of
 from zlang.plan.trial_steps import Prepared, TrialSteps
 from zlang.space.trial_config import TrialConfig
@@ -25,16 +25,14 @@ class Identities:
 
     def __init__(self, experiment: Experiment) -> None:
         self._trial_steps = TrialSteps(experiment, None, _one_seed)
-        self._cache: dict[str, str] = {}
-        self._neutral: dict[tuple[int, ...], tuple[tuple[Instance | None, ...], identity.Neutral]] = {}
-        self._prepared: dict[int, tuple[object, str]] = {}
+        self._cache = Cache[str, str]()
+        self._neutral = Cache[tuple[int, ...], tuple[tuple[Instance | None, ...], identity.Neutral]]()
+        self._prepared = Cache[int, tuple[object, str]]()
 
     def of(self, config: TrialConfig) -> str:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
         cached = self._cache.get(config.key)
         if cached is None:
-            if len(self._cache) >= KEPT:
-                self._cache.clear()
             self._trial_steps.require_possible(config)
             renamed, given = self._with_neutral_names(config)
             prepared = self._of_prepared(self._trial_steps.prepared(renamed))
@@ -53,8 +51,6 @@ class Identities:
         place = tuple(map(id, things))
         cached = self._neutral.get(place)
         if cached is None:
-            if len(self._neutral) >= KEPT:
-                self._neutral.clear()
             # The things are kept as well, so that no other can get their place in memory.
             cached = self._neutral[place] = things, identity.neutral(things)
         on, before, protocol, *more = cached[1].things
@@ -79,8 +75,6 @@ class Identities:
         """The hash of what many points share, and which `TrialSteps` hands out as one object."""
         cached = self._prepared.get(id(prepared))
         if cached is None:
-            if len(self._prepared) >= KEPT:
-                self._prepared.clear()
             setups, steps = prepared
             cached = prepared, digests.digest(identity.of_setups(setups), identity.of_steps(steps))
             self._prepared[id(prepared)] = cached

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from zlang import units
+from zlang.cache import Cache
 from zlang.check import digests, hosts, values
 from zlang.check.instances import Frame, treatment_site
 from zlang.check.naming import exposed
@@ -26,7 +27,6 @@ from zlang.units import Quantity
 _DEFAULT_TIMEOUT = 3600
 _WRAPPED = ("run", "together")
 """The actions of a workload that its wrappers start."""
-_KEPT = 4096
 
 
 class Setups:
@@ -37,7 +37,7 @@ class Setups:
 
     def __init__(self, draw: Callable[..., str], here: Here) -> None:
         self._draw, self._here = draw, here
-        self._cache: dict[tuple[str, ...], tuple[Setup, str]] = {}
+        self._cache = Cache[tuple[str, ...], tuple[Setup, str]]()
 
     def of(
         self, resources: Sequence[Instance], treatment: Instance | None, named: Sequence[Instance] = ()
@@ -100,8 +100,6 @@ class Setups:
             is_ambient=instance.kind.is_ambient,
             footprint=footprint.of_resource(instance, frame),
         )
-        if len(self._cache) >= _KEPT:
-            self._cache.clear()
         self._cache[place] = setup, core
         return setup, core
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
 from zlang.check.instances import Frame, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
-from zlang.plan.schedule import KEPT, resources_of
+from zlang.plan.schedule import resources_of
 from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
 from zlang.space import faults
@@ -35,7 +36,7 @@ class TrialSteps:
     def __init__(self, experiment: Experiment, here: Here, draw: Callable[..., str]) -> None:
         self._experiment, self._here, self._draw = experiment, here, draw
         self._setups = Setups(draw, here)
-        self._prepared: dict[tuple[str, ...], Prepared] = {}
+        self._prepared = Cache[tuple[str, ...], Prepared]()
         self.exposure = Exposure(experiment, here)
 
     def require_possible(self, config: TrialConfig) -> None:
@@ -61,7 +62,8 @@ class TrialSteps:
         """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
         exposed = self.exposure.exposed(config, frames)
         workloads = [stream.workload for stream in config.streams]
-        held = hold(exposed, (*workloads, config.protocol, *config.collectors, *config.during), self._here)
+        users = (*workloads, config.protocol, *config.collectors, *config.during)
+        held = hold(exposed, users, self._here) if exposed else None
         events = self.event_frames(config)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
@@ -144,10 +146,8 @@ class TrialSteps:
             for phase in protocol.kind.phases:
                 steps += self._phase(phase, frame, on, tuple(beneath.values()))
         steps += [step for instance in every for step in self._read_back(instance)]
-        if len(self._prepared) >= KEPT:
-            self._prepared.clear()
-        self._prepared[key] = tuple(setups), tuple(steps)
-        return self._prepared[key]
+        cached = self._prepared[key] = tuple(setups), tuple(steps)
+        return cached
 
     def _setups_of_targets(self, config: TrialConfig) -> Iterable[Setup]:
         """The setups of all targets, each once. Raises ProgramError where one target cannot be there with another."""
