@@ -90,9 +90,9 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
         context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right, hint=hint))
         return unknown(node.span)
 
+    @guarded(node.span, arguments)
     def value(at: Any) -> Value:
-        values = tuple(a.value(at) for a in arguments)
-        return guarded(node.span, at, lambda: call_function(function, values), arguments)
+        return call_function(function, tuple([argument.value(at) for argument in arguments]))
 
     return note_risk(
         context, combine(context, node.span, function.returns([a.type for a in arguments]), value, arguments)

@@ -169,9 +169,9 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
         type_ = type_ | item.type
     listed = Type(element=type_, is_partial=type_.is_partial)
 
+    @guarded(node.span)
     def value(at: Any) -> Value:
-        arguments = tuple([item.value(at) for item in items])
-        return guarded(node.span, at, lambda: arithmetic.bounded_list(arguments))
+        return arithmetic.bounded_list(tuple([item.value(at) for item in items]))
 
     return combine(context, node.span, listed, value, items)
 

@@ -59,6 +59,8 @@ class Context(Record):
 
 Table = Callable[[str, Span], Source | None]
 """Reads the table of a path, relative to the file of a place; None and a finding where there is none."""
+ValueAt = Callable[[Any], Value]
+"""What an expression is at a point or in a frame."""
 Dispatch = Callable[[Context, tree.Expr, Type | None, Path | None], Expr]
 
 
@@ -120,15 +122,22 @@ def same_unit(sides: list[Expr]) -> str:
     return "use the same unit on both sides"
 
 
-def guarded(span: Span, at: Any, work: Callable[[], Value], parts: Iterable[Expr] = ()) -> Value:
-    """Call `work`; a finding where it has no value at this point, with the values of the parts."""
-    try:
-        return work()
-    except ZeroDivisionError:
-        result = Code.DIVISION.at(span, hint="handle that case: `if n == 0 then … else … / n`")
-    except values.ValueProblem as problem:
-        result = Code.NOT_SHOWN.at(span, message=str(problem))
-    return failed(at, with_values(result, at, parts))
+def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], ValueAt]:
+    """Decorate what computes a value: where it has none, that is a finding with the values of the parts."""
+
+    def decorate(compute: ValueAt) -> ValueAt:
+        def value(at: Any) -> Value:
+            try:
+                return compute(at)
+            except ZeroDivisionError:
+                result = Code.DIVISION.at(span, hint="handle that case: `if n == 0 then … else … / n`")
+            except values.ValueProblem as problem:
+                result = Code.NOT_SHOWN.at(span, message=str(problem))
+            return failed(at, with_values(result, at, parts))
+
+        return value
+
+    return decorate
 
 
 def note_risk(context: Context, expr: Expr) -> Expr:

@@ -32,13 +32,14 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
         context.report(wrong)
         return unknown(node.span)
 
+    @guarded(node.span, [place])
     def value(at: Any) -> Value:
         sequence, number = many.value(at), place.value(at)
         if isinstance(sequence, Absent) or isinstance(number, Absent):
             return ABSENT
         assert isinstance(sequence, tuple)
         assert isinstance(number, Quantity)
-        return guarded(node.span, at, lambda: _element_at(sequence, int(number.amount)), [place])
+        return _element_at(sequence, int(number.amount))
 
     return note_risk(context, combine(context, node.span, many.type.element, value, [many, place]))
 
@@ -67,12 +68,13 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
         return unknown(node.span)
     type_ = Type(element=made.type, is_partial=made.type.is_partial)
 
+    @guarded(node.span)
     def value(at: Any) -> Value:
         result = many.value(at)
         if isinstance(result, Absent):
             return ABSENT
         assert isinstance(result, tuple)
-        return guarded(node.span, at, lambda: arithmetic.bounded_list(tuple(_list_values(result, at))))
+        return arithmetic.bounded_list(tuple(_list_values(result, at)))
 
     def _list_values(values: tuple[Value, ...], at: Any) -> Iterable[Value]:
         for item in values:

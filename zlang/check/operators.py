@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -60,10 +60,9 @@ def may_be_word(node: tree.Expr) -> bool:
 def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[tree.Expr], bool] = may_be_word) -> Expr:
     """Resolve two expressions with an operator between them."""
     if node.operator in {"and", "or"}:
-        sides = [resolve_condition(context, node.left), resolve_condition(context, node.right)]
-        joined = _both_hold if node.operator == "and" else _either
-        left, right = sides
-        return combine(context, node.span, types.BOOL, lambda at: joined(left, right, at), sides)
+        sides = [resolve_condition(context, side) for side in _operands(node, node.operator)]
+        deciding = node.operator == "or"
+        return combine(context, node.span, types.BOOL, lambda at: _joined(sides, deciding, at), sides)
     if node.operator == "in":
         return _resolve_contains(context, node)
     if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
@@ -121,8 +120,9 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         return combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
     if "version" in left.type.scalars | right.type.scalars and all(_VERSION.accepts(e.type) for e in (left, right)):
 
+        @guarded(span)
         def compared(at: Any) -> Value:
-            return guarded(span, at, lambda: versions.compare_versions(operator, left.value(at), right.value(at)))
+            return versions.compare_versions(operator, left.value(at), right.value(at))
 
         return combine(context, span, types.BOOL, compared, [left, right])
     item, other = dimension_of(left), dimension_of(right)
@@ -141,7 +141,7 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
 
 
 def _comparing(span: Span, operator: str, left: Expr, right: Expr) -> Callable[[Any], Value]:
-    return lambda at: guarded(span, at, lambda: arithmetic.compare(operator, left.value(at), right.value(at)))
+    return guarded(span)(lambda at: arithmetic.compare(operator, left.value(at), right.value(at)))
 
 
 def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
@@ -186,8 +186,9 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
 def _computed(context: Context, span: Span, type_: Type, operator: str, left: Expr, right: Expr) -> Expr:
     compute = digests.Memory(partial(arithmetic.arithmetic, operator))
 
+    @guarded(span, (left, right))
     def value(at: Any) -> Value:
-        return guarded(span, at, lambda: compute(left.value(at), right.value(at)), (left, right))
+        return compute(left.value(at), right.value(at))
 
     return note_risk(context, combine(context, span, type_, value, [left, right]))
 
@@ -284,19 +285,23 @@ def _contains_value(value: Value, many: Value) -> Value:
     return isinstance(many, tuple) and any(arithmetic.equal(value, other) for other in many)
 
 
-def _both_hold(left: Expr, right: Expr, at: Any) -> Value:
-    """Whether both hold; where the left one is false, the right one need not have a value."""
-    first = left.value(at)
-    if first is False:
-        return False
-    second = right.value(at)
-    return False if second is False else True if first is True and second is True else None
+def _operands(node: tree.Expr, operator: str) -> Iterator[tree.Expr]:
+    """The operands of a chain such as `a and b and c`."""
+    if isinstance(node, tree.Binary) and node.operator == operator:
+        yield from _operands(node.left, operator)
+        yield node.right
+    else:
+        yield node
 
 
-def _either(left: Expr, right: Expr, at: Any) -> Value:
-    """Whether one holds; where the left one is true, the right one need not have a value."""
-    first = left.value(at)
-    if first is True:
-        return True
-    second = right.value(at)
-    return True if second is True else False if first is False and second is False else None
+def _joined(sides: Sequence[Expr], deciding: bool, at: Any) -> Value:
+    """The value of conditions joined by `and` or `or`: after one that decides, the others need not have a value."""
+    result: Value
+    result = otherwise = not deciding
+    for side in sides:
+        value = side.value(at)
+        if value is deciding:
+            return deciding
+        if value is not otherwise:
+            result = None
+    return result

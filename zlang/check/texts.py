@@ -21,9 +21,9 @@ def resolve_text(context: Context, node: tree.Text) -> Expr:
     parts = [part if isinstance(part, str) else resolve(context, part) for part in node.parts]
     inner = [part for part in parts if isinstance(part, Expr)]
 
+    @guarded(node.span, inner)
     def value(at: Any) -> Value:
-        arguments = [part if isinstance(part, str) else part.value(at) for part in parts]
-        return guarded(node.span, at, lambda: _bounded(joined(arguments)), inner)
+        return _bounded(joined([part if isinstance(part, str) else part.value(at) for part in parts]))
 
     return note_risk(context, combine(context, node.span, STRING, value, inner))
 
