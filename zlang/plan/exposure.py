@@ -46,11 +46,13 @@ class Exposure:
 
     def named_devices(self, config: TrialConfig, by: Iterable[Instance]) -> list[Instance]:
         """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
+        keys = {instance.key for instance in by}
+        every = [item for each in self.named(config) if each.by.key in keys for item in naming.exposed(each.thing)]
+        if not every:
+            return []
         made = [instance for instance in config.things.made if not instance.is_given and instance.kind.has("create")]
         held = {under.key for instance in made for under in naming.exposed(instance.parent)}
         held -= {under.key for instance in made for under in naming.exposed(instance)}
-        keys = {instance.key for instance in by}
-        every = [item for each in self.named(config) if each.by.key in keys for item in naming.exposed(each.thing)]
         return [instance for instance in every if instance.key not in held]
 
     def written(self, config: TrialConfig) -> Iterator[Instance]:
