@@ -12,6 +12,7 @@ from itertools import accumulate, islice
 from operator import mul
 from typing import TypeVar
 
+from zlang.cache import Cache
 from zlang.check import digests, hosts, naming, streams, values
 from zlang.check.program import (
     Experiment,
@@ -29,9 +30,7 @@ from zlang.space.trial_config import treatment
 _LOOKED_AT = 100_000
 
 
-KEPT = 4096
-
-
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -212,27 +211,25 @@ class Schedule:
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:
         """The columns of a point; a factor that does not exist in it is None."""
         row: dict[str, Scalar] = {}
-        for path, columns, cell in self._cells:
-            index = point.get(path)
-            row.update(zip(columns, (None,) * len(columns) if index is None else cell(index), strict=True))
+        for path, cells in self._cells:
+            row.update(cells(point.get(path)))
         return row
 
 
-def _cells(factor: FactorDef) -> tuple[str, tuple[str, ...], Callable[[int], tuple[Scalar, ...]]]:
-    def cell(index: int) -> tuple[Scalar, ...]:
-        return tuple(values.cell(value) for value in factor.level(index))
+def _cells(factor: FactorDef) -> tuple[str, Callable[[int | None], Mapping[str, Scalar]]]:
+    def cells(index: int | None) -> Mapping[str, Scalar]:
+        level = (None,) * len(factor.columns) if index is None else map(values.cell, factor.level(index))
+        return dict(zip(factor.columns, level, strict=True))
 
-    return factor.path, factor.columns, _remembering(cell)
+    return factor.path, _remembering(cells)
 
 
-def _remembering(function: Callable[[int], T]) -> Callable[[int], T]:
-    cached: dict[int, T] = {}
+def _remembering(function: Callable[[K], T]) -> Callable[[K], T]:
+    cached = Cache[K, T]()
 
-    def look(key: int) -> T:
+    def look(key: K) -> T:
         result = cached.get(key)
         if result is None:
-            if len(cached) >= KEPT:
-                cached.clear()
             result = cached[key] = function(key)
         return result
 
