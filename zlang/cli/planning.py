@@ -54,32 +54,39 @@ def plan(
     words.ordered(order)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides)
-    chosen = programs.choose(checked, experiment)
-    is_script = emit is not None and emit not in _OF_ALL_HOSTS
-    reached = machines.reached(checked, chosen, reach) if host is None and not is_script else {}
-    seed_used = plans.DEFAULT_SEED if seed is None else seed
-    planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
-    if as_json or emit is not None:
-        streams.use_utf8()
-    if trial is not None:
-        _in_full(planned, trial)
-    elif trials and as_json:
-        _write(_trial_lines(planned))
-    elif emit is not None:
-        _emit(planned, emit, out)
-    elif as_json:
-        outlook = costs.remaining_estimate(planned, db, {} if again else runs.measured(planned, runs_dir, words.refuse))
-        _put(plans.lines(planned, outlook), "json", out)
-    elif trials:
-        _write(_trial_table(planned))
-    elif steps:
-        is_read = sys.stdout.isatty() and plans.page(_steps(planned))
-        if not is_read:
-            _write(_steps(planned))
-    else:
-        result = {} if again else runs.measured(planned, runs_dir, words.refuse)
-        program = words.program(file, settings, profile, experiment, seed, host, order, runs=runs_dir, again=again)
-        _overview(planned, db, result, program)
+    is_one = as_json or emit is not None or trial is not None
+    experiments = programs.chosen(checked, experiment, is_one=is_one)
+    for number, chosen in enumerate(experiments):
+        if len(experiments) > 1:
+            print("\n" * bool(number) + (f"experiment {chosen.name}\n" * (trials or steps)), end="")
+        is_script = emit is not None and emit not in _OF_ALL_HOSTS
+        reached = machines.reached(checked, chosen, reach) if host is None and not is_script else {}
+        name = experiment if len(experiments) == 1 else chosen.name
+        seed_used = plans.DEFAULT_SEED if seed is None else seed
+        planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
+        if as_json or emit is not None:
+            streams.use_utf8()
+        if trial is not None:
+            _in_full(planned, trial)
+        elif trials and as_json:
+            _write(_trial_lines(planned))
+        elif emit is not None:
+            _emit(planned, emit, out)
+        elif as_json:
+            outlook = costs.remaining_estimate(
+                planned, db, {} if again else runs.measured(planned, runs_dir, words.refuse)
+            )
+            _put(plans.lines(planned, outlook), "json", out)
+        elif trials:
+            _write(_trial_table(planned))
+        elif steps:
+            is_read = sys.stdout.isatty() and plans.page(_steps(planned))
+            if not is_read:
+                _write(_steps(planned))
+        else:
+            result = {} if again else runs.measured(planned, runs_dir, words.refuse)
+            program = words.program(file, settings, profile, name, seed, host, order, runs=runs_dir, again=again)
+            _overview(planned, db, result, program)
     return 0
 
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from zlang.run.events import TrialVerdict
     from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState
+    from zlang.run.transport.reach import Reach
 
 
 def run(
@@ -73,17 +74,52 @@ def run(
     reach: list[str],
     lanes: int,
 ) -> int:
-    """Carry out the plan of a program in a new run folder."""
-    only, again = wishes.only, wishes.again
+    """Carry out the plan of a program in a new run folder, or of each of its experiments, one after the other."""
     words.ordered(order)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides, programs.here())
-    chosen = programs.choose(checked, experiment)
-    reached = machines.reached(checked, chosen, reach) if host is None else {}
+    experiments = programs.chosen(checked, experiment, is_one=wishes.only is not None or wishes.failed)
     seed_used = plans.DEFAULT_SEED if seed is None else seed
-    planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
+    prepared: list[_Prepared] = []
+    for item in experiments:
+        name = experiment if len(experiments) == 1 else item.name
+        reached = machines.reached(checked, item, reach) if host is None else {}
+        planned = plans.plan(checked, item, seed_used, overrides, host, order, reached)
+        program = words.program(file, settings, profile, name, seed, host, order, reach=reach)
+        _require_machines(planned, reached)
+        prepared.append(_Prepared(planned, reached, f"zlang run {program}", armed))
+    if len(prepared) > 1:
+        line = f"zlang run {words.program(file, settings, profile, None, seed, host, order, reach=reach)}"
+        shares = arming.share([each.planned.plan.header.armed for each in prepared], armed, line)
+        prepared = [replace(each, armed=own) for each, own in zip(prepared, shares, strict=True)]
+    code = 0
+    for number, each in enumerate(prepared, 1):
+        if len(prepared) > 1:
+            print(f"experiment {each.planned.experiment.name} ({number} of {len(prepared)})", file=sys.stderr)
+        ended = _run_one(each, runs_dir, db, wishes, lanes)
+        if ended > _SIGNALLED:
+            return ended
+        code = code or ended
+    return code
+
+
+_SIGNALLED = 128
+"""A larger exit code is that of a signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The plan of an experiment, how its machines are reached, what to type for it, and what it may write to."""
+
+    planned: Planned
+    reached: Mapping[str, Reach]
+    command: str
+    armed: Armed
+
+
+def _require_machines(planned: Planned, reached: Mapping[str, Reach]) -> None:
+    """Raise RunError unless the machines of a plan can be used; warn of what they contradict."""
     header = planned.plan.header
-    program = words.program(file, settings, profile, experiment, seed, host, order, reach=reach)
     plans.require_one_host(planned)
     if header.machines:
         plans.require_no_devices(planned)
@@ -91,14 +127,21 @@ def run(
     visits = machines.visit(header, reached, is_strict=True) if header.machines else []
     for sentence in machines.contradictions(planned, visits) if visits else plans.contradictions(planned):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
+
+
+def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lanes: int) -> int:
+    """Carry out the plan of an experiment in a new run folder."""
+    planned, armed, only = prepared.planned, prepared.armed, wishes.only
+    header = planned.plan.header
     _require_trial(only, header)
     if wishes.failed:
         folder = runs.latest_of(runs_dir, planned)
         runs.require_own(folder, trust=False)
-        _arm_again(folder, armed, f"zlang run {program} --failed")
+        _arm_again(folder, armed, f"{prepared.command} --failed")
         return _resume(folder, db, Selection(only, failed=True, lanes=lanes))
     most = runs.RUN_LIMIT if wishes.limit is None else wishes.limit
-    result = {} if again or only is not None else runs.measured(planned, runs_dir, words.refuse, most) or {}
+    is_new = wishes.again or only is not None
+    result = {} if is_new else runs.measured(planned, runs_dir, words.refuse, most) or {}
     remaining = 1 if only is not None else runs.remaining_trials(planned, result)
     if remaining > most:
         raise RunError(
@@ -113,7 +156,7 @@ def run(
         if not others and folder.read_plan().header.plan == header.plan:
             return _answer(folder, db, 0)
     else:
-        arming.arm(header, armed, f"zlang run {program}")
+        arming.arm(header, armed, prepared.command)
         arming.require_clear(header, armed)
     if remaining and only is None and (once := verdicts.set_up_once(planned)):
         is_mended = verdicts.is_mended_by_blocks(planned)
@@ -124,7 +167,7 @@ def run(
     _require_budget(planned, db, expected, result if only is None else None)
     if remaining:
         _confirm(remaining, header, yes=wishes.yes)
-    folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None, reached.values())
+    folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None, prepared.reached.values())
     _seal(folder)
     return _resume(folder, db, Selection(only, failed=False, lanes=lanes))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,12 +57,36 @@ def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[
 
 def arm_options(header: Header) -> str:
     """The options by which all is armed that a plan writes to, as they are typed."""
-    return " ".join(f"--arm {quote(name)}" for name in header.armed)
+    return _options(header.armed)
+
+
+def _options(names: Iterable[str]) -> str:
+    return " ".join(f"--arm {quote(name)}" for name in names)
 
 
 def arm(header: Header, armed: Armed, line: str) -> None:
     """Raise RunError unless all that will be written to is armed, and nothing else; `line` is what to type."""
-    wanted = header.armed
+    _require_armed(header.armed, armed, line)
+
+
+def share(wanted: Sequence[Sequence[str]], armed: Armed, line: str) -> list[Armed]:
+    """What each of some plans may write to, of all that is armed; `wanted` are the devices of each.
+
+    Raises RunError unless all of these are armed, and nothing else; `line` is what to type.
+    """
+    _require_armed(list(dict.fromkeys(name for names in wanted for name in names)), armed, line)
+    return [
+        replace(
+            armed,
+            names=tuple(name for name in armed.names if name in names),
+            wipe=tuple(name for name in armed.wipe if name in names),
+        )
+        for names in wanted
+    ]
+
+
+def _require_armed(wanted: Sequence[str], armed: Armed, line: str) -> None:
+    """Raise RunError unless some devices are armed, and no other."""
     foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
     if foreign:
         hint = did_you_mean(foreign[0], wanted) or (
@@ -71,7 +96,7 @@ def arm(header: Header, armed: Armed, line: str) -> None:
     if set(wanted) - set(armed.names):
         wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
         message = "the plan writes to devices that the run did not create: " + ", ".join(wanted)
-        raise RunError(message, f"if everything on them may be lost, type: {line} {arm_options(header)}{wiped}")
+        raise RunError(message, f"if everything on them may be lost, type: {line} {_options(wanted)}{wiped}")
 
 
 def require_clear(header: Header, armed: Armed) -> None:

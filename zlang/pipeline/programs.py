@@ -123,6 +123,16 @@ def directory(checked: Checked) -> Path:
     return Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
 
 
+def chosen(checked: Checked, name: str | None, *, is_one: bool = False) -> list[Experiment]:
+    """The experiment that is named, or all, in the order of the program. Raises RunError, ProgramError.
+
+    Where only one can be meant (`is_one`), it must be named.
+    """
+    if name is not None or is_one or not checked.program.experiments:
+        return [choose(checked, name)]
+    return list(checked.program.experiments.values())
+
+
 def choose(checked: Checked, name: str | None) -> Experiment:
     """The experiment that is meant: the only one, or the one that is named. Raises RunError, ProgramError."""
     experiments = checked.program.experiments
