@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from zlang.check.check import Overrides
@@ -27,6 +29,12 @@ tool here on box {}
 other work {}
 shell says { command = "echo 1" | "echo 2" }
 experiment e { on = here  run = says | work  repeat = 2 }
+"""
+PARTS = """
+dir here { path = "." }
+file data on here { size = 4KiB | 8KiB | 1MiB }
+shell says { command = "echo 1" | "echo 2"  writes = off }
+experiment e { on = data  run = says  repeat = 3 }
 """
 FAR = """
 kind tool: resource on host {
@@ -112,3 +120,21 @@ def test_what_is_elsewhere_is_asked_for() -> None:
     ]
     hosts = [step.host for trial in trials(planned(FAR)) for step in trial.steps]
     assert set(hosts) == {"server", "one", "two"}
+
+
+@pytest.mark.parametrize("order", ["planned", "blocked", "random", "as-written"])
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_parts_have_every_trial_once_and_no_whole_plot_is_cut(order: str, most: int) -> None:
+    checked = programs.check(Source("parts.zexp", PARTS), Overrides())
+    planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), order=order)
+    parts = plans.cut(planned, most)
+    items = [[item for item in part.plan.items() if isinstance(item, Trial)] for part in parts]
+    assert [item for part in items for item in part] == trials(planned)
+    assert [part.plan.header.trials for part in parts] == [len(part) for part in items]
+    assert [part.plan.header.part for part in parts] == [f"{n}/{len(parts)}" for n in range(1, len(parts) + 1)]
+    for one, after in itertools.pairwise(items):
+        assert (one[-1].block, one[-1].whole_plot) != (after[0].block, after[0].whole_plot)
+    needed = {signature for item in items[-1] for signature in item.setups}
+    assert needed == {item.signature for item in parts[-1].plan.items() if isinstance(item, Setup)}
+    if order == "blocked" and most == 3:
+        assert [{item.block for item in part} for part in items] == [{1}, {2}, {3}]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,22 @@ def plan(
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
     findings = tuple(_lint_findings(checked, experiment))
     return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
+
+
+def cut(planned: Planned, most: int) -> list[Planned]:
+    """Parts of a plan for machines that are alike, at most so many: each has whole plots, and none is in two."""
+    from zlang.plan.build import Builder
+    from zlang.plan.plan import Plan
+
+    header = planned.plan.header
+    return [
+        Planned(
+            planned.experiment,
+            share,
+            Plan(replace(header, part=str(share.share), trials=share.trials), Builder(share).items),
+        )
+        for share in planned.schedule.shares(most)
+    ]
 
 
 def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from operator import mul
 from typing import TypeVar
 
@@ -49,6 +49,20 @@ class Slot:
     ends_block: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of several consecutive shares of a schedule, `3/16`: the trials from number `first` to number `last`."""
+
+    number: int
+    of: int
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        """The name of the share, as plans and results have it."""
+        return f"{self.number}/{self.of}"
+
+
 class Schedule:
     """Which trial is when: what an experiment's design takes of its space, by whole plots."""
 
@@ -62,6 +76,7 @@ class Schedule:
         rounds: Rounds | None = None,
         reached: frozenset[str] = frozenset(),
     ) -> None:
+        self.share: Share | None = None
         self.reached: frozenset[str] = like.reached if like else reached
         self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
         self.space: Space = like.space if like else points.without_search(experiment)
@@ -105,9 +120,29 @@ class Schedule:
 
     def slots(self) -> Iterator[Slot]:
         """Every trial of the part that is planned, in order."""
+        if self.share is not None:
+            return islice(self._every_slot(), self.share.first - 1, self.share.last)
         if self.part is None or self.hosts == (self.part,):
             return self._every_slot()
         return (slot for slot in self._every_slot() if self.part in hosts.names_at(self.experiment, slot.point))
+
+    def shares(self, most: int) -> list[Schedule]:
+        """Cut the schedule between whole plots, into at most so many shares of about the same number of whole plots."""
+        begins: list[int] = []
+        last = None
+        for slot in self.slots():
+            if (slot.block, slot.whole_plot) != last:
+                begins.append(slot.number)
+                last = slot.block, slot.whole_plot
+        count = min(most, len(begins))
+        cuts = [*(begins[len(begins) * number // count] for number in range(count)), self.trials + 1]
+        shares = [Share(n, count, first, after - 1) for n, (first, after) in enumerate(pairwise(cuts), start=1)]
+        return [self._limited_to(share) for share in shares]
+
+    def _limited_to(self, share: Share) -> Schedule:
+        result = self.ordered(self.order)
+        result.share, result.trials = share, share.last - share.first + 1
+        return result
 
     def _every_slot(self) -> Iterator[Slot]:
         if self.order is not Order.BLOCKED:

@@ -135,16 +135,19 @@ def trials_of(db: Path, run: str | None) -> Trials:
         factors=factors,
         metrics={**trial, **metrics},
         measured=frozenset(metrics),
-        others=_runs_of_other_hosts(parts, name),
+        others=_runs_of_other_parts(parts, name),
     )
 
 
-def _runs_of_other_hosts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
-    """The latest run of each other host of the same plan, where a run is that of one host; the latest come first."""
+def _runs_of_other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
+    """The latest run of each other part of the same plan, where a run is that of one part; the latest come first.
+
+    A part is a host, or one of several shares: `3/16`.
+    """
     plan, own = parts.get(run, (None, None))
     latest: dict[object, str] = {}
     for other, (of, part) in parts.items():
-        if of == plan and part != own:
+        if of == plan and part != own and str(part).partition("/")[2] == str(own).partition("/")[2]:
             latest.setdefault(part, other)
     return tuple(latest.values())
 
