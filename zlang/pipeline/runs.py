@@ -284,6 +284,14 @@ def reach_again(folder: Folder, options: Iterable[str]) -> None:
     reach.keep(folder.path, entries.values())
 
 
+def elsewhere(folder: Folder) -> str:
+    """The other machine on which a run was carried out before, if something that it made may be left there."""
+    from zlang.run import machine
+
+    state = run_state(folder)
+    return state.node if state.leftovers and state.node != machine.node() else ""
+
+
 def still_standing(folder: Folder) -> list[str]:
     """The resources that a run has made and not removed, in the order of making."""
     from zlang.plan.plan import Setup

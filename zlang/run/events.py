@@ -26,11 +26,12 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Session(Timed):
-    """A runner began, or began again, on a machine that was started as `boot`; `plan` is the plan's hash."""
+    """A runner began, or began again, on the machine `node`, started as `boot`; `plan` is the plan's hash."""
 
     run: str
     boot: str
     plan: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)

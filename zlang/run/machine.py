@@ -115,6 +115,11 @@ def boot() -> str:
         return ""
 
 
+def node() -> str:
+    """The name of the machine in its network, as a journal can hold it."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", platform.node())
+
+
 def name() -> str:
     """The name of the machine, as a name of the language."""
     word = re.sub(r"[^a-z0-9]+", "_", platform.node().partition(".")[0].lower()).strip("_")

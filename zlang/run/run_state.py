@@ -120,6 +120,8 @@ class RunState:
     sessions: int = 0
     first: float | None = None
     last_session: float = 0.0
+    node: str = ""
+    """The machine of the last session."""
     seconds: float = 0.0
     """How long its sessions went on, without the time between them."""
     plans: set[str] = field(default_factory=set)
@@ -217,7 +219,8 @@ class RunState:
         self._apply_to_setups(event)
         self._apply_to_commands(event)
         match event:
-            case Session(run=run, plan=plan):
+            case Session(run=run, plan=plan, node=node):
+                self.node = node
                 self.run = self.run or run
                 self.sessions += 1
                 self.last_session = max(self.last_session, event.t)

@@ -257,7 +257,7 @@ class _Run:
         leftovers = self.account.leftovers
         is_first = self._so_far.sessions == 0 and not leftovers
         plan = hashes.of_file(self.folder.plan)
-        yield self._record(Session(self._now(), self.folder.run, machine.boot(), plan))
+        yield self._record(Session(self._now(), self.folder.run, machine.boot(), plan, machine.node()))
         if not is_first:
             self.executor.sweep()
             yield from self._unmake_leftovers(leftovers)
