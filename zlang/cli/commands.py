@@ -359,6 +359,49 @@ def run(
     raise typer.Exit(running.run(*given, wishes, reach=reach or [], lanes=lanes))
 
 
+def submit(
+    file: File,
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- OPTION…]", help="options of sbatch, such as --partition=P", show_default=False),
+    ] = None,
+    settings: Set = None,
+    profile: Profile = None,
+    experiment: Which = None,
+    runs: Runs = RUNS,
+    db: Database = DATABASE,
+    seed: Seed = None,
+    order: Order = None,
+    *,
+    slurm: Annotated[bool, typer.Option("--slurm", help="submit a job array of Slurm")] = False,
+    parts: Annotated[
+        int, typer.Option("--parts", metavar="N", min=1, max=1000, help="cut the plan into at most N parts")
+    ] = 1000,
+    lanes: Annotated[
+        int, typer.Option("--lanes", metavar="N", min=0, help="let at most N parts work at a time; 0: all")
+    ] = 0,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="submit at most this many trials")] = None,
+    wear: Annotated[
+        bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")
+    ] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="also submit parts with failed trials, which are measured again")
+    ] = False,
+    again: Again = False,
+) -> None:
+    """Submit the plan of a program to Slurm, in parts of whole plots, with a task of a job array for each.
+
+    Type the same command again to submit the parts that were not finished, because their tasks were killed or lost.
+    """
+    from zlang.cli import submitting
+
+    if not slurm:
+        raise typer.BadParameter("say where to: --slurm is the only batch system so far", param_hint="--slurm")
+    program = (file, settings, profile, experiment, runs, db, seed, order)
+    wishes = submitting.Submission(parts=parts, lanes=lanes, limit=limit, wear=wear, failed=failed, again=again)
+    raise typer.Exit(submitting.submit(*program, options or [], wishes))
+
+
 def hosts(
     file: Annotated[
         str | None,
@@ -388,6 +431,9 @@ def resume(
     ] = False,
     trust: Trust = False,
     reach: Reached = None,
+    no_ingest: Annotated[
+        bool, typer.Option("--no-ingest", help="do not bring the results into a database, and show none")
+    ] = False,
 ) -> None:
     """Continue a run where it stopped."""
     from zlang.cli import running
@@ -395,7 +441,11 @@ def resume(
 
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (run_name, runs, db, armed)
-    raise typer.Exit(running.resume(*given, only=only, failed=failed, yes=yes, trust=trust, reach=reach or []))
+    is_answered = not no_ingest
+    code = running.resume(
+        *given, only=only, failed=failed, yes=yes, trust=trust, reach=reach or [], is_answered=is_answered
+    )
+    raise typer.Exit(code)
 
 
 def clean(
@@ -754,6 +804,7 @@ COMMANDS = (
     diff,
     snapshot,
     run,
+    submit,
     resume,
     clean,
     status,

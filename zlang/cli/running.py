@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import answering, asking, checking, render, words
+from zlang.cli import answering, asking, checking, render, submitting, words
 from zlang.errors import RunError
-from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, verdicts
+from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
 from zlang.run.arming import Armed
 from zlang.run.events import Ask, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Start
 from zlang.run.folder import Folder
@@ -202,6 +202,7 @@ def resume(
     yes: bool,
     trust: bool,
     reach: list[str],
+    is_answered: bool,
 ) -> int:
     """Go on with a run; with `yes`, what it was waiting for is done."""
     folder = runs.find(runs_dir, run_name)
@@ -213,7 +214,7 @@ def resume(
         print(f"{folder.name}: all trials are done", file=sys.stderr)
     else:
         _arm_again(folder, armed, _resume_line(folder, db))
-    return _resume(folder, db, Selection(only, failed=failed), is_confirmed=yes)
+    return _resume(folder, db, Selection(only, failed=failed), is_confirmed=yes, is_answered=is_answered)
 
 
 def _require_trial(number: int | None, header: Header) -> None:
@@ -242,8 +243,10 @@ def _seal(folder: Folder) -> None:
         print("`zlang resume` and `zlang clean` will need --trust for it", file=sys.stderr)
 
 
-def _resume(folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False) -> int:
-    """Carry out what is not done, then answer."""
+def _resume(
+    folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False, is_answered: bool = True
+) -> int:
+    """Carry out what is not done, then answer, if that is wished."""
     header = folder.read_plan().header
     state = runs.run_state(folder)
     done = state.carried_out if selection.only is None and not selection.failed else 0
@@ -255,6 +258,10 @@ def _resume(folder: Folder, db: Path, selection: Selection, *, is_confirmed: boo
             f"warning: {problem}; `zlang status {words.shell(_named(folder))}` lists what does not count",
             file=sys.stderr,
         )
+    if other := runs.elsewhere(folder):
+        remaining = ", ".join(render.visible(creates) for creates in runs.still_standing(folder))
+        why = f"the run was on {other} before. If this is on a disk of {other}, remove it there"
+        print(f"warning: {why}: {remaining}", file=sys.stderr)
     try:
         failures = _watch(runs.carry_out(folder, selection), folder.run, header, total, done, waits_for)
     except Interrupted as stop:
@@ -264,6 +271,8 @@ def _resume(folder: Folder, db: Path, selection: Selection, *, is_confirmed: boo
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         print(f"all measurements are kept. To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return 1
+    if not is_answered:
+        return 1 if failures else 0
     return _answer(folder, db, failures, is_whole=selection.only is None)
 
 
@@ -563,10 +572,12 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, r
 def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: bool) -> int:
     """Where runs stand."""
     if is_followed:
-        return _follow(runs.find(runs_dir, run_name))
+        folder = runs.find(runs_dir, run_name)
+        return submitting.follow(folder) if submissions.task_of(folder) else _follow(folder)
     if run_name is None:
         return _list(runs_dir, as_json=as_json)
     folder = runs.find(runs_dir, run_name)
+    task = _tasks([folder]).get(folder.path, "")
     header, state = folder.read_plan().header, runs.run_state(folder)
     failures, damage = runs.failures(folder)
     if as_json:
@@ -577,12 +588,16 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
         took = costs.spent(folder)
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
+        result |= {"part": header.part} if header.part else {}
+        result |= {"task": task} if task else {}
         print(
             json.dumps({**result, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
         )
         return 0
     bad = f", {len(failures):,} of them {'does' if len(failures) == 1 else 'do'} not count" if failures else ""
     print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done{bad}, {_state(state, header.trials)}")
+    if task:
+        print(f"  {task}")
     for problem in damage:
         print(f"  warning: {problem}")
     for number, replicate, why in failures:
@@ -620,10 +635,15 @@ def _follow(folder: Folder) -> int:
 
 def _list(runs_dir: Path, *, as_json: bool) -> int:
     result = []
-    for folder in runs.all_runs(runs_dir):
+    folders = runs.all_runs(runs_dir)
+    tasks = _tasks(folders)
+    for folder in folders:
         header, state = folder.read_plan().header, runs.run_state(folder)
+        task = "" if state.is_finished else tasks.get(folder.path, "")
         row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out}
         row |= {"trials": header.trials, "skipped": len(state.skipped), "state": _state(state, header.trials)}
+        row |= {"part": header.part} if header.part else {}
+        row |= {"task": task} if task else {}
         result.append((row, _counts(state, header)))
     if as_json:
         import json
@@ -632,12 +652,23 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
             print(json.dumps(row))
         return 0
     for row, counts in result:
-        print(f"{row['run']}  {counts}  {row['state']}")
+        parts = [str(row["run"]), *([f"part {row['part']}"] if "part" in row else []), counts, str(row["state"])]
+        print("  ".join([*parts, *([str(row["task"])] if "task" in row else [])]))
     for name in runs.unbegun(runs_dir):
         print(f"{render.visible(name)}  its start was interrupted; `zlang clean` removes it")
     if not result:
         print(f"no runs in {render.visible(str(runs_dir))}")
     return 0
+
+
+def _tasks(folders: list[Folder]) -> Mapping[Path, str]:
+    """The task of each run that was submitted, and its state, in words."""
+    try:
+        states = submissions.states(folders)
+        return {path: f"task {submissions.task_of(Folder(path))}: {state or 'ended'}" for path, state in states.items()}
+    except RunError as error:
+        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+        return {}
 
 
 def _counts(state: RunState, header: Header) -> str:

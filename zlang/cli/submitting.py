@@ -1,0 +1,147 @@
+"""`zlang submit`: hand a plan to a batch system, in parts."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.cli import checking, render, words
+from zlang.errors import RunError
+from zlang.pipeline import costs, plans, programs, runs, submissions, verdicts
+
+if TYPE_CHECKING:
+    from zlang.pipeline.plans import Planned
+    from zlang.run.folder import Folder
+
+
+_FOLLOW_EVERY = 5.0
+"""Seconds between questions to the batch system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Into how many parts somebody wants a plan to be cut, which of them to submit, and what they permit."""
+
+    parts: int
+    lanes: int
+    limit: int | None
+    wear: bool
+    failed: bool
+    again: bool
+
+
+def submit(
+    file: str,
+    settings: list[str] | None,
+    profile: str | None,
+    experiment: str | None,
+    runs_dir: Path,
+    db: Path,
+    seed: int | None,
+    order: str | None,
+    options: list[str],
+    wishes: Submission,
+) -> int:
+    """Submit the parts of a plan that are not finished, or all of them if there are none."""
+    words.ordered(order)
+    _require_own_array(options)
+    overrides = checking.overrides(settings, profile)
+    checked = checking.sound(file, overrides, programs.here())
+    chosen = programs.choose(checked, experiment)
+    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, overrides, None, order)
+    submissions.require_parts(planned)
+    created: list[Folder] = []
+    folders = [] if wishes.again else submissions.latest(runs_dir, planned.plan.header.plan)
+    if folders:
+        folders = _to_do(folders, failed=wishes.failed)
+        if not folders:
+            return 0
+    else:
+        folders = created = _create(planned, runs_dir, db, wishes)
+    try:
+        job = submissions.submit(folders, wishes.lanes, options, failed=wishes.failed)
+    except BaseException:
+        submissions.discard(created)
+        raise
+    trials = sum(folder.read_plan().header.trials for folder in folders)
+    print(f"submitted job {job}: {len(folders):,} part{'s' if len(folders) > 1 else ''}, {trials:,} trials")
+    runs_option = "" if runs_dir == words.RUNS else f" --runs {words.file(str(runs_dir))}"
+    print("\ntry next:")
+    print(f"  zlang status{runs_option}")
+    print(f"  zlang ingest {words.file(str(runs_dir))}")
+    return 0
+
+
+def follow(folder: Folder) -> int:
+    """A line each time that something changes in the parts of a plan, until none of their tasks waits or runs."""
+    line_shown = ""
+    with suppress(KeyboardInterrupt):
+        while True:
+            parts = submissions.latest(folder.path.parent, folder.read_plan().header.plan)
+            under_way = list(filter(None, submissions.states(parts).values()))
+            ended = [runs.run_state(part) for part in parts]
+            done = sum(state.carried_out for state in ended)
+            trials = sum(part.read_plan().header.trials for part in parts)
+            finished = sum(state.is_finished for state in ended)
+            running = sum(" on " in state for state in under_way)
+            line = f"{done:,} of {trials:,} trials; {finished:,} of {len(parts):,} parts are finished, {running:,} run"
+            line += f", {len(under_way) - running:,} wait"
+            if line != line_shown:
+                print(line, flush=True)
+                line_shown = line
+            if not under_way:
+                break
+            time.sleep(_FOLLOW_EVERY)
+    return 0
+
+
+def _require_own_array(options: list[str]) -> None:
+    """Refuse options of sbatch with which tasks would not be the parts."""
+    for option in options:
+        if option.startswith(("--array", "-a")):
+            raise RunError(
+                f"`{option}`: zlang numbers the tasks itself", "--parts N, and --lanes N for how many work at a time"
+            )
+
+
+def _to_do(folders: list[Folder], *, failed: bool) -> list[Folder]:
+    """The parts to submit again: those that are not finished, and whose tasks neither wait nor run."""
+    for folder in folders:
+        runs.require_own(folder, trust=False)
+    unfinished = [folder for folder in folders if not runs.run_state(folder).is_finished]
+    wanted = [folder for folder in folders if folder in unfinished or (failed and runs.failures(folder)[0])]
+    states = submissions.states(wanted)
+    result = [folder for folder in wanted if not states.get(folder.path)]
+    if not wanted:
+        print(f"all {len(folders):,} parts are finished; --again measures them again", file=sys.stderr)
+    elif not result:
+        print(f"the tasks of {len(wanted):,} parts wait or run; `zlang status` shows them", file=sys.stderr)
+    else:
+        print(f"{len(folders) - len(result):,} of {len(folders):,} parts need not be submitted again", file=sys.stderr)
+    return result
+
+
+def _create(planned: Planned, runs_dir: Path, db: Path, wishes: Submission) -> list[Folder]:
+    """Make and seal a run folder for each part of a plan."""
+    header = planned.plan.header
+    most = runs.RUN_LIMIT if wishes.limit is None else wishes.limit
+    if header.trials > most:
+        raise RunError(
+            f"the plan has {header.trials:,} trials, and `submit` accepts at most {most:,}",
+            f"raise the limit with --limit {header.trials}, or use fewer levels",
+        )
+    if not wishes.wear:
+        costs.require_endurance(header, costs.estimate(planned, db))
+    if once := verdicts.set_up_once(planned):
+        is_mended = verdicts.is_mended_by_blocks(planned)
+        print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
+    folders = submissions.create(plans.cut(planned, wishes.parts), runs_dir)
+    for folder in folders:
+        if why := runs.seal(folder):
+            submissions.discard(folders)
+            raise RunError(f"the parts cannot be sealed, so no task could carry them out: {render.visible(why)}")
+    return folders

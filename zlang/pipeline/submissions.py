@@ -1,0 +1,103 @@
+"""Submissions: a plan in parts, each a run folder of its own that a task of a batch system carries out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zlang.check.values import quote
+from zlang.errors import RunError
+from zlang.pipeline import plans, runs
+
+if TYPE_CHECKING:
+    from zlang.pipeline.plans import Planned
+    from zlang.run.folder import Folder
+    from zlang.run.slurm import Task
+
+MOST_PARTS = 1000
+"""Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
+
+
+def require_parts(planned: Planned) -> None:
+    """Raise RunError for a plan that cannot be carried out in parts by machines that are alike."""
+    header = planned.plan.header
+    plans.require_one_host(planned)
+    plans.require_distinct(planned)
+    if header.is_sequential:
+        message = "what is measured next depends on what was measured before, so the plan cannot be cut into parts"
+        raise RunError(message, "use `repeat = N` without `until`, and list the levels instead of `find`")
+    if header.armed:
+        message = "devices are overwritten only by a run on their own machine: " + ", ".join(header.armed)
+        raise RunError(message, "on that machine, type: zlang run FILE")
+
+
+def create(parts: Iterable[Planned], directory: Path) -> list[Folder]:
+    """Make a run folder for each part. Raises RunError, after which there is none."""
+    folders: list[Folder] = []
+    try:
+        folders.extend(runs.new_folder(part, directory) for part in parts)
+    except BaseException:
+        discard(folders)
+        raise
+    return folders
+
+
+def discard(folders: Iterable[Folder]) -> None:
+    """Remove folders of parts that were not submitted."""
+    for folder in folders:
+        runs.discard(folder)
+
+
+def latest(directory: Path, plan: str) -> list[Folder]:
+    """The run folders of the parts into which a plan was cut last, in order of the parts."""
+    by_part: dict[tuple[str, int], Folder] = {}
+    last = ""
+    for folder in sorted(runs.all_runs(directory), key=lambda folder: folder.plan.stat().st_mtime):
+        header = folder.read_plan().header
+        number, _, last_of = header.part.partition("/")
+        if header.plan == plan and last_of:
+            by_part[last_of, int(number)] = folder
+            last = last_of
+    return [folder for (of, _), folder in sorted(by_part.items()) if of == last]
+
+
+def submit(folders: Sequence[Folder], lanes: int, options: Sequence[str], *, failed: bool) -> str:
+    """Submit a task for each run folder, of which at most `lanes` run at a time; gives the job. Raises RunError."""
+    from zlang.run import slurm
+
+    first = folders[0]
+    name = f"zlang-{first.read_plan().header.experiment}"
+    tasks = f"1-{len(folders)}" + (f"%{lanes}" if lanes else "")
+    job = slurm.submit(_script(folders, failed=failed), name, first.path.parent, tasks, options)
+    for number, folder in enumerate(folders, start=1):
+        with suppress(OSError):  # the task runs all the same; only `status` does not know it
+            slurm.keep(folder.path, slurm.Task(job, number))
+    return job
+
+
+def _script(folders: Iterable[Folder], *, failed: bool) -> str:
+    """What each task does: it carries its own run folder out."""
+    cases = [f"{number}) run={quote(str(folder.path))} ;;\n" for number, folder in enumerate(folders, start=1)]
+    # Without -P, a directory `zlang` among the runs would be imported.
+    resume = f"exec {quote(sys.executable)} -P -m zlang.cli.app resume"
+    options = "--no-ingest" + (" --failed" if failed else "")
+    return "".join(["#!/bin/sh\ncase $SLURM_ARRAY_TASK_ID in\n", *cases, f'esac\n{resume} {options} -- "${{run:?}}"\n'])
+
+
+def task_of(folder: Folder) -> Task | None:
+    """The task that carries a run out."""
+    from zlang.run import slurm
+
+    return slurm.kept(folder.path)
+
+
+def states(folders: Iterable[Folder]) -> Mapping[Path, str]:
+    """The state of the task of each run that has one; empty for a task that neither waits nor runs. Raises RunError."""
+    from zlang.run import slurm
+
+    tasks = {folder.path: task for folder in folders if (task := task_of(folder))}
+    known_states = slurm.tasks() if tasks else {}
+    return {path: known_states.get(str(task), "") for path, task in tasks.items()}

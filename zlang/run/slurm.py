@@ -1,0 +1,90 @@
+"""Slurm: sbatch and squeue. In: a script, and a number of tasks. Out: a job; where its tasks are by now.
+
+Rule: which task carries a run out is written down in the run's folder. It decides no command, so no seal covers it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.files import read_regular, replace_file
+from zlang.text import utf8
+
+KEPT = "slurm"
+OUTPUT = "slurm-%A_%a.out"
+_LONGEST = 4096
+_JOB = re.compile(r"[0-9]{1,18}")
+_FOLLOWED = "%F_%K %T %R"
+"""What squeue prints of a task: its name, its state, and its nodes or the reason why it waits."""
+_PATIENCE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task of a job array."""
+
+    job: str
+    number: int
+
+    def __str__(self) -> str:
+        """The name by which squeue and scancel know the task."""
+        return f"{self.job}_{self.number}"
+
+
+def submit(script: str, name: str, directory: Path, tasks: str, options: Sequence[str]) -> str:
+    """Submit a job array, whose output goes to a directory; gives the number of the job. Raises RunError."""
+    ours = [f"--array={tasks}", f"--job-name={name}", f"--chdir={directory}", f"--output={OUTPUT}"]
+    line = ["sbatch", "--parsable", "--requeue", "--exclusive", "--open-mode=append", *ours, *options]
+    answer = _output(list(map(utf8, line)), script)
+    job, *_ = answer.strip().split(";")
+    if not _JOB.fullmatch(job):
+        raise RunError(f"sbatch answered `{answer.strip()[:200]}`, which is not the number of a job")
+    return job
+
+
+def tasks() -> dict[str, str]:
+    """The state of each task of this user that waits or runs, by its name. Raises RunError."""
+    states: dict[str, str] = {}
+    for line in _output(["squeue", "--me", "--noheader", "--array", f"--format={_FOLLOWED}"]).splitlines():
+        name, _, state = line.partition(" ")
+        word, _, where = state.partition(" ")
+        states[name] = f"{word} {where}" if where.startswith("(") else f"{word} on {where}" if where else word
+    return states
+
+
+def keep(folder: Path, task: Task) -> None:
+    """Write into a run folder which task carries it out. Raises OSError."""
+    replace_file(folder / KEPT, json.dumps(asdict(task)).encode() + b"\n")
+
+
+def kept(folder: Path) -> Task | None:
+    """The task that carries a run out; None where there is none, or no task is named."""
+    try:
+        content = json.loads(read_regular(folder / KEPT, _LONGEST))
+        task = Task(content["job"], content["number"])
+        is_task = _JOB.fullmatch(task.job) is not None and isinstance(task.number, int)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return task if is_task else None
+
+
+def _output(line: Sequence[str | bytes], given: str = "") -> str:
+    name = str(line[0], "utf-8") if isinstance(line[0], bytes) else line[0]
+    try:
+        done = subprocess.run(  # noqa: S603 - one of two tools, whose arguments are no shell's
+            line, input=given.encode("utf-8", "surrogateescape"), capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except FileNotFoundError:
+        raise RunError(f"there is no `{name}` on this machine", "submit where Slurm's commands are installed") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunError(f"`{name}` cannot be used: {error}") from None
+    if done.returncode:
+        message = done.stderr.decode("utf-8", "replace").strip()
+        raise RunError(f"`{name}` failed: {message or f'exit code {done.returncode}'}")
+    return done.stdout.decode("utf-8", "replace")
