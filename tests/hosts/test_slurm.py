@@ -1,0 +1,79 @@
+"""A plan in parts, which tasks of Slurm carry out; one is cancelled, and one loses its node."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+from slurm_bed import Slurm, started
+from waiting import wait_for
+
+PROGRAM = """
+let n = 1 | 2 | 3 | 4
+dir here { path = "." }
+file data on here { size = n * 4KiB }
+shell waits { command = "echo 1 >begun; until test -e GO; do sleep 0.1; done"  writes = off }
+experiment e { on = data  run = waits  cache = as_is  repeat = 2  table elapsed by n }
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Slurm]:
+    """Four nodes."""
+    if os.geteuid() != 0:
+        pytest.skip("only root makes namespaces")
+    with started(4) as slurm:
+        yield slurm
+
+
+@pytest.fixture
+def zlang(slurm: Slurm, tmp_path: Path) -> Zlang:
+    """The command, where Slurm is installed."""
+    at = tmp_path / "work"
+    at.mkdir()
+    command = Zlang(at)
+    slurm.use(command)
+    return command
+
+
+def rows(zlang: Zlang) -> list[dict[str, str]]:
+    """What `status` says of each part."""
+    return [json.loads(line) for line in zlang("status", "--json").out.splitlines()]
+
+
+def submit(zlang: Zlang, program: str) -> str:
+    """Submit a program; gives the job."""
+    out = zlang("submit", program, "--slurm", "--parts", "4", "--", "--partition=p").out
+    return out.split()[2].rstrip(":")
+
+
+def test_parts_that_are_cancelled_or_lose_their_node_resume(zlang: Zlang, slurm: Slurm) -> None:
+    go = zlang.at / "go"
+    program = zlang.program(PROGRAM.replace("GO", str(go)))
+    job = submit(zlang, program)
+    wait_for(lambda: len(list(zlang.at.glob("zlang-*/begun"))) == 4)
+    assert {row["task"] for row in rows(zlang)} == {f"task {job}_{n}: RUNNING on n{n}" for n in range(1, 5)}
+    assert "wait or run" in zlang("submit", program, "--slurm").err
+
+    slurm("scancel", f"{job}_1")
+    slurm.lose("n2")
+    wait_for(lambda: slurm.tasks().get(f"{job}_2") == "" and f"{job}_1" not in slurm.tasks())
+    go.touch()
+    slurm("scontrol", "update", f"jobid={job}_2", "starttime=now")  # Slurm would wait for two minutes
+    wait_for(lambda: not slurm.tasks())
+    states = {row["part"]: row["state"] for row in rows(zlang)}
+    assert states == {"1/4": "not finished", **dict.fromkeys(("2/4", "3/4", "4/4"), "finished")}
+
+    submit(zlang, program)
+    wait_for(lambda: not slurm.tasks())
+    assert {row["state"] for row in rows(zlang)} == {"finished"}
+    zlang("ingest")
+    assert zlang.rows("select n, count(*) as k from trials group by n order by n") == [
+        {"n": n, "k": 2} for n in range(1, 5)
+    ]
+    assert "8 of 8 trials count" in zlang("table").out
+    assert zlang.names() == {"go", "program.zexp", "results.duckdb", "runs"}
