@@ -10,6 +10,7 @@ Each part has a file and takes the output of those above it:
     arming.require_tools(planned.plan.header.tools)                         # what has to be there and be allowed
     costs.estimate(planned, db)                                             # how long it takes, and what it writes
     folder = runs.begin(planned, runs_dir, armed, found, expected)          # a run folder
+    submissions.submit(folders, lanes, options)                             # parts of a plan, each with a task of Slurm
     runs.carry_out(folder, selection)                                       # events, and its journal
     outside.import_csv(folder, "results.csv")                               # what somebody else has measured
     results.ingest(runs_dir, db)                                            # run folders become a database
