@@ -108,6 +108,17 @@ kind own: resource on dir {{
   create {{ sh "printf %s {{p}}" {{ why = {text} }} }}
   destroy {{ sh "true" }}
 }}
+kind around: wrapper {{
+  doc = {text}
+  property p: string {{ required = on  doc = {text} }}
+  wrap {{ sh "env WRAPPED={{p}} {{command}}" }}
+}}
+kind meanwhile: event {{
+  doc    = {text}
+  writes = off
+  property p: string {{ required = on  doc = {text} }}
+  wait {{ sh "printf %s {{p}}" {{ why = {text} }} }}
+}}
 dir here on machine {{ path = {place} }}
 own thing on here {{ p = {text} }}
 let n = word | "plain"
@@ -115,9 +126,10 @@ shell io {{
   command = "cat input >&2; cat input; printf %s {{n}} {{other}} >$OUT/answer; echo; echo speed=3; test {{n}} != plain || test -z \\"$FAIL\\""
   metrics = [time, regex("speed: count=speed=([0-9]+)")]
   label   = word
+  under   = around {{ p = {text} }}
 }}
 experiment e {text} {{
-  on = thing  run = io  repeat = 3
+  on = thing  run = io  during = meanwhile {{ p = {text} }}  repeat = 3
   expect median(speed) > 0
   table median(speed) by n
   plot speed over position by n
@@ -135,6 +147,10 @@ WRONG = (
     "{raw}",
     "host h {{ ram = {text} }}",
     "kind {raw}: resource on dir {{}}",
+    "host h {{ members = [{text}] }}",
+    'host h {{ members = ["a", "b"] }}\nlet x = first({text}, 1)',
+    'dir here {{ path = "." }}\nshell io {{ command = "true"  under = {text} }}\nexperiment e {{ on = here  run = io }}',
+    'dir here {{ path = "." }}\nshell io {{ command = "true" }}\nexperiment e {{ on = here  run = io  budget = {text}  during = {text} }}',
 )
 """Programs that are wrong at a text; what is said of them names it."""
 
@@ -276,6 +292,7 @@ OUTPUTS: tuple[Output, ...] = (
 )
 PLACES = (
     *("title", "label", "default", "profile", "--set", "doc", "why", "property", "host", "level", "word of a command"),
+    *("wrapper", "event"),
     *("path", "program's name", "cell", "standard output", "standard error", "fact", "environment", "comment"),
 )
 """Where the text stands in a room."""
