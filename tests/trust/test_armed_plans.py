@@ -17,6 +17,7 @@ HEAD = """
 import fio
 import disks
 import events
+import wrappers
 disk one { id = "/dev/disk/by-id/scsi-SN-one"  serial = "SN-one"  size = 100MiB }
 disk two { id = "/dev/disk/by-id/scsi-SN-two"  serial = "SN-two"  size = 100MiB }
 dir here { path = "." }
@@ -28,6 +29,12 @@ fio either { rw = randread | randwrite  time_based = on  runtime = 2s }
 fio own on one { rw = randwrite  time_based = on  runtime = 2s }
 fio placed on place { rw = randread | randwrite  time_based = on  runtime = 2s }
 fio looks on two { rw = randread  time_based = on  runtime = 2s }
+kind around: wrapper { wrap { sh "sh -c 'dd of=x; exec \\"$@\\"' sh {command}" } }
+kind naming: wrapper { property at: path { required = on }  wrap { sh "sh -c 'dd of=\\"$1\\"' sh {at} {command}" } }
+kind writer: event { writes = off  needs block as at  wait { sh "dd of={at.block}" } }
+fio wrapped { rw = randread  time_based = on  runtime = 2s  under = none | around {} }
+fio patient { rw = randread  time_based = on  runtime = 2s  under = nice { niceness = 1 } }
+fio names on one { rw = randread  time_based = on  runtime = 2s  under = naming { at = two.block } }
 """
 PROGRAMS = {
     "on = one  run = reads": [],
@@ -45,6 +52,12 @@ PROGRAMS = {
     "on = [data, one]  run = writes": ["one"],
     "on = data | [data, two]  run = either": ["two"],
     "on = one  run = reads | [reads, looks]  during = none | hog { at = 1s }": [],
+    "on = one  run = wrapped": ["one"],
+    "on = data | one  run = wrapped": ["one"],
+    "on = one  run = patient": [],
+    "on = one  run = reads  during = none | writer {}": ["one"],
+    "on = data  run = [reads, names, looks]": ["one", "two"],
+    "on = data  run = reads | [reads, names, own, looks]": ["one", "two"],
 }
 
 

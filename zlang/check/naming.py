@@ -94,7 +94,7 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
     devices = {(named_thing.thing.key, named_thing.thing.digest): named_thing for named_thing in declared}
     devices |= {(instance.key, instance.digest): device(instance) for instance in made if instance.kind.armed}
     seen: set[tuple[str, str, str]] = set()
-    for by in (*made, *trial.workers):
+    for by in (*made, *with_wrappers(trial.workers)):
         result = [NamedThing(by, thing, span) for thing, span in by.named]
         for name, value in by.values.items() if devices and by.kind.role != "machine" else ():
             text = written(value)
@@ -106,6 +106,11 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
             if key not in seen:
                 seen.add(key)
                 yield named_thing
+
+
+def with_wrappers(workers: Iterable[Instance]) -> tuple[Instance, ...]:
+    """What is at work in a trial, each followed by the wrappers that start it."""
+    return tuple(thing for worker in workers for thing in (worker, *worker.under))
 
 
 def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
@@ -147,7 +152,7 @@ def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
     )
     every = streams.at(experiment, point)
     targets = streams.targets(every)
-    running = tuple(thing for stream in every for thing in (stream.workload, *stream.workload.under))
+    running = tuple(stream.workload for stream in every)
     return TrialThings(targets, beside(targets, with_), (*running, *(item for some in workers for item in some)))
 
 

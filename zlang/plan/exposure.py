@@ -65,7 +65,7 @@ class Exposure:
             at = treatment_site(config.before, target)
             if at is not None and may_write(config.before, drawn_frame(config.before, at, config.key)):
                 yield from naming.exposed(at)
-            yield from self.named_devices(config, (config.before,))
+            yield from self.named_devices(config, naming.with_wrappers([config.before]))
         frames = [drawn_frame(stream.workload, stream.on, config.key) for stream in config.streams]
         yield from self.exposed(config, frames)
 
@@ -85,7 +85,7 @@ class Exposure:
                 or any(may_write(worker, Frame(worker, stream.on)) for worker in others)
             ):
                 devices += beneath
-        devices += self.named_devices(config, workers)
+        devices += self.named_devices(config, naming.with_wrappers(workers))
         return list({device.key: device for device in devices}.values())
 
     def require_guards(self, config: TrialConfig, setups: Sequence[Setup], trial: Trial) -> None:

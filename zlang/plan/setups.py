@@ -181,8 +181,11 @@ def _claims(user: Instance) -> bool:
 
 
 def may_write(thing: Instance, frame: Frame) -> bool:
-    """Whether something may write to what it is carried out on, also where only a user's own kind denies it."""
-    is_unknown = thing.kind.writes is None or thing.kind.is_own
+    """Whether something may write to what it is carried out on, also where only a user's own kind denies it.
+
+    A wrapper has the target in the words that it starts.
+    """
+    is_unknown = thing.kind.writes is None or any(each.kind.is_own for each in (thing, *thing.under))
     return leaves_changed(thing, frame) or (is_unknown and thing.kind.needs is not None)
 
 

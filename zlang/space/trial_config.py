@@ -59,7 +59,7 @@ class TrialConfig:
     def things(self) -> naming.TrialThings:
         """All that the trial is of."""
         before = (self.before,) if self.before else ()
-        workloads = (thing for stream in self.streams for thing in (stream.workload, *stream.workload.under))
+        workloads = (stream.workload for stream in self.streams)
         workers = (*before, *workloads, *self.during, self.protocol, *self.collectors)
         return naming.TrialThings(self.targets, self.with_, workers)
 
