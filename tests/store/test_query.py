@@ -32,6 +32,7 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("select medain(bs) from trials", "medain does not exist", "`median`"),
         ("selct 1", "syntax error", ""),
         ("", "nothing to ask", "from trials"),
+        ("select '\udcff'", "is not UTF-8 text", ""),
         ("-- only a comment", "nothing to ask", "from trials"),
         ("select now()", "pytz", "::TIMESTAMP"),
         ("from trials where bs = '4KiB'", "Could not convert", "`4KiB` is 4096 here"),
@@ -55,6 +56,11 @@ def test_what_is_wrong_with_a_question(built: Path, sql: str, message: str, hint
     assert message in caught.value.message
     assert "\n" not in caught.value.message
     assert hint in caught.value.hint
+
+
+def test_a_parameter_that_is_not_text(built: Path) -> None:
+    with pytest.raises(RunError, match="is not UTF-8 text"):
+        run_query(built, "from trials where experiment = $x", {"x": "\udcff"})
 
 
 LOCKED = {

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from zlang.errors import RunError
 from zlang.files import scratch
 from zlang.store import hints, store
+from zlang.text import as_unicode
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,6 +68,9 @@ class QuerySession:
 
         if not self._access.unsafe and (match := _ENDS_THE_PROCESS.search(sql)):
             raise RunError(f"{match[0].lower()} writes files", hints.ONLY_READS)
+        given = parameters.values() if isinstance(parameters, Mapping) else parameters
+        if any(isinstance(text, str) and text != as_unicode(text) for text in (sql, *given)):
+            raise RunError("the query or one of its parameters is not UTF-8 text")
         answers: list[Result | duckdb.Error | None] = []
         is_answered = threading.Event()
 
