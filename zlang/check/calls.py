@@ -7,7 +7,7 @@ from typing import Any
 from zlang import units
 from zlang.check import types
 from zlang.check.expressions import Context, combine, dimension_of, guarded, note_risk, resolve, same_unit, unknown
-from zlang.check.functions import FUNCTIONS
+from zlang.check.functions import FUNCTIONS, Function
 from zlang.check.functions import call as call_function
 from zlang.check.program import Expr, Symbol, Value
 from zlang.check.types import Type, Variant
@@ -54,40 +54,10 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     if function is None and (own := _declared(context, node)) is not None:
         return own
     if function is None:
-        candidates = [
-            *context.scope.names(),
-            *FUNCTIONS,
-            *types.AGGREGATES,
-            *(word.name for word in (expected.words if expected else ()) if word.field),
-        ]
-        hint = (
-            FOREIGN.get(name)
-            or did_you_mean(name, candidates)
-            or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
-        )
-        context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
+        _report_unknown(context, node, expected)
         return unknown(node.span)
     arguments = [resolve(context, argument) for argument in node.arguments]
-    most = len(function.takes)
-    if not most - function.optional <= len(arguments) <= most and not (function.many and arguments):
-        result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
-        result = result if arguments else "nothing"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.signature, found=result))
-        return unknown(node.span)
-    wrong = False
-    for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):
-        if not argument.type.unknown and not taken.accepts(argument.type):
-            wrong = True
-            expected_here = f"used with {taken.spoken}"
-            context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=expected_here, found=argument.type))
-    if wrong:
-        return unknown(node.span)
-    dimensions = {dimension_of(a) for a in arguments if a.type.scalars} - {None}
-    if name in {"min", "max", "sum"} and len(dimensions) > 1:
-        left, right, *_ = (units.name_of(d) for d in sorted(dimensions, key=str) if d)
-        verb = "add" if name == "sum" else "compare"
-        hint = same_unit(arguments)
-        context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right, hint=hint))
+    if not _are_accepted(context, node, function, arguments):
         return unknown(node.span)
 
     @guarded(node.span, arguments)
@@ -97,6 +67,49 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     return note_risk(
         context, combine(context, node.span, function.returns([a.type for a in arguments]), value, arguments)
     )
+
+
+def _report_unknown(context: Context, node: tree.Call, expected: Type | None) -> None:
+    """Report a function that nothing declares."""
+    name = str(node.function)
+    candidates = [
+        *context.scope.names(),
+        *FUNCTIONS,
+        *types.AGGREGATES,
+        *(word.name for word in (expected.words if expected else ()) if word.field),
+    ]
+    hint = (
+        FOREIGN.get(name)
+        or did_you_mean(name, candidates)
+        or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
+    )
+    context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
+
+
+def _are_accepted(context: Context, node: tree.Call, function: Function, arguments: list[Expr]) -> bool:
+    """Whether a function takes these arguments; what it does not take is reported."""
+    name, most = str(node.function), len(function.takes)
+    if not most - function.optional <= len(arguments) <= most and not (function.many and arguments):
+        result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
+        result = result if arguments else "nothing"
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.signature, found=result))
+        return False
+    wrong = False
+    for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):
+        if not argument.type.unknown and not taken.accepts(argument.type):
+            wrong = True
+            expected_here = f"used with {taken.spoken}"
+            context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=expected_here, found=argument.type))
+    if wrong:
+        return False
+    dimensions = {dimension_of(a) for a in arguments if a.type.scalars} - {None}
+    if name in {"min", "max", "sum"} and len(dimensions) > 1:
+        left, right, *_ = (units.name_of(d) for d in sorted(dimensions, key=str) if d)
+        verb = "add" if name == "sum" else "compare"
+        hint = same_unit(arguments)
+        context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=left, right=right, hint=hint))
+        return False
+    return True
 
 
 def _declared(context: Context, node: tree.Call) -> Expr | None:

@@ -85,25 +85,14 @@ class Experiments:
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeat, until = self._items(node, context, protocols)
         if "run" not in fields:
-            if _has_foreign_field(node, "run"):
+            no_load = self._no_load(node, context, fields)
+            if no_load is None:
                 return None
-            if "collect" not in fields:
-                hint = "add the workload: `run = …`"
-                self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
-                return None
-            unsaid = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
-            fields["run"] = resolve_typed(
-                context, unsaid, (node.name.text, "run"), "run", _field_type("run", protocols)
-            )
+            fields["run"] = no_load
         scope = ExperimentScope(module_scope, fields)
         where_scope = _ConditionScope(module_scope, fields, self._names.factors)
         where_context = self._names.context(where_scope)
-        wheres = [
-            resolve_condition(where_context, item.condition) for item in node.items if isinstance(item, tree.Where)
-        ]
-        for where in wheres:
-            if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
-                self._names.report(Code.UNUSED_WHERE.at(where.span))
+        wheres = self._wheres(node, where_context, scope)
         asserts = self._asserts(node, where_context, module_scope)
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
@@ -115,11 +104,7 @@ class Experiments:
         )
         self._design(design)
         budget = self._budget(fields.get("budget"))
-        if streams.groups(fields["run"], fields.get("on")):
-            self._names.risks.add(fields["run"].reads.union(fields["on"].reads if "on" in fields else ()))
-        self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
-        if "during" in fields:
-            self._names.risks.add(fields["during"].reads.union(fields["on"].reads if "on" in fields else ()))
+        self._note_joined(fields)
         choosing = [fields[name] for name in _CHOOSING if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
@@ -156,6 +141,34 @@ class Experiments:
             metrics=tuple(dict.fromkeys(metric for _, metric in yields)),
             asserts=asserts,
         )
+
+    def _wheres(self, node: tree.ExperimentDef, context: Context, scope: ExperimentScope) -> list[Expr]:
+        """The conditions that each point meets; one that is the same at all points is reported."""
+        wheres = [resolve_condition(context, item.condition) for item in node.items if isinstance(item, tree.Where)]
+        for where in wheres:
+            if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
+                self._names.report(Code.UNUSED_WHERE.at(where.span))
+        return wheres
+
+    def _no_load(self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr]) -> Expr | None:
+        """The workload of an experiment that only collects; None where a workload is missing, which is reported."""
+        if _has_foreign_field(node, "run"):
+            return None
+        if "collect" not in fields:
+            hint = "add the workload: `run = …`"
+            self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
+            return None
+        unsaid = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
+        return resolve_typed(context, unsaid, (node.name.text, "run"), "run", _field_type("run", {}))
+
+    def _note_joined(self, fields: Mapping[str, Expr]) -> None:
+        """Note that streams, what is beside them and events decide together with the target whether a point can be."""
+        on = fields["on"].reads if "on" in fields else frozenset[str]()
+        if streams.groups(fields["run"], fields.get("on")):
+            self._names.risks.add(fields["run"].reads | on)
+        self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
+        if "during" in fields:
+            self._names.risks.add(fields["during"].reads | on)
 
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
         """Note that a given thing beneath the target decides together with the protocol whether caches are emptied."""

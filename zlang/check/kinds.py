@@ -77,9 +77,7 @@ class _KindBuilder:
     def build(self, required: tuple[str, ...]) -> Kind:
         """Build the kind; `required` are the properties that must be given."""
         node = self.node
-        if node.role.text not in ROLES:
-            hint = did_you_mean(node.role.text, ROLES) or "the roles are " + ", ".join(ROLES)
-            self.report(Code.UNKNOWN_NAME.at(node.role.span, name=node.role.text, hint=hint))
+        self._check_role(node.role)
         forms: dict[str, tuple[str | Expr, ...]] = {}
         actions: dict[tuple[str, str, str], KindAction] = {}
         needs: tuple[tuple[str, ...], str] | None = None
@@ -106,9 +104,7 @@ class _KindBuilder:
                 case tree.Field() if item.name.text in FORMS:
                     forms[item.name.text] = self._form(item.name.text, item.value)
                 case tree.Field():
-                    candidates = ("doc", "writes", *_FIELDS, *FORMS)
-                    hint = did_you_mean(item.name.text, candidates) or "a kind has " + ", ".join(candidates)
-                    self.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="kind", name=item.name.text, hint=hint))
+                    self._report_unknown(item.name)
                 case (
                     tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert() | tree.Default() | tree.Without()
                 ):
@@ -142,6 +138,16 @@ class _KindBuilder:
             is_copied=self._may_be_copied(actions),
             section=next((resolve(self.context, i.value) for i in node.items if is_field(i, "section")), None),
         )
+
+    def _check_role(self, role: tree.Word) -> None:
+        if role.text not in ROLES:
+            hint = did_you_mean(role.text, ROLES) or "the roles are " + ", ".join(ROLES)
+            self.report(Code.UNKNOWN_NAME.at(role.span, name=role.text, hint=hint))
+
+    def _report_unknown(self, field: tree.Word) -> None:
+        candidates = ("doc", "writes", *_FIELDS, *FORMS)
+        hint = did_you_mean(field.text, candidates) or "a kind has " + ", ".join(candidates)
+        self.report(Code.UNKNOWN_PROPERTY.at(field.span, kind="kind", name=field.text, hint=hint))
 
     def _assertion(self, node: tree.Assert) -> Assertion:
         condition = resolve_condition(self.context, node.condition)
