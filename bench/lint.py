@@ -47,15 +47,17 @@ experiment all {{ on = data  run = load  repeat = 3 }}
 
 def seconds(text: str) -> tuple[float, int, int]:
     """CPU seconds of all rules, the number of points and of findings."""
-    checked = programs.check(Source("program.zexp", text), Overrides())
-    assert checked.is_sound, [finding.message for finding in checked.findings]
-    (experiment,) = checked.program.experiments.values()
-    taken, found = [], 0
+    taken, count, found = [], 0, 0
     for _ in range(TIMES):
+        # A program that was linted before still knows the things at its points.
+        checked = programs.check(Source("program.zexp", text), Overrides())
+        assert checked.is_sound, [finding.message for finding in checked.findings]
+        (experiment,) = checked.program.experiments.values()
+        count = points.of(experiment).count
         began = time.process_time()
         found = len(programs.lint(checked))
         taken.append(time.process_time() - began)
-    return median(taken), points.of(experiment).count, found
+    return median(taken), count, found
 
 
 def main() -> int:
