@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from beds import Bed
 from command_line import Zlang
+from waiting import wait_for
 
 PROGRAM = """
 import fio
@@ -21,6 +22,12 @@ dir here on client { path = "/data" }
 shell sleeps { command = "sleep 1; test $(uname -n) != host2 && sleep 1000"  writes = off }
 experiment e { on = here  run = sleeps }
 """
+WAITS = """
+host client { members = ["c1".."c3"] }
+dir here on client { path = "/data" }
+shell waits { command = "echo 1 >begun; until test -e /data/go; do sleep 0.1; done"  writes = off }
+experiment e { on = here  run = waits }
+"""
 HOSTS = "".join(f'[hosts.c{number}]\nssh = "host{number}"\n' for number in (1, 2, 3))
 
 
@@ -32,6 +39,28 @@ def test_figures_of_a_group_add_up(zlang: Zlang) -> None:
     assert float(str(rows[1]["read_iops"])) > 2 * float(str(rows[0]["read_iops"]))
     each = zlang.rows("select host from stream_metrics where metric = 'read_iops' order by host")
     assert [row["host"] for row in each] == ["c1", "c2", "c3"]
+
+
+def test_a_machine_that_is_lost_fails_the_trial_and_ends_the_others(zlang: Zlang, bed: Bed) -> None:
+    """The other machines end their loads at once, and have nothing left; `resume --failed` measures all again."""
+    (zlang.at / "zlang.toml").write_text(HOSTS.replace('"\n', '"\ndirectory = "/data/zlang"\n'))
+    process = zlang.start("run", zlang.program(WAITS), "--yes")
+    machines = ("host1", "host2", "host3")
+    wait_for(lambda: all(bed.on(machine, "ls /data/zlang-*/begun") for machine in machines))
+    bed("crash", "host2")
+    bed("boot", "host2")
+    try:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        assert b"`c2` was lost" in err
+        for machine in machines:
+            assert bed.on(machine, "grep -lsz '^ZLANG_RUN=' /proc/[0-9]*/environ; true") == ""
+            bed.on(machine, "touch /data/go")
+        zlang("resume", "--failed")
+    finally:
+        for machine in machines:
+            bed.on(machine, "rm -f /data/go")
+    assert zlang.rows("select host, valid from all_trials") == [{"host": "c1+c2+c3", "valid": True}]
 
 
 def test_one_machine_that_fails_ends_the_others(zlang: Zlang, bed: Bed) -> None:
