@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from zlang.check.check import Overrides
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
-from zlang.pipeline import plans, programs
+from zlang.pipeline import costs, plans, programs
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Setup, Trial
 from zlang.source import Source
@@ -35,6 +36,14 @@ dir here { path = "." }
 file data on here { size = 4KiB | 8KiB | 1MiB }
 shell says { command = "echo 1" | "echo 2"  writes = off }
 experiment e { on = data  run = says  repeat = 3 }
+"""
+LANES = """
+host one
+host two
+let box = one | two
+dir here on box { path = "." }
+shell says { command = "echo 1"  writes = off }
+experiment e { on = here  run = says  repeat = 2 }
 """
 FAR = """
 kind tool: resource on host {
@@ -138,3 +147,17 @@ def test_parts_have_every_trial_once_and_no_whole_plot_is_cut(order: str, most: 
     assert needed == {item.signature for item in parts[-1].plan.items() if isinstance(item, Setup)}
     if order == "blocked" and most == 3:
         assert [{item.block for item in part} for part in items] == [{1}, {2}, {3}]
+
+
+def test_lanes_take_their_time_at_once(tmp_path: Path) -> None:
+    """Two machines that share no trial take as long as the slower one; what both do in one trial is of one lane."""
+    apart = "let box = one | two"
+    estimates = []
+    for placed in (apart, "let box = two"):
+        checked = programs.check(Source("lanes.zexp", LANES.replace(apart, placed)), Overrides())
+        reached = ("one", "two")
+        planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=reached)
+        estimates.append(costs.estimate(planned, tmp_path / "none.duckdb"))
+    assert sorted(estimates[0].lanes) == ["one", "two"]
+    assert max(estimates[0].lanes.values()) <= estimates[0].total < sum(estimates[0].seconds.values())
+    assert estimates[1].lanes == {}

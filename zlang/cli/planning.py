@@ -243,6 +243,9 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     commands = f"{round(estimate.steps):,} commands{kinds and f' ({kinds})'}"
     most = "at most " if header.is_sequential and estimate.unknown_seconds else ""
     print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {most}{commands}")
+    if estimate.lanes:
+        took = ", ".join(f"{visible(lane)} {words.duration(spent)}" for lane, spent in estimate.lanes.items())
+        print(f"  lanes, which work at the same time: {took}")
     if estimate.unknown_seconds:
         print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
     free = costs.free(header)

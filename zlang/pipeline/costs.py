@@ -47,6 +47,8 @@ def estimates(
         other = schedule if how is schedule.order else schedule.ordered(how)
         sampled = survey.sample(Builder(other), other, but)
         result[how] = estimating.estimate(sampled, planned.plan.header.facts, past)
+        if not schedule.reached:
+            result[how].lanes.clear()
     return result
 
 

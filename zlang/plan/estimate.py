@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from zlang.plan.plan import Action, Footprint, Setup, Step, Trial
-from zlang.plan.state import Alter, Make
+from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
+from zlang.plan.state import Alter, Change, Make
 from zlang.plan.survey import SampledTrial
 
 COMMAND = 0.03
@@ -40,7 +40,8 @@ class PlanEstimate:
 
     How often things are made, and changed while they stand; seconds by kind of step; bytes written and space needed by
     device; how often a person is asked for something. `unknown_seconds` and `unknown_bytes` count the trials and states
-    of which it is not known how long they take, and what they write: the figures are without them.
+    of which it is not known how long they take, and what they write: the figures are without them. `lanes` has the
+    seconds of each lane of machines that are reached, `san1+san2`: lanes work at the same time.
     """
 
     trials: float = 0
@@ -53,11 +54,13 @@ class PlanEstimate:
     manual_steps: float = 0
     unknown_seconds: float = 0
     unknown_bytes: float = 0
+    lanes: dict[str, float] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
-        """Seconds altogether."""
-        return sum(self.seconds.values())
+        """Seconds altogether: what a lane does while another one takes longer takes none."""
+        spent = sum(self.seconds.values())
+        return spent - sum(self.lanes.values()) + max(self.lanes.values()) if self.lanes else spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +82,55 @@ def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past)
         result.steps += 1
         result.seconds["creating and removing"] += _command("facts", step, past) + BETWEEN
     largest: dict[str, tuple[str, int]] = {}
+    lanes: dict[frozenset[str], float] = {}
+    hosts_of_setup: dict[str, set[str]] = {}
     for sample in sampled:
         for change in sample.changes:
-            match change:
-                case Make(setup):
-                    result.made += sample.weight
-                    _make(result, setup, past, sample.weight)
-                    if setup.footprint is not None and setup.footprint.space is not None:
-                        before = largest.get(setup.key, ("", 0))[1]
-                        largest[setup.key] = setup.footprint.device, max(before, setup.footprint.space)
-                case Alter(_, setup):
-                    result.altered += sample.weight
-                    _steps(result, setup.signature, change.steps, past, sample.weight)
-                case _:
-                    _steps(result, change.setup.signature, change.steps, past, sample.weight)
+            before = sum(result.seconds.values())
+            _change(result, change, past, sample.weight, largest)
+            hosts_of_setup.setdefault(change.setup.signature, set()).update(_hosts(change.steps))
+            _add_to_lane(lanes, _hosts(change.steps), sum(result.seconds.values()) - before)
         if sample.trial is not None:
+            before = sum(result.seconds.values())
             _trial(result, sample.trial, past, sample.weight)
+            needed = (hosts_of_setup.get(signature, set()) for signature in sample.trial.setups)
+            together = _hosts(sample.trial.steps).union(*needed)
+            _add_to_lane(lanes, together, sum(result.seconds.values()) - before)
+    result.lanes = {"+".join(sorted(lane)): seconds for lane, seconds in lanes.items()} if len(lanes) > 1 else {}
     for device, space in largest.values():
         result.space[device] = result.space.get(device, 0) + space
     return result
+
+
+def _change(
+    estimate: PlanEstimate, change: Change, past: Past, weight: float, largest: dict[str, tuple[str, int]]
+) -> None:
+    """Add a change, and what it needs at most of the device of its setup."""
+    match change:
+        case Make(setup):
+            estimate.made += weight
+            _make(estimate, setup, past, weight)
+            if setup.footprint is not None and setup.footprint.space is not None:
+                before = largest.get(setup.key, ("", 0))[1]
+                largest[setup.key] = setup.footprint.device, max(before, setup.footprint.space)
+        case Alter(_, setup):
+            estimate.altered += weight
+            _steps(estimate, setup.signature, change.steps, past, weight)
+        case _:
+            _steps(estimate, change.setup.signature, change.steps, past, weight)
+
+
+def _hosts(steps: Iterable[Step]) -> set[str]:
+    """The machines that are reached for some steps."""
+    return {step.host for step in steps if step.host != LOCAL and step.action is not Action.ASK}
+
+
+def _add_to_lane(lanes: dict[frozenset[str], float], together: set[str], seconds: float) -> None:
+    """Add what some machines do together; lanes that have one of them become one."""
+    joined = [lane for lane in lanes if lane & together]
+    if together:
+        machines = frozenset(together).union(*joined)
+        lanes[machines] = seconds + sum(lanes.pop(lane) for lane in joined)
 
 
 def kind_of(step: Step, footprint: Footprint | None) -> str:
