@@ -60,6 +60,9 @@ def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) ->
         for machine in machines:
             bed.on(machine, "rm /data/go")
     assert zlang.rows(rows) == [{"host": "san1", "valid": True}, {"host": "san2", "valid": True}]
+    lanes = json.loads(zlang("status", zlang.folder().name, "--json").out)["lanes"]
+    assert sorted(lane["machines"] for lane in lanes) == ["san1", "san2"]
+    assert [(lane["done"], lane["trials"]) for lane in lanes] == [(1, 1), (1, 1)]
 
 
 def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:

@@ -338,19 +338,24 @@ def _watch(
     failures = 0
     requested = ("", "")
     medians = _Medians(header)
+    under_way: dict[str, str] = {}
     with closing(events), _shown(total, done) as shown:
         for event in events:
             match event:
                 case Next(trial=trial):
-                    shown.say(_levels(trial, header.factors))
+                    under_way[trial.host] = _levels(trial, header.factors)
+                    shown.say(_of_every_lane(under_way) if header.machines else under_way[trial.host])
                 case Start(step=step, out=out):
                     requested = (step, out.rpartition("/")[0])
                     shown.now()
                 case Outcome(trial=trial, why_not=why, verdict=verdict):
                     failures += bool(why)
+                    levels = under_way.pop(trial.host, "")
+                    if header.machines:
+                        shown.say(_of_every_lane(under_way))
                     shown.trial(trial.number, why)
-                    if verdict and not why:
-                        shown.learnt(medians.with_trial(trial, verdict))
+                    if verdict and not why and (median := medians.with_trial(trial, verdict)):
+                        shown.learnt(f"{levels}: {median}")
                 case Ask(is_told=True):
                     shown.please(event, "")
                 case Ask() if waits_for is not None:
@@ -365,6 +370,11 @@ def _watch(
                 case Fail() | Interrupt() | _:
                     pass
     return failures
+
+
+def _of_every_lane(under_way: Mapping[str, str]) -> str:
+    """What is measured now, by the machines: `san1: 4KiB 32 | san2: 4KiB 16`."""
+    return " | ".join(f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items()))
 
 
 def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
@@ -457,7 +467,7 @@ class _Bar(_Quiet):
         self._draw()
 
     def learnt(self, median: str) -> None:
-        self.median = f"{self.levels}: {median}" if median else ""
+        self.median = median
         self._draw()
 
     def trial(self, number: int, why: str) -> None:
@@ -580,6 +590,7 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     task = _tasks([folder]).get(folder.path, "")
     header, state = folder.read_plan().header, runs.run_state(folder)
     failures, damage = runs.failures(folder)
+    lanes = runs.lanes(folder, state)
     if as_json:
         import json
 
@@ -590,6 +601,8 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
         result |= {"part": header.part} if header.part else {}
         result |= {"task": task} if task else {}
+        rows = [{"machines": lane, "done": done, "trials": trials} for lane, done, trials in lanes]
+        result |= {"lanes": rows} if rows else {}
         print(
             json.dumps({**result, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
         )
@@ -598,6 +611,8 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done{bad}, {_state(state, header.trials)}")
     if task:
         print(f"  {task}")
+    for lane, done, trials in lanes:
+        print(f"  {render.visible(lane)}: {done:,} of {trials:,} trials")
     for problem in damage:
         print(f"  warning: {problem}")
     for number, replicate, why in failures:

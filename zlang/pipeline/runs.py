@@ -284,6 +284,23 @@ def reach_again(folder: Folder, options: Iterable[str]) -> None:
     reach.keep(folder.path, entries.values())
 
 
+def lanes(folder: Folder, state: RunState) -> list[tuple[str, int, int]]:
+    """The machines of each lane of a run, `san1+san2`, with how many of its trials are done, and how many it has."""
+    from zlang.plan.plan import Trial
+    from zlang.run import lanes
+
+    plan = folder.read_plan()
+    if not plan.header.machines:
+        return []
+    trials = [item for item in plan.items() if isinstance(item, Trial)]
+    result = []
+    for machines in lanes.of(plan):
+        own = [trial.place for trial in trials if lanes.hosts_of_trial(trial) & machines]
+        done = sum(place in state.ended or place in state.skipped for place in own)
+        result.append(("+".join(sorted(machines)), done, len(own)))
+    return result
+
+
 def elsewhere(folder: Folder) -> str:
     """The other machine on which a run was carried out before, if something that it made may be left there."""
     from zlang.run import machine
