@@ -20,6 +20,13 @@ shell waits { command = "echo 1 >begun; until test -e GO; do sleep 0.1; done"  w
 experiment e { on = data  run = waits  cache = as_is  repeat = 2  table elapsed by n }
 """
 
+GROUP = """
+host client { members = ["c1".."c3"] }
+dir here on client { path = "/data" }
+shell says { command = "echo 1"  writes = off }
+experiment e { on = here  run = says }
+"""
+
 
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[Slurm]:
@@ -77,3 +84,13 @@ def test_parts_that_are_cancelled_or_lose_their_node_resume(zlang: Zlang, slurm:
     ]
     assert "8 of 8 trials count" in zlang("table").out
     assert zlang.names() == {"go", "program.zexp", "results.duckdb", "runs"}
+
+
+def test_nodes_of_an_allocation_are_the_machines_of_a_group(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text('[hosts]\nengine = "slurm"\n[hosts.c1]\nssh = "login"\n')
+    program = zlang.program(GROUP)
+    outside = json.loads(zlang("hosts", program, "--json", code=1).out)
+    assert [row["reached"] for row in outside] == [True, False, False]
+    zlang.prefix = (*zlang.prefix, "salloc", "--quiet", "--nodes=2")
+    inside = json.loads(zlang("hosts", program, "--json").out)
+    assert [(row["host"], row["ssh"]) for row in inside] == [("c1", "login"), ("c2", "n1"), ("c3", "n2")]

@@ -6,6 +6,7 @@ Rule: which task carries a run out is written down in the run's folder. It decid
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -56,6 +57,13 @@ def tasks() -> dict[str, str]:
         word, _, where = state.partition(" ")
         states[name] = f"{word} {where}" if where.startswith("(") else f"{word} on {where}" if where else word
     return states
+
+
+def nodes() -> tuple[list[str], str]:
+    """The nodes of the allocation in which zlang was started, and the one that this is. Raises RunError."""
+    listed = os.environ.get("SLURM_JOB_NODELIST", "")
+    names = _output(["scontrol", "show", "hostnames", listed]).split() if listed else []
+    return names, os.environ.get("SLURMD_NODENAME", "")
 
 
 def keep(folder: Path, task: Task) -> None:

@@ -8,6 +8,8 @@ directory = "/var/tmp/zlang"     # where run folders lie on it while they are ca
 wait      = 300                  # seconds for which a lost connection is tried again
 [hosts.here]
 local = true
+[hosts]
+engine = "slurm"                 # the other hosts are the nodes of the allocation in which zlang is started
 ```
 
 Rule: how a host is reached is no part of the program: it changes no plan, no identity and no result.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,6 +34,8 @@ KEPT = "machines"
 _LONGEST = 1 << 20
 _KEYS = ("ssh", "directory", "local", "wait")
 _LOCAL = "local"
+_ENGINE = "engine"
+SLURM = "slurm"
 _MOST_SECONDS = 86_400
 _ADDRESS = re.compile(
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._+-]*)@)?"
@@ -77,7 +81,26 @@ def read(directory: Path, options: Iterable[str] = ()) -> dict[str, Reach]:
     """How hosts are reached from programs in a directory; `options` are `NAME=ADDRESS`, and win. Raises RunError."""
     path = project.find(directory)
     entries = project.table(path, "hosts").items() if path else ()
-    return changed({name: _of_table(f"{path}: [hosts.{name}]", name, entry) for name, entry in entries}, options)
+    tables = {name: _of_table(f"{path}: [hosts.{name}]", name, entry) for name, entry in entries if name != _ENGINE}
+    return changed(tables, options)
+
+
+def engine(directory: Path) -> str:
+    """What gives machines to the hosts that have no entry: `slurm`, or nothing. Raises RunError."""
+    path = project.find(directory)
+    name = project.table(path, "hosts").get(_ENGINE, "") if path else ""
+    if name not in {"", SLURM}:
+        raise RunError(f"{path}: [hosts] knows no such `{_ENGINE}`", f'write {_ENGINE} = "{SLURM}"')
+    return str(name)
+
+
+def with_nodes(reached: Mapping[str, Reach], names: Iterable[str], nodes: Sequence[str], here: str) -> dict[str, Reach]:
+    """The same, and a node of an allocation for each host without an entry, in order, as far as there are any."""
+    result = dict(reached)
+    for name, node in zip((name for name in names if name not in reached), nodes, strict=False):
+        address = None if node == here else parse(node, f"the node of `{name}`")
+        result[name] = Reach(name, address, source="the nodes of this job of Slurm")
+    return result
 
 
 def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, Reach]:
