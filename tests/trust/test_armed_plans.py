@@ -86,3 +86,22 @@ def test_of_many_points_more_is_armed_rather_than_less(monkeypatch: pytest.Monke
         armed = {name.rpartition("-")[2] for name in planned(body).plan.header.armed}
         assert {*names} <= armed, body
         assert len(list(itertools.islice(planned(body).plan.items(), 100))) > 0, body
+
+
+FAR = """
+import fio
+import disks
+host here
+host far
+disk one on far {{ id = "/dev/disk/by-id/scsi-SN-one"  serial = "SN-one"  size = 100MiB }}
+fio some {{ rw = {rw}  time_based = on  runtime = 2s  from = here }}
+experiment e {{ on = one  run = some }}
+"""
+
+
+@pytest.mark.parametrize(("rw", "armed"), [("randwrite", ("/dev/disk/by-id/scsi-SN-one",)), ("randread", ())])
+def test_a_disk_that_a_person_guards_on_another_machine_is_armed(rw: str, armed: tuple[str, ...]) -> None:
+    checked = programs.check(Source("program.zexp", FAR.format(rw=rw)), Overrides())
+    header = plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan.header
+    assert header.armed == armed
+    assert [guarded.steps for guarded in header.guarded] == [() for _ in armed]

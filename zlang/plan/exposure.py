@@ -135,13 +135,17 @@ class Exposure:
         return frozenset(name for guarded in self.guarded() for name in guarded.names)
 
     def _guarded(self, thing: Instance) -> Guarded | None:
-        """The guard of a thing that the run did not create; None for any other thing."""
+        """The guard of a thing that the run did not create; None for any other thing.
+
+        A guard that a person carries out on another machine is not looked at here.
+        """
         steps = guards([thing], self._here)
-        if not (thing.kind.armed and steps and steps[0].action is Action.GUARD):
+        if not (thing.kind.armed and steps):
             return None
         named = thing.kind.armed.value(Frame(thing))
         names = named if isinstance(named, tuple) else (named,)
-        return Guarded(thing.title, tuple(map(values.plain, names)), tuple(steps))
+        looks = tuple(step for step in steps if step.action is Action.GUARD)
+        return Guarded(thing.title, tuple(map(values.plain, names)), looks)
 
     def guarded(self) -> Iterator[Guarded]:
         """The devices that are written to and are not the run's own.
