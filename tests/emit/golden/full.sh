@@ -482,7 +482,8 @@ begin_run() {
   z_hash_file "$z_dir/plan.jsonl"
   z_mend_journal
   z_now
-  z_write_through "\"session\",\"run\":\"$z_run\",\"boot\":\"$z_boot\",\"plan\":\"$z_hash\""
+  z_node=$(printf %s "$(uname -n)" | tr -cs 'A-Za-z0-9._-' _)
+  z_write_through "\"session\",\"run\":\"$z_run\",\"boot\":\"$z_boot\",\"plan\":\"$z_hash\",\"node\":\"$z_node\""
   if [ -z "$z_is_new" ]; then
     z_sweep
     z_unmake_leftovers
