@@ -73,7 +73,7 @@ PLANS = {
 def told(event: Recorded) -> tuple[object, ...]:
     """What both have to say alike: everything but when, under which name, and how a signal is written."""
     assert event.up is not None
-    members = {name: value for name, value in asdict(event).items() if name not in {"t", "up", "run", "boot"}}
+    members = {name: value for name, value in asdict(event).items() if name not in {"t", "up", "apart", "run", "boot"}}
     if "files" in members:
         members["files"] = bool(members["files"])
     if isinstance(event, End) and event.rc < 0:

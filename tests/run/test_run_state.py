@@ -95,6 +95,16 @@ def test_durations_are_of_the_monotonic_clock(
     assert state.ended["trials/t/1"].problem == why
 
 
+@pytest.mark.parametrize(("wall", "moved"), [(12.5, ""), (12.2, "0.3 s"), (13.5, "0.5 s"), (3612.5, "3,599.5 s")])
+def test_clocks_that_were_read_one_after_the_other_may_differ_by_the_time_between(wall: float, moved: str) -> None:
+    """The monotonic clock was read up to 0.5 s after the wall clock."""
+    began, start, end, commit = attempt((10, 11, wall, 14), (1, 2, 4, 5))
+    state = account([Session(1, "r", "b", up=0), began, start, replace(end, apart=0.5), commit])
+    assert state.steps["trials/t/1/a1"][0].elapsed == 2
+    why = f"the wall clock was moved by {moved} during the trial" if moved else ""
+    assert state.ended["trials/t/1"].problem == why
+
+
 def test_the_order_is_that_of_the_lines() -> None:
     first, second = attempt((9000, 9001, 9002, 9003), (1, 2, 3, 4), "x"), attempt((10, 11, 12, 13), (5, 6, 7, 8), "y")
     assert account([*first, *second]).positions() == {"trials/x/1": 1, "trials/y/1": 2}

@@ -18,10 +18,14 @@ from zlang.readers.reading import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Something that happened at `t` by the wall clock, and at `up` by the monotonic one, in seconds."""
+    """Something that happened at `t` by the wall clock, and at `up` by the monotonic one, in seconds.
+
+    The wall clock was read within the `apart` seconds before the other.
+    """
 
     t: float
     up: float | None = field(default=None, kw_only=True)
+    apart: float = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _FIELDS = {
     for name, kind in RECORDED.items()
 }
 """The fields of each event; those that can be absent with their default."""
-_CLOCKS = {"t", "up"}
+_CLOCKS = {"t", "up", "apart"}
 _SECONDS = frozenset({"ahead"})
 _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 _FREE = {"key"}
@@ -80,6 +80,8 @@ def encode(event: Recorded, number: int | None = None) -> bytes:
     members["t"] = round(event.t, 3)
     if event.up is not None:
         members["up"] = round(event.up, 3)
+    if event.apart:
+        members["apart"] = round(event.apart, 3)
     members["event"] = name
     for member, default in _FIELDS[name]:
         value = getattr(event, member)

@@ -76,7 +76,7 @@ class Attempt:
     problem: str = ""
     files: str = ""
     clocks: tuple[float, float] | None = None
-    """The least and the greatest difference of wall clock and monotonic clock in its lines."""
+    """How far the wall clock was ahead of the other: at most and at least, as far as its lines can tell."""
     last: Timed = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,9 +102,10 @@ class Attempt:
         if event.up is None or self.last.up is None:
             moved = self.last.t - event.t
         else:
-            offset = event.t - event.up
-            least, most = self.clocks or (offset, offset)
-            self.clocks = least, most = min(least, offset), max(most, offset)
+            earliest = event.t - event.up
+            latest = earliest + event.apart
+            least, most = self.clocks or (latest, earliest)
+            self.clocks = least, most = min(least, latest), max(most, earliest)
             moved = max(most - least, self.last.up - event.up)
             allowed += _CLOCK_DRIFT * abs(seconds(self.began, event))
         if moved > allowed and not self.problem:

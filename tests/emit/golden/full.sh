@@ -53,19 +53,17 @@ z_pick_clock() {
 }
 
 # The moment by the wall clock, z_t, and by the clock that nobody sets, z_uptime, where the machine tells it.
-# They are read within 0.1 s; a machine that has too much to do for that five times does not tell the second one,
-# and neither does one whose date knows whole seconds only: the two would seem to disagree.
+# A machine whose date knows whole seconds only does not tell the second one: the two would seem to disagree. On a machine
+# that has much to do time goes by between them: z_apart has the hundredths of a second, if they are more than 10.
 z_now() {
-  z_tries=5
-  while :; do
-    z_read_uptime
-    z_before=${z_uptime%.*}${z_uptime#*.}
-    z_read_wall_clock
-    z_read_uptime
-    if [ -z "$z_uptime" ] || [ $((${z_uptime%.*}${z_uptime#*.} - z_before)) -le 10 ]; then return; fi
-    z_tries=$((z_tries - 1))
-    if [ "$z_tries" -eq 0 ]; then z_uptime= && return; fi
-  done
+  z_read_uptime
+  z_before=${z_uptime%.*}${z_uptime#*.}
+  z_read_wall_clock
+  z_read_uptime
+  z_apart=
+  [ -n "$z_uptime" ] || return 0
+  z_apart=$((${z_uptime%.*}${z_uptime#*.} - z_before))
+  [ "$z_apart" -gt 10 ] || z_apart=
 }
 
 # Ctrl-C reaches date and cksum, too, when they happen to run: hence the second try, here and below.
@@ -111,7 +109,7 @@ z_checksum() {
 z_write() {
   [ -z "$z_lost" ] || return 0
   z_lines=$((z_lines + 1))
-  z_line="{\"n\":$z_lines,\"t\":$z_t,${z_uptime:+\"up\":$z_uptime,}\"event\":$1"
+  z_line="{\"n\":$z_lines,\"t\":$z_t,${z_uptime:+\"up\":$z_uptime,}${z_apart:+\"apart\":${z_apart}e-2,}\"event\":$1"
   if ! z_checksum "$z_line" || ! printf '%s,"crc":%s}\n' "$z_line" "$z_crc" >>"$z_dir/journal.jsonl"; then z_lose; fi
 }
 
