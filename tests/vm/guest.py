@@ -95,7 +95,7 @@ def booted(release: str, at: Path) -> Iterator[Guest]:
     words: list[str | Path] = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"]
     words += ["-m", "1536", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     words += ["-serial", f"file:{at / 'console'}", "-kernel", made / "vmlinuz", "-initrd", made / "initrd"]
-    words += ["-append", f"console=ttyS0 root=LABEL=guest rw init=/sbin/guest panic=-1 mitigations=off guest.key={key}"]
+    words += ["-append", f"console=ttyS0 root=LABEL=guest rw init=/sbin/guest panic=-1 mitigations=off no_timer_check guest.key={key}"]
     words += ["-drive", f"file={made / 'disk'},format=raw,if=none,id=root,snapshot=on"]
     words += ["-device", "virtio-blk-pci,drive=root"]
     for number in range(1, DISKS + 1):
