@@ -58,6 +58,22 @@ def test_the_factor_of_two_levels_need_not_be_named(built: Path, capsys: pytest.
     assert "there is no run `4KB`" in told(capsys, built, "compare", "4KB", "128KiB", code=1)
 
 
+def test_the_end_of_the_name_of_a_factor_is_enough(
+    make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run("r1", factors=(factor("reads_cache", "word"), factor("one_bs", "size"), factor("two_bs", "size")))
+    for n, (cache, one, two) in enumerate([(c, o, t) for c in ("cold", "hot") for o in (1, 2) for t in (1, 2)]):
+        levels = {"reads_cache": cache, "one_bs": one, "two_bs": two}
+        for replicate in (1, 2):
+            run.measured(f"p{n}", replicate, levels, orjson.dumps({"metrics": {"read_iops": 100.0 + n + replicate}}))
+    run.done()
+    ingest(runs, db)
+    (row,) = json.loads(told(capsys, db, "compare", "--by", "cache", "--format", "json"))
+    assert row["factor"] == "reads_cache"
+    for name in ("bs", "ache"):
+        assert f"there is no factor `{name}` with two levels" in told(capsys, db, "compare", "--by", name, code=1)
+
+
 def test_groups_of_trials_are_named_by_several_levels(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("compare", "write, 4KiB", "rw=read, bs=128KiB", "--format", "json")
     (row,) = json.loads(told(capsys, built, *words))

@@ -206,6 +206,7 @@ def _compare(
     if by is not None or not pair or not answers.has_runs(db, pair):
         trials = answers.trials_of(db, run)
         read = design.read(trials, metric)
+        by = by if by is None else comparing.factor_named(read, by)
         if pair and comparing.is_selection(read, pair, by):
             result = [comparing.selections(read, pair, by)]
             return result, _findings_by(trials, read, metric), read.others

@@ -62,9 +62,6 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
     candidates = {factor.name: i for i, factor in enumerate(design.factors)}
     if not candidates:
         raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
-    if by is not None and by not in candidates:
-        hint = did_you_mean(by, candidates) or "its factors are " + ", ".join(candidates)
-        raise RunError(f"there is no factor `{by}` with two levels", hint)
     wanted: list[tuple[int, Cell, Cell]] = []
     for name, i in candidates.items():
         levels = design.levels[i]
@@ -82,6 +79,16 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
         shown = wording.level(first, column.type), wording.level(second, column.type)
         result.append(_compared(design, column.name, sides, (i,), shown, len(wanted)))
     return result
+
+
+def factor_named(design: Design, name: str) -> str:
+    """The factor of that name, or the only one whose name ends in it: `cache` for `reads_cache`. Raises RunError."""
+    names = [factor.name for factor in design.factors]
+    result = [each for each in names if each == name] or [each for each in names if each.endswith(f"_{name}")]
+    if len(result) != 1:
+        others = "its factors are " + ", ".join(names) if names else "`zlang compare RUN RUN` compares runs"
+        raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names) or others)
+    return result[0]
 
 
 def factor_of(design: Design, pair: Sequence[str]) -> str | None:
