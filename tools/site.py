@@ -31,7 +31,7 @@ SPLIT = {"errors.md": "errors", "findings.md": "findings"}
 """Pages of many codes, and the directory that has a page for each of them."""
 LANGUAGES = {".py": "python", ".sh": "sh", ".zexp": "zexp", ".toml": "toml", ".json": "json", ".yml": "yaml"}
 NAVIGATION = (
-    ("Start", ("index.md", "tutorial.md", "coming-from.md")),
+    ("Start", ("index.md", "tutorial.md", "how-to.md", "coming-from.md")),
     (
         "Write programs",
         ("language.md", "streams.md", "machines.md", "writing-kinds.md", "kinds/index.md", "editors.md"),

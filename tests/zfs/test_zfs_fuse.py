@@ -145,6 +145,13 @@ def test_a_trial_of_each_example_with_events(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.failed() == []
 
 
+@pytest.mark.parametrize("name", ["recordsize_for_postgresql", "slog", "zfs_or_ext4", "deduplication"])
+def test_a_trial_of_each_question(zfs_fuse: ZfsFuse, name: str) -> None:
+    shutil.copy(REPOSITORY / f"examples/howto/{name}.zexp", zfs_fuse.place)
+    zfs_fuse.zlang("run", f"{name}.zexp", "--profile", "smoke", "--only", "1")
+    assert zfs_fuse.failed() == []
+
+
 def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
     watched = one(dataset="compression = gzip").replace("bs = 64KiB", "bs = 64KiB  time_based = on  runtime = 3s")
     collected = "cache = cold  collect = [arcstats {}, zpool_iostat {}, zfs_capacity {}]"
