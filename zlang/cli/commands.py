@@ -330,7 +330,9 @@ def run(
         bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")
     ] = False,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="refuse to measure more trials than this")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", help="refuse to run more trials than this")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
     failed: Annotated[
         bool, typer.Option("--failed", help="measure the failed trials of the latest run of this program again")
