@@ -63,7 +63,7 @@ def test_the_end_of_the_name_of_a_factor_is_enough(
 ) -> None:
     run = make_run("r1", factors=(factor("reads_cache", "word"), factor("one_bs", "size"), factor("two_bs", "size")))
     for n, (cache, one, two) in enumerate([(c, o, t) for c in ("cold", "hot") for o in (1, 2) for t in (1, 2)]):
-        levels = {"reads_cache": cache, "one_bs": one, "two_bs": two}
+        levels: dict[str, str | int | float | bool | None] = {"reads_cache": cache, "one_bs": one, "two_bs": two}
         for replicate in (1, 2):
             run.measured(f"p{n}", replicate, levels, orjson.dumps({"metrics": {"read_iops": 100.0 + n + replicate}}))
     run.done()
