@@ -10,7 +10,7 @@ import pytest
 from zlang.check.check import Overrides
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
-from zlang.pipeline import costs, plans, programs
+from zlang.pipeline import costs, plans, programs, submissions
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Setup, Trial
 from zlang.source import Source
@@ -147,6 +147,20 @@ def test_parts_have_every_trial_once_and_no_whole_plot_is_cut(order: str, most: 
     assert needed == {item.signature for item in parts[-1].plan.items() if isinstance(item, Setup)}
     if order == "blocked" and most == 3:
         assert [{item.block for item in part} for part in items] == [{1}, {2}, {3}]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (LANES, "the trials are on 2 hosts: one, two"),
+        (PARTS.replace("repeat = 3", "repeat = 3..5 until ci(elapsed) < 5%"), "depends on what was measured before"),
+    ],
+)
+def test_plans_that_cannot_be_cut_are_refused(text: str, why: str) -> None:
+    checked = programs.check(Source("parts.zexp", text), Overrides())
+    planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
+    with pytest.raises(RunError, match=why):
+        submissions.require_parts(planned)
 
 
 def test_lanes_take_their_time_at_once(tmp_path: Path) -> None:

@@ -24,7 +24,11 @@ MOST_PARTS = 1000
 def require_parts(planned: Planned) -> None:
     """Raise RunError for a plan that cannot be carried out in parts by machines that are alike."""
     header = planned.plan.header
-    plans.require_one_host(planned)
+    if len(planned.schedule.hosts) > 1:
+        count = len(planned.schedule.hosts)
+        message = f"the trials are on {count} hosts: {', '.join(filter(None, planned.schedule.hosts))}"
+        hint = f"a task can run on any node; in an allocation: salloc --nodes={count} zlang run FILE"
+        raise RunError(message, hint)
     plans.require_distinct(planned)
     if header.is_sequential:
         message = "what is measured next depends on what was measured before, so the plan cannot be cut into parts"

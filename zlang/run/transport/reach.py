@@ -90,7 +90,7 @@ def engine(directory: Path) -> str:
     path = project.find(directory)
     name = project.table(path, "hosts").get(_ENGINE, "") if path else ""
     if name not in {"", SLURM}:
-        raise RunError(f"{path}: [hosts] knows no such `{_ENGINE}`", f'write {_ENGINE} = "{SLURM}"')
+        raise RunError(f"{path}: [hosts] {_ENGINE} = {name!r} is unknown", f'write {_ENGINE} = "{SLURM}"')
     return str(name)
 
 
