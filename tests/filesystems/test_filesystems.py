@@ -76,7 +76,10 @@ EVERY: dict[str, list[str]] = {
           dioread_nolock = on  journal_async_commit = off  atime = strictatime  lazytime = off  dax = off
           mkfs_discard = on
         """,
-        "journal = off  extents = off  wide = off  atime = relatime  inline_data = off  fast_commit = off",
+        """
+          mkfs_extra = ["-Lmeasured"]  mount_extra = ["nouid32"]
+          journal = off  extents = off  wide = off  atime = relatime  inline_data = off  fast_commit = off
+        """,
     ],
     "xfs": [
         """
@@ -87,6 +90,7 @@ EVERY: dict[str, list[str]] = {
           filestreams = on  atime = noatime  lazytime = on  log_su = 32KiB
         """,
         """
+          mkfs_extra = ["-Lmeasured"]  mount_extra = ["grpid"]
           log_size = 64MiB  extent_hint = 16  cow_hint = 32  reflink = on  finobt = on  rmapbt = off
           noalign = on  largeio = off  inodes = inode64  discard = off  swalloc = off  wsync = off
           filestreams = off  atime = strictatime  lazytime = off  mkfs_discard = on
@@ -109,7 +113,7 @@ EVERY: dict[str, list[str]] = {
           csum = sha256  mixed = on  nodesize = 4KiB  free_space_tree = off  space_cache = v1
           compress = zstd(-5)  datacow = on  datasum = on  discard = async  ssd = ssd  atime = relatime
         """,
-        "csum = crc32c  compress = lzo  space_cache = v2",
+        'csum = crc32c  compress = lzo  space_cache = v2  mkfs_extra = ["--label=m"]  mount_extra = ["clear_cache"]',
         "compress = none  compress_force = lzo",
     ],
 }

@@ -81,7 +81,10 @@ DATASETS = [
       xattr = off  casesensitivity = mixed  normalization = formD  utf8only = on  quota = 40MiB  refquota = 30MiB
       reservation = 1MiB  refreservation = 2MiB  compression = gzip-9  dedup = verify  primarycache = metadata
     """,
-    "recordsize = 64KiB  checksum = sha256  compression = zle  dedup = on  primarycache = none  copies = 3",
+    """
+      recordsize = 64KiB  checksum = sha256  compression = zle  dedup = on  primarycache = none  copies = 3
+      extra = ["org.example:note=measured"]
+    """,
 ]
 
 

@@ -385,6 +385,7 @@ def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | 
             or _OTHER_WORDS.get(word.text)
             or did_you_mean(word.text, kind.properties)
             or f"`zlang kinds {kind.name}` lists them"
+            + (f'; pass on others as `extra = ["{word.text}=…"]`' if "extra" in kind.properties else "")
         )
         context.report(Code.UNKNOWN_PROPERTY.at(word.span, kind=kind.name, name=word.text, hint=hint))
     return definition
