@@ -30,6 +30,12 @@ FOREIGN = {
     "tostring": Hint("use `text(…)`", "tostring", "text"),
     "int": Hint("use `floor(…)`", "int", "floor", is_safe=False),
     "log": Hint("use `log2(…)`", "log", "log2", is_safe=False),
+    "tonumber": "write the number without quotes",
+    **dict.fromkeys(("coalesce", "try", "lookup", "iif"), "write `if CONDITION then A else B`"),
+    **dict.fromkeys(("format", "sprintf", "printf"), 'insert values into a text: `"{a}{b}"`'),
+    **dict.fromkeys(("map", "filter", "sorted", "distinct"), "write a list as `[VALUE for NAME in LIST if CONDITION]`"),
+    **dict.fromkeys(("rows", "csv", "csvdecode", "read_csv", "open"), 'write `let (a, b) = rows("axes.csv")`'),
+    **dict.fromkeys(("percentile", "quantile", "percentile_cont"), "write a percentile as `p99(read_clat)`"),
     "pow": "there is no power operator; multiply instead",
 }
 """Functions of other languages, and what to write instead."""

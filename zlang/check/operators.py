@@ -168,6 +168,8 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
         hint = same_unit([left, right]) if operator in {"+", "-", "%"} else "this works with numbers only"
         if operator == "%" and TEXT.accepts(left.type):
             hint = 'insert values into a text: `"{a}{b}"`'
+        if left.type.element or right.type.element:
+            hint = "write each value, `[a, a]`; `copies = 3` of a workload runs it three times"
         if left.type.kinds and right.type.kinds:
             hint = "write `[a, b]` for both at the same time, and `a | b` for one after the other"
         context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1], hint=hint))

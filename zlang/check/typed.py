@@ -86,6 +86,7 @@ def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
 
 
 _SHARE = Type(frozenset({"share"}))
+_INSERTED = re.compile(r'"\$?\{([A-Za-z_][\w.]*)\}"')
 _BARE = re.compile(r"-?[\d_.]+")
 
 
@@ -115,12 +116,17 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     """A hint for a text where a word or a name is expected."""
     word = option.value({}) if option.is_constant and option.type == STRING else None
     text = option.span.text
+    if option.type == STRING and (inserted := _INSERTED.fullmatch(text)):
+        return Hint(f"write the name alone: `{inserted[1]}`", text, inserted[1], is_safe=False)
     if not isinstance(word, str) or not text.startswith('"'):
         return Hint("")
     variant = expected.variant(word)
     is_word = (variant is not None and variant.field is None) or ("bool" in expected.scalars and word in types.BOOLS)
     if expected.kinds and word.isidentifier() and scope.lookup(word, option.span) is not None:
         return Hint(f"write names without quotes: `{word}`", text, word)
+    if "bool" in expected.scalars and word in {"0", "1"}:
+        switch = "on" if word == "1" else "off"
+        return Hint(f"write `{switch}`", text, switch)
     if is_word:
         return Hint(f"write words without quotes: `{word}`", text, word)
     with suppress(units.UnitError):

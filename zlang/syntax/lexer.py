@@ -177,7 +177,9 @@ class _Lexer:
         )
         hint = _INSTEAD.get(text[begin], letter)
         span = Span(self.source, begin, self.position)
-        if text[begin] in _WRITTEN and not text.startswith("=", self.position):
+        if _ANCHOR.match(text, begin):
+            hint = "write `let NAME = BASE with { … }` for something that is like another"
+        elif text[begin] in _WRITTEN and not text.startswith("=", self.position):
             hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
 
@@ -199,6 +201,8 @@ class _Lexer:
             self.findings.append(finding)
 
 
+_ANCHOR = re.compile(r"&[A-Za-z_]\w*")
+"""An anchor of YAML."""
 _SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
 _WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {

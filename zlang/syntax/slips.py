@@ -186,6 +186,30 @@ def clause(stop: StopPlace) -> Meant | None:
     return None
 
 
+def sign(stop: StopPlace) -> Meant | None:
+    """A sign of YAML, Python or C at a field, a name or a value."""
+    token, text = stop.token, stop.text
+    is_field = stop.expected.startswith("`name")
+    if is_field and token.text == "-" and _KEY_OR_FIELD.match(text, token.end):
+        return "remove the `-`: properties are no list", stop.fix(token.start, token.end, "")
+    if is_field and token.text == "<" and text.startswith("<", token.end):
+        return "write `let NAME = BASE with { … }` for something that is like another", None
+    if is_field and token.type == "NAME" and (changed := _CHANGED.match(text, token.end)):
+        hint = f"a field has one value: write `{token.text} = …`"
+        return hint, stop.fix(token.end, changed.end(), " =", is_safe=False)
+    if is_field and token.type == "NAME" and token.text not in CLAUSES and _BLOCK.match(text, token.end):
+        return f"there are no blocks within a block: write `{token.text} = VALUE`", None
+    if token.text in {"AND", "OR", "NOT", "IN", "IS"} and stop.is_condition:
+        return f"write `{token.text.lower()}`", stop.fix(token.start, token.end, token.text.lower())
+    if stop.last == "LET" and token.type == "NAME" and _SEVERAL.match(text, token.end):
+        return "write `let (a, b) = (1, 2)`, or a `let` for each", None
+    if token.text == ":" and stop.expected == "`]`":
+        return "a list has no slices: write `first(LIST, n)`, or `[x for x in LIST if …]`", None
+    if token.text == "." and stop.follows("..") and text.startswith(")", token.end):
+        return "write the list alone: `max(LIST)`", stop.fix(token.start - 2, token.end, "")
+    return None
+
+
 def clause_word(stop: StopPlace) -> Meant | None:
     """A word in an experiment that is no clause and no field, or a field without its sign."""
     token, text = stop.token, stop.text
@@ -193,6 +217,8 @@ def clause_word(stop: StopPlace) -> Meant | None:
         return None
     if token.text in _FIELDS and _VALUE.match(text, token.end):
         return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
+    if token.text in _FIELDS and text.startswith(":", token.end):
+        return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end + 1, " =")
     if token.type == "NAME" and text[: stop.end].endswith(" distinct"):
         return "a table has each level once: remove `distinct`", None
     if token.text == "as" and _MEASURES.search(text, 0, token.start):
@@ -256,6 +282,8 @@ def foreign(stop: StopPlace) -> Meant | None:
     begin = (line or [token.text])[0].lower()
     if stop.expected == "a name" and token.text == ":" and begin == "experiment":
         return "write `experiment NAME { FIELD = VALUE … }`", None
+    if stop.expected == "a name" and token.text == ":" and len(line) == 1 and begin not in ENTRY_WORDS:
+        return "write `let NAME = VALUE`, or `KIND NAME { PROPERTY = VALUE }`", None
     if stop.expected == "a name" and token.text == "-" and text.startswith("-", token.end):
         return "write options as properties: `KIND NAME { OPTION = VALUE }`", None
     is_top = "LBRACE" not in symbols and "EQUAL" not in symbols
@@ -316,10 +344,12 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
-SLIPS = (search, comparison, choice, number, made, clause, foreign, foreign_value, clause_word, word)
+SLIPS = (search, comparison, sign, choice, number, made, clause, foreign, foreign_value, clause_word, word)
 CLAUSES = ("where", "expect", "table", "plot", "find")
 ENTRIES = {
     "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
+    "while": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
+    "lambda": "write a function as `let NAME(x) = …`",
     "class": "write a kind as `kind NAME: ROLE { … }`",
     "type": "write a kind as `kind NAME: ROLE { … }`",
     "struct": "write a kind as `kind NAME: ROLE { … }`",
@@ -391,6 +421,10 @@ _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget"}
 _SIZES_BEFORE = re.compile(r"(?<![\w.])\d[\w.]*\Z")
 _NAMED = re.compile(r"[ \t]*[=:]")
+_KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
+_CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
+_BLOCK = re.compile(r"[ \t]*\{")
+_SEVERAL = re.compile(r"[ \t]*,")
 _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
