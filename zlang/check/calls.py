@@ -30,6 +30,7 @@ FOREIGN = {
     "tostring": Hint("use `text(…)`", "tostring", "text"),
     "int": Hint("use `floor(…)`", "int", "floor", is_safe=False),
     "log": Hint("use `log2(…)`", "log", "log2", is_safe=False),
+    **dict.fromkeys(("env", "getenv", "environ"), "write `param NAME = VALUE`, which `--set NAME=…` changes"),
     "tonumber": "write the number without quotes",
     **dict.fromkeys(("coalesce", "try", "lookup", "iif"), "write `if CONDITION then A else B`"),
     **dict.fromkeys(("format", "sprintf", "printf"), 'insert values into a text: `"{a}{b}"`'),

@@ -43,8 +43,8 @@ FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", 
 _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 """The fields whose choices are factors, in the order of their columns."""
 _OTHER_WORDS = {
-    **dict.fromkeys(("target", "subject", "device"), "on"),
-    **dict.fromkeys(("workload", "load", "job", "jobs", "benchmark"), "run"),
+    **dict.fromkeys(("target", "targets", "subject", "device", "devices", "disks"), "on"),
+    **dict.fromkeys(("workload", "workloads", "load", "job", "jobs", "benchmark"), "run"),
     **dict.fromkeys(
         ("runs", "repeats", "repetitions", "replicates", "iterations", "loops", "times", "count", "n", "reps"), "repeat"
     ),

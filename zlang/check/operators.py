@@ -59,6 +59,11 @@ def may_be_word(node: tree.Expr) -> bool:
 
 def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[tree.Expr], bool] = may_be_word) -> Expr:
     """Resolve two expressions with an operator between them."""
+    if node.operator == "or" and isinstance(node.right, tree.Number | tree.Text) and isinstance(node.left, tree.Binary):
+        meant = f"{node.left.left.span.text} in [{node.left.right.span.text}, {node.right.span.text}]"
+        hint = Hint(f"write a list as `{meant}`", node.span.text, meant, is_safe=False)
+        context.report(Code.BAD_CONDITION.at(node.right.span, found=f"`{node.right.span.text}`", hint=hint))
+        return unknown(node.span)
     if node.operator in {"and", "or"}:
         sides = [resolve_condition(context, side) for side in _operands(node, node.operator)]
         deciding = node.operator == "or"
@@ -71,6 +76,11 @@ def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[t
 
 
 def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
+    if isinstance(node.right, tree.Range) and node.right.high is not None and node.right.step is None:
+        meant = f"{node.right.low.span.text} <= {node.left.span.text} <= {node.right.high.span.text}"
+        between = Hint(f"write `{meant}`", node.span.text, meant, is_safe=False)
+        context.report(Code.CHOICE_HERE.at(node.right.span, hint=between))
+        return unknown(node.span)
     left = resolve(context, node.left)
     right = resolve(context, node.right, Type(element=left.type))
 
@@ -98,6 +108,17 @@ def _may_be_equal(left: Type, right: Type) -> bool:
     """Whether a value of one type can be one of the other."""
     common = left.scalars & right.scalars or left.kinds & right.kinds or {*left.words} & {*right.words}
     return bool(common) or left.accepts(right) or right.accepts(left)
+
+
+def _as_number(expr: Expr) -> Hint:
+    """A hint where a number is written as a text."""
+    text = expr.span.text
+    try:
+        units.parse(text.strip('"'))
+    except units.UnitError:
+        return Hint("")
+    number = text.strip('"')
+    return Hint(f"write numbers without quotes: `{number}`", text, number)
 
 
 def _without_quotes(node: tree.Expr, other: Type) -> Hint:
@@ -131,7 +152,10 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         context.report(Code.MIXED_UNITS.at(span, verb="compare", hint=same_unit([left, right]), **shown))
     elif operator not in {"==", "!="} and (item is None or other is None):
         odd = left if item is None else right
-        context.report(Code.WRONG_TYPE.at(odd.span, name=operator, expected="used with numbers", found=odd.type))
+        without = _as_number(odd)
+        context.report(
+            Code.WRONG_TYPE.at(odd.span, name=operator, expected="used with numbers", found=odd.type, hint=without)
+        )
         return unknown(span)
     elif (item is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
         words = _without_quotes(node.right, left.type) or _without_quotes(node.left, right.type)

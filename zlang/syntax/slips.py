@@ -70,6 +70,8 @@ def meant(stop: StopPlace) -> Meant | None:
 def comparison(stop: StopPlace) -> Meant | None:
     """One `=`, or another sign of another language, between what is compared."""
     text, token = stop.text, stop.token
+    if token.type == "FIELD" and stop.last == "LPAR" and _CALLED.search(text, 0, stop.end):
+        return "write properties in braces: `KIND { NAME = VALUE }`", None
     if token.type == "FIELD" and _begins_operand(stop):
         sign = text.index("=", token.end)
         written = _TURNED.get(text[sign : sign + 2], "==")
@@ -425,6 +427,7 @@ _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
 _CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
 _BLOCK = re.compile(r"[ \t]*\{")
 _SEVERAL = re.compile(r"[ \t]*,")
+_CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\(\Z")
 _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
