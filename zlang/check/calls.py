@@ -36,7 +36,7 @@ FOREIGN = {
     **dict.fromkeys(("format", "sprintf", "printf"), 'insert values into a text: `"{a}{b}"`'),
     **dict.fromkeys(("map", "filter", "sorted", "distinct"), "write a list as `[VALUE for NAME in LIST if CONDITION]`"),
     **dict.fromkeys(("rows", "csv", "csvdecode", "read_csv", "open"), 'write `let (a, b) = rows("axes.csv")`'),
-    **dict.fromkeys(("percentile", "quantile", "percentile_cont"), "write a percentile as `p99(read_clat)`"),
+    **dict.fromkeys(("percentile", "quantile", "percentile_cont"), "write a percentile as `p99(METRIC)`"),
     "pow": "there is no power operator; multiply instead",
 }
 """Functions of other languages, and what to write instead."""

@@ -89,9 +89,11 @@ FIELDS = {
     "with": "what is set on the machine during the trial",
     "before": "a workload or treatment that puts the target into a state",
     "run": "the workload",
+    "during": "what happens during the measurement",
     "cache": "the cache protocol: `cold`, `hot`, `warm`, `as_is`, or one of your own",
     "repeat": "the number of replicates of every point",
     "design": "which points are measured: `full`, `pairwise`, `triples`, `sample(N)`",
+    "budget": "how long the run may take",
     "collect": "collectors that observe the measurement",
 }
 CLAUSES = {
@@ -147,7 +149,8 @@ def factors(analysis: Analysis | None) -> dict[str, FactorDef]:
 
 
 def _factor(analysis: Analysis | None, path: str) -> Iterator[str]:
-    factor = factors(analysis).get(path)
+    every = factors(analysis)
+    factor = every.get(path) or next((item for name, item in every.items() if path in name.split("+")), None)
     if factor is None:
         return
     levels = [" ".join(show(value) for value in factor.level(index)) for index in range(min(factor.size, _LEVELS))]
