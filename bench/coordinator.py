@@ -1,0 +1,146 @@
+"""Measure several machines, as namespaces with an ssh server each: what it costs to reach them, and their common start.
+
+In: nothing. Out: a line for each figure. It needs root, and what tests/hosts needs. The times are those of the journal,
+so run it on a machine that does nothing else; processor time and memory are those of the coordinator (`wait4`).
+
+    python bench/coordinator.py
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from beds import Bed, started  # noqa: E402 - found only by the line above
+from command_line import Zlang  # noqa: E402
+from waiting import wait_for  # noqa: E402
+
+from zlang.run.events import End, Start  # noqa: E402
+
+ONE = """
+host here
+host there
+let box = here | there
+dir at on box { path = "/var/tmp" }
+shell empty { command = "true"  writes = off }
+experiment steps { on = at  run = empty  repeat = 100 }
+"""
+GROUP = """
+host client { members = ["c1".."c{machines}"] }
+dir at on client { path = "/data" }
+shell waits { command = "{command}"  writes = off  timeout = 10min }
+experiment group { on = at  run = waits  repeat = {repeat} }
+"""
+MIB = 1 << 20
+_SETTLED, _OBSERVED = 10, 30
+"""Seconds after which all machines measure, and seconds in which the coordinator is observed."""
+
+
+def ready(bed: Bed, place: Path, machines: int, name: str) -> Zlang:
+    """The command in a directory of its own, which reaches so many machines."""
+    at = place / name
+    at.mkdir()
+    zlang = Zlang(at)
+    bed.use(zlang)
+    (at / "zlang.toml").write_text("".join(f'[hosts.c{n}]\nssh = "host{n}"\n' for n in range(1, machines + 1)))
+    return zlang
+
+
+def group(machines: int, command: str, repeat: int) -> str:
+    """A program in which a group carries a command out."""
+    texts = {"machines": str(machines), "command": command, "repeat": str(repeat)}
+    text = GROUP
+    for name, value in texts.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def run(zlang: Zlang, text: str) -> float:
+    """Run a program to its end; gives the coordinator's largest memory in MiB."""
+    process = zlang.start("run", zlang.program(text), "--yes", "--lanes", "1")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read()
+    message = process.stderr.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if not (zlang.at / "runs").is_dir():
+        sys.exit(message)
+    return usage.ru_maxrss * 1024 / MIB
+
+
+def share_of_a_core(bed: Bed, place: Path, machines: int) -> float:
+    """The processor time of the coordinator for each second in which so many machines measure."""
+    zlang = ready(bed, place, machines, "sleep")
+    process = zlang.start("run", zlang.program(group(machines, "sleep 60", 1)), "--yes")
+    wait_for(lambda: list(zlang.at.glob("runs/*/trials/*/1/a1/clocks")))
+    time.sleep(_SETTLED)
+    before = _processor_seconds(process.pid)
+    time.sleep(_OBSERVED)
+    spent = _processor_seconds(process.pid) - before
+    process.communicate()
+    return spent / _OBSERVED
+
+
+def _processor_seconds(number: int) -> float:
+    words = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def remote_step(bed: Bed, place: Path) -> float:
+    """Milliseconds by which a step on another machine takes longer than the same step here: the medians."""
+    zlang = ready(bed, place, 0, "steps")
+    (zlang.at / "zlang.toml").write_text('[hosts.here]\nlocal = true\n[hosts.there]\nssh = "host1"\n')
+    run(zlang, ONE)
+    hosts = {trial.place: trial.host for trial in zlang.trials()}
+    begun: dict[str, float] = {}
+    seconds: dict[str, list[float]] = {"here": [], "there": []}
+    for event in zlang.events():
+        if isinstance(event, Start) and event.step == "measure":
+            begun[event.out] = event.up or 0.0
+        elif isinstance(event, End) and event.step == "measure":
+            seconds[hosts[event.out.rpartition("/")[0]]].append((event.up or 0.0) - begun[event.out])
+    return 1000 * (statistics.median(seconds["there"]) - statistics.median(seconds["here"]))
+
+
+def skews(bed: Bed, place: Path, machines: int, trials: int) -> list[float]:
+    """The milliseconds between the first and the last start of a group, in each trial, by the clock of this machine."""
+    zlang = ready(bed, place, machines, "skew")
+    run(zlang, group(machines, "true", trials))
+    result = []
+    for path in zlang.folder().glob("trials/*/*/a1/clocks"):
+        ahead = [float(line.split()[1]) for line in path.read_text().splitlines()]
+        began = [float((path.parent / f"stream{n}" / "began").read_text()) for n in range(1, machines + 1)]
+        at = [instant - offset for instant, offset in zip(began, ahead, strict=True)]
+        result.append(1000 * (max(at) - min(at)))
+    return sorted(result)
+
+
+def main() -> None:
+    """Print all figures."""
+    with tempfile.TemporaryDirectory(prefix="zlang-machines-", dir="/var/tmp") as name, started(16) as bed:
+        place = Path(name)
+        print(f"load of this machine: {os.getloadavg()[0]:.0f}")
+        print(f"a step on another machine takes {remote_step(bed, place):.1f} ms longer than here (median of 100)")
+        skew = skews(bed, place, 8, 100)
+        last = skew[-1 - len(skew) // 100]
+        print(f"start skew of 8 machines: median {statistics.median(skew):.1f} ms, p99 {last:.1f} ms")
+        print(f"coordinator while 16 machines measure: {100 * share_of_a_core(bed, place, 16):.2f} % of a core")
+        command = "test $(uname -n) != host1 || head -c 1G /dev/zero"
+        memory = run(ready(bed, place, 2, "output"), group(2, command, 1))
+        print(f"coordinator's memory for a step with 1 GiB of output: {memory:.0f} MiB")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{error}\n{error.stderr}")
