@@ -274,7 +274,7 @@ OUTPUTS: tuple[Output, ...] = (
     Output("sql of clauses", ("sql", "from clauses")),
     Output("sql of an import", ("sql", "from imported.figures")),
     Output("sql of an import as CSV", ("sql", "from imported.figures", "--format", "csv"), is_plain_csv),
-    Output("sql with a name", ("sql", "select 1 as {name}")),
+    Output("sql with a name", ("sql", "select 1 as {name}"), codes=frozenset({0, 1})),
     Output("sql that is wrong", ("sql", "select {name} from nothing"), codes=frozenset({1})),
     Output("report as HTML", ("report", "--out", "r.html"), files="r.html", shape=tags),
     Output("report as Markdown", ("report", "--format", "markdown", "--out", "r.md"), is_plain_markdown, files="r.md"),
