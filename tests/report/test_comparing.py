@@ -55,7 +55,9 @@ def test_the_factor_of_two_levels_need_not_be_named(built: Path, capsys: pytest.
     assert told(capsys, built, "compare", "4KiB", "131072") == told(
         capsys, built, "compare", "4KiB", "128KiB", "--by", "bs"
     )
-    assert "there is no run `4KB`" in told(capsys, built, "compare", "4KB", "128KiB", code=1)
+    wrong = told(capsys, built, "compare", "4KB", "128KiB", code=1)
+    assert "no factor has the levels `4KB` and `128KiB`" in wrong
+    assert "did you mean `4KiB`?" in wrong
 
 
 def test_the_end_of_the_name_of_a_factor_is_enough(

@@ -211,8 +211,7 @@ def _compare(
             result = [comparing.selections(read, pair, by)]
             return result, _findings_by(trials, read, metric), read.others
         by = by or (comparing.factor_of(read, pair) if pair else None)
-        if by is not None or not pair:
-            return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
+        return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
     both = [answers.trials_of(db, name) for name in pair]
     content = design.read(both[0], metric)
     other = design.read(both[1], content.metric)

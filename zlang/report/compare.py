@@ -91,12 +91,20 @@ def factor_named(design: Design, name: str) -> str:
     return result[0]
 
 
-def factor_of(design: Design, pair: Sequence[str]) -> str | None:
-    """The factor that has both levels, where one has. Raises RunError where several have."""
+def factor_of(design: Design, pair: Sequence[str]) -> str:
+    """The factor that has both levels. Raises RunError where none or several have."""
     result = [factor.name for i, factor in enumerate(design.factors) if {*pair} <= {*_levels(design, i)}]
     if len(result) > 1:
         raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"say which: --by {result[0]}")
-    return result[0] if result else None
+    if not result:
+        known = dict.fromkeys(name for i in range(len(design.factors)) for name in _levels(design, i))
+        others = [level for level in known if level not in pair]
+        meant = next((hint for text in pair if text not in known and (hint := did_you_mean(text, others))), None)
+        raise RunError(
+            f"no factor has the levels `{pair[0]}` and `{pair[1]}`, and no run has one of these names",
+            meant or "`zlang table` shows the levels, `zlang status` the runs",
+        )
+    return result[0]
 
 
 def selections(design: Design, pair: Sequence[str], by: str | None) -> Comparison:
