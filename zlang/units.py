@@ -97,6 +97,7 @@ for _p, _n in _DECIMAL.items():
 _SIZES["kB"] = 1000
 UNITS = (*(u for u in _SIZES if u.endswith("iB") or u == "B"), *_TIMES, "%", "/s")
 
+_DIGITS_READ = 5
 MOST_BITS = 1000
 """Numbers are exact up to this size, above and below the line: some 300 digits."""
 _NUMBER = re.compile(r"(-?[0-9][0-9_]*(?:\.[0-9]+)?)(.*)")
@@ -206,6 +207,17 @@ def show(quantity: Quantity) -> str:
                 return f"{_decimal_text(amount / _TIMES[unit])}{unit}"
         return f"{_decimal_text(amount)}s"
     return _decimal_text(amount)
+
+
+def show_rounded(quantity: Quantity) -> str:
+    """As people read it: exactly with up to five digits; a size or rate of more is rounded, such as `23.5GiB`."""
+    exact, amount = show(quantity), float(quantity.amount)
+    if quantity.dimension not in (SIZE, RATE) or sum(character.isdigit() for character in exact) <= _DIGITS_READ:
+        return exact
+    prefix = next((prefix for prefix in "EPTGMK" if amount >= _BINARY[prefix]), "K")
+    number = amount / _BINARY[prefix]
+    tail = "/s" if quantity.dimension == RATE else ""
+    return f"{number:.{0 if number >= 100 else 1}f}{prefix}iB{tail}"  # noqa: PLR2004 - three digits
 
 
 def _decimal_text(number: Fraction) -> str:

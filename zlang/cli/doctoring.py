@@ -16,6 +16,7 @@ from zlang.diagnostics import Diagnostic
 from zlang.pipeline import importing, plans
 from zlang.plan.plan import ROOT
 from zlang.run import machine
+from zlang.units import Quantity, show_rounded
 
 
 def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bool) -> int:
@@ -53,7 +54,8 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
         f"  {'privileges':10} "
         + ("root" if machine.is_root() else "not root: only files and directories can be measured")
     )
-    print("\n" + "".join(f"  {name:10} {render.visible(show(value))}\n" for name, value in facts.items()))
+    known = {name: show_rounded(fact) if isinstance(fact, Quantity) else show(fact) for name, fact in facts.items()}
+    print("\n" + "".join(f"  {name:10} {render.visible(text)}\n" for name, text in known.items()))
     for finding in lacking:
         print(render.diagnostic(finding, colour=False) + "\n")
     print("nothing is missing" if not missing and not lacking else f"{len(missing) + len(lacking)} missing")

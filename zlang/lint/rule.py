@@ -13,7 +13,7 @@ from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.lint.trial import Thing, TrialView
 from zlang.record import Record
 from zlang.source import Span
-from zlang.units import DURATION, SHARE, SIZE, Quantity, show
+from zlang.units import DURATION, SHARE, SIZE, Quantity, show, show_rounded
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
@@ -76,7 +76,7 @@ def write(*forms: str) -> str:
 
 def size(amount: Fraction) -> str:
     """A number of bytes as people write it."""
-    return show(Quantity(amount, SIZE))
+    return show_rounded(Quantity(amount, SIZE))
 
 
 def time(amount: Fraction) -> str:
