@@ -301,7 +301,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)
         unknown = costs.unknown(folder)
-        without = f", without {words.setups_and_trials(unknown)} of unknown duration" if unknown else ""
+        without = f", because the duration of {words.setups_and_trials(unknown)} was unknown" if unknown else ""
         bound = "at least " if unknown else "at most " if folder.read_plan().header.is_sequential else ""
         print(f"took {words.duration(was)}; the estimate was {bound}{words.duration(expected)}{without}")
     print("\ntry next:")
