@@ -54,8 +54,10 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
         f"  {'privileges':10} "
         + ("root" if machine.is_root() else "not root: only files and directories can be measured")
     )
-    known = {name: show_rounded(fact) if isinstance(fact, Quantity) else show(fact) for name, fact in facts.items()}
-    print("\n" + "".join(f"  {name:10} {render.visible(text)}\n" for name, text in known.items()))
+    fact_texts = {
+        name: show_rounded(fact) if isinstance(fact, Quantity) else show(fact) for name, fact in facts.items()
+    }
+    print("\n" + "".join(f"  {name:10} {render.visible(text)}\n" for name, text in fact_texts.items()))
     for finding in lacking:
         print(render.diagnostic(finding, colour=False) + "\n")
     print("nothing is missing" if not missing and not lacking else f"{len(missing) + len(lacking)} missing")

@@ -97,9 +97,9 @@ def factor_of(design: Design, pair: Sequence[str]) -> str:
     if len(result) > 1:
         raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"say which: --by {result[0]}")
     if not result:
-        known = dict.fromkeys(name for i in range(len(design.factors)) for name in _levels(design, i))
-        others = [level for level in known if level not in pair]
-        meant = next((hint for text in pair if text not in known and (hint := did_you_mean(text, others))), None)
+        levels = dict.fromkeys(name for i in range(len(design.factors)) for name in _levels(design, i))
+        others = [level for level in levels if level not in pair]
+        meant = next((hint for text in pair if text not in levels and (hint := did_you_mean(text, others))), None)
         raise RunError(
             f"no factor has the levels `{pair[0]}` and `{pair[1]}`, and no run has one of these names",
             meant or "`zlang table` shows the levels, `zlang status` the runs",
