@@ -316,7 +316,7 @@ OTHERS: dict[str, tuple[Callable[[Disk], object], dict[str, str], str]] = {
     "another size": (lambda _: None, {"size": "64MiB"}, "has 33554432 bytes, not 67108864"),
     "read-only": (lambda disk: say("blockdev", "--setro", disk.node), {}, ""),
     "gone": (lambda disk: Path(disk.link).unlink(), {}, "is not here, so it cannot be looked at"),
-    "no link": (_not_a_link, {}, "is no link such as those in /dev/disk/by-id"),
+    "no link": (_not_a_link, {}, "is not a link such as those in /dev/disk/by-id"),
     "a file": (_a_file, {}, "leads to no block device"),
 }
 

@@ -180,7 +180,7 @@ def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:
 
 
 def dimension_of(expr: Expr) -> units.Dimension | None:
-    """The dimension of a number; None where it is no number, or can be of several."""
+    """The dimension of a number; None where it is not a number, or can be of several."""
     if expr.type == types.Type(dimension=expr.type.dimension):
         return expr.type.dimension
     numbers = {types.DIMENSION_OF[s] for s in expr.type.scalars if s in types.DIMENSION_OF}

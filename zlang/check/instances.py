@@ -283,7 +283,7 @@ def first_members(group: Instance, count: int) -> Instance:
 
 
 def each_member(machine: Instance) -> Iterator[Instance]:
-    """The machines of a group; a machine that is no group is the only one."""
+    """The machines of a group; a machine that is not a group is the only one."""
     for name in machine.members:
         member = replace(machine, key=f"{machine.key}.{name}", label=name, members=())
         yield replace(member, digest=_digest(member))

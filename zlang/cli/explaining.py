@@ -198,7 +198,7 @@ def page(code: Explained) -> Page:
     """The page of a code."""
     text = _text(code)
     match = _PAGE.fullmatch(text)
-    assert match, f"BUG: {code.id}.md is no page"
+    assert match, f"BUG: {code.id}.md is not a page"
     return Page(
         code=code,
         title=match["title"],

@@ -285,7 +285,7 @@ def _standing_resources(folder: Folder) -> str:
 
 
 def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -> int:
-    """Show what a run has to say. What befalls the database is no loss: the run folder has everything."""
+    """Show what a run has to say. A failure of the database loses nothing: the run folder has everything."""
     try:
         closing = results.conclude(folder, db, is_whole=is_whole)
     except RunError as error:

@@ -225,7 +225,7 @@ def _step(step: Step) -> str:
 
 def _word(text: str) -> str:
     """Check that text needs no quotes and can stand in a path and in the journal."""
-    assert _WORD.fullmatch(text), f"BUG: {text!r} is no plain word"
+    assert _WORD.fullmatch(text), f"BUG: {text!r} is not a plain word"
     return text
 
 

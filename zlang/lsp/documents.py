@@ -163,7 +163,7 @@ class Documents:
 
 
 def path_of(uri: str) -> str:
-    """The path for an address; an address that is no file's stands for itself."""
+    """The path for an address; an address that is not that of a file stands for itself."""
     return uris.to_fs_path(uri) or uri
 
 

@@ -1,7 +1,7 @@
 """A plan as JSON lines: `Plan` -> lines, and lines -> `Plan`.
 
 The first line is `{"header": …}`; then one `{"setup": …}` or `{"trial": …}` a line, in plan order. What a plan comes to
-on a machine, `{"outlook": …}`, is no part of it: it can stand after the header, and is passed over when a plan is read.
+on a machine, `{"outlook": …}`, is not part of it: it can stand after the header, and is skipped when a plan is read.
 Rule: `load(dump(plan))` gives the same items; neither holds more than one item at a time; what is not a whole plan of
 this format is refused with one sentence that says where.
 """

@@ -46,7 +46,7 @@ class Report:
 
 
 def reports(directory: Path) -> Iterator[Report]:
-    """Every report in or under a directory, by path; what is no report is passed over."""
+    """Every report in or under a directory, by path; what is not a report is skipped."""
     for place, names, files in os.walk(directory):
         names.sort()
         for name in sorted(files):

@@ -23,7 +23,7 @@ _COLUMNS = (
     *("ontap_tape_read_bw", "ontap_tape_write_bw", "ontap_cache_age_s", "ontap_cache_hit_ratio", "ontap_cp_ratio"),
     *("", "ontap_disk_busy_ratio"),
 )
-"""The columns of ONTAP's sysstat from `Total` on; the empty one is no number (the type of a consistency point)."""
+"""The columns of ONTAP's sysstat from `Total` on; the empty one is not a number (the type of a consistency point)."""
 
 _ROW = re.compile(r"\s*\d+%\s")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)(s|%)?")

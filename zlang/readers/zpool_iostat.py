@@ -47,7 +47,7 @@ def _sums(samples: Iterable[Sample], wait: float) -> Iterator[series.SeriesRow]:
 
 
 def amount(word: str) -> float | None:
-    """A number as ZFS prints it: `1.49G` or in full; None for `-` and what is no number."""
+    """A number as ZFS prints it: `1.49G` or in full; None for `-` and what is not a number."""
     match = _NUMBER.fullmatch(word)
     return float(match[1]) * 1024 ** " KMGTPE".index(match[2] or " ") if match else None
 

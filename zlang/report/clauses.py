@@ -38,7 +38,7 @@ def primary(trials: Trials) -> list[str]:
     """The metric that a question is about which names none, and the others that may be meant, by their columns.
 
     It is the first that an `expect`, a `table` or a `plot` names, else what the workload is usually judged by. One that
-    is the same in every trial is no answer.
+    is the same in every trial is not an answer.
     """
     metrics = {name: metric for name, (metric, _) in trials.metrics.items() if name in {*trials.measured, ELAPSED.name}}
     columns = list(dict.fromkeys(metrics.values()))

@@ -213,7 +213,7 @@ def sign(stop: StopPlace) -> Meant | None:
 
 
 def clause_word(stop: StopPlace) -> Meant | None:
-    """A word in an experiment that is no clause and no field, or a field without its sign."""
+    """A word in an experiment that is neither a clause nor a field, or a field without its sign."""
     token, text = stop.token, stop.text
     if not stop.expected.startswith("`name") or not any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
         return None

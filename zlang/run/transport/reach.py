@@ -12,7 +12,7 @@ local = true
 engine = "slurm"                 # the other hosts are the nodes of the allocation in which zlang is started
 ```
 
-Rule: how a host is reached is no part of the program: it changes no plan, no identity and no result.
+Rule: how a host is reached is not part of the program: it changes no plan, no identity and no result.
 """
 
 from __future__ import annotations
