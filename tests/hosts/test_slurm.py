@@ -93,4 +93,7 @@ def test_nodes_of_an_allocation_are_the_machines_of_a_group(zlang: Zlang) -> Non
     assert [row["reached"] for row in outside] == [True, False, False]
     zlang.prefix = (*zlang.prefix, "salloc", "--quiet", "--nodes=2")
     inside = json.loads(zlang("hosts", program, "--json").out)
-    assert [(row["host"], row["ssh"]) for row in inside] == [("c1", "login"), ("c2", "n1"), ("c3", "n2")]
+    assert [row["host"] for row in inside] == ["c1", "c2", "c3"]
+    assert inside[0]["ssh"] == "login"
+    assert inside[1]["ssh"] < inside[2]["ssh"]
+    assert {row["ssh"] for row in inside[1:]} <= {"n1", "n2", "n3", "n4"}  # one of them may be lost
