@@ -38,6 +38,7 @@ def on_a_disk(guest: Guest, carried_out: Zlang) -> Iterator[Zlang]:
 
 def test_a_script_goes_on_after_the_power_was_cut(guest: Guest, on_a_disk: Zlang) -> None:
     hand_over(guest, on_a_disk, PROGRAM, "--seed", "1")
+    guest("sync")  # the script is on the disk, too
     guest("touch /var/tmp/hold; cd /var/tmp/here; (setsid sh script/plan.sh; touch ended) >said 2>&1 </dev/null &")
     while len(before := committed(guest)) < 4:
         has_ended = guest("cat /var/tmp/here/ended /var/tmp/here/said", check=False)
