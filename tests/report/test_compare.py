@@ -231,7 +231,7 @@ def test_of_one_setup_of_each_it_is_said() -> None:
 def test_names_that_are_wrong() -> None:
     design = simulated(TWO, 2, lambda *_: 0.0)
     with pytest.raises(RunError) as caught:
-        compare.factors(design, "dept", ())
+        compare.factor_named(design, "dept")
     assert "`depth`" in caught.value.hint
     with pytest.raises(RunError) as caught:
         compare.factors(design, "bs", ("a", "x"))
