@@ -204,7 +204,7 @@ def test_no_property_of_zfs_fuse_is_left_out(kind: str, tried: list[str]) -> Non
         ("", "compression = zstd-19", "'compression' must be one of 'on | off | lzjb"),
         ("", "sync = disabled", "invalid property 'sync'"),
         ("layout = raidz3  devices = 3", "", "invalid vdev specification: raidz3 requires at least 4 devices"),
-        ("special = mirror(2)", "", "must be a full path or shorthand device name"),
+        ("special = stripe(1)", "", "must be a full path or shorthand device name"),
     ],
 )
 def test_what_the_tool_says_against_it(zfs_fuse: ZfsFuse, pool: str, dataset: str, said: str) -> None:
