@@ -329,7 +329,7 @@ def test_a_name_says_what_it_stands_for() -> None:
 
 
 LATE_LIBRARIES = {
-    "asyncssh", "covertable", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy",
+    "asyncssh", "covertable", "csv", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy",
     "orjson", "pydantic", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile", "textwrap", "tomllib",
     "traceback", "typer",
 }  # fmt: skip

@@ -7,7 +7,6 @@ decides what it is; without such a place it is a number, `on` or `off`, or else 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 
@@ -69,9 +68,11 @@ def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...]) -> 
     source = context.table(path, node.span)
     if source is None:
         return None
+    from csv import Error
+
     try:
         head, *lines = _lines(source)
-    except (csv.Error, ValueError):
+    except (Error, ValueError):
         hint = "its first line names its columns, and each other line has a row: `8KiB,4`"
         context.report(_unpaired(Span(source, 0, 0), "this is not a table", hint))
         return None
@@ -152,14 +153,16 @@ def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> lis
 
 def _lines(source: Source) -> Iterator[_Line]:
     """The lines of a table that are not empty, with their cells."""
+    from csv import reader
+
     ends = [0]
     for line in source.text.splitlines(keepends=True):
         ends.append(ends[-1] + len(line))
-    reader = csv.reader(source.text.splitlines(keepends=True), skipinitialspace=True)
+    rows = reader(source.text.splitlines(keepends=True), skipinitialspace=True)
     before = 0
-    for cells in reader:
-        begin, end = ends[before], ends[reader.line_num]
-        before = reader.line_num
+    for cells in rows:
+        begin, end = ends[before], ends[rows.line_num]
+        before = rows.line_num
         texts = [cell.strip() for cell in cells]
         if not any(texts):
             continue
