@@ -69,6 +69,17 @@ def test_a_wrong_project_file_is_refused(tmp_path: Path, table: str, message: st
         reach.read(tmp_path)
 
 
+def test_a_host_may_have_the_name_of_a_setting(tmp_path: Path) -> None:
+    project_file = tmp_path / "zlang.toml"
+    project_file.write_text('[hosts]\nengine = "slurm"\n')
+    assert (reach.read(tmp_path), reach.engine(tmp_path)) == ({}, "slurm")
+    project_file.write_text('[hosts.engine]\nssh = "engine.lab"\n')
+    assert ([*reach.read(tmp_path)], reach.engine(tmp_path)) == (["engine"], "")
+    project_file.write_text('[hosts]\nengine = "pbs"\n')
+    with pytest.raises(RunError, match="'pbs' is unknown"):
+        reach.engine(tmp_path)
+
+
 def test_two_hosts_are_two_machines() -> None:
     entries = reach.changed({}, ["a=root@x", "b=root@x"])
     with pytest.raises(RunError, match="`a` and `b` are both at root@x"):

@@ -81,7 +81,11 @@ def read(directory: Path, options: Iterable[str] = ()) -> dict[str, Reach]:
     """How hosts are reached from programs in a directory; `options` are `NAME=ADDRESS`, and win. Raises RunError."""
     path = project.find(directory)
     entries = project.table(path, "hosts").items() if path else ()
-    tables = {name: _of_table(f"{path}: [hosts.{name}]", name, entry) for name, entry in entries if name != _ENGINE}
+    tables = {
+        name: _of_table(f"{path}: [hosts.{name}]", name, entry)
+        for name, entry in entries
+        if name != _ENGINE or not isinstance(entry, str)
+    }
     return changed(tables, options)
 
 
@@ -89,9 +93,11 @@ def engine(directory: Path) -> str:
     """What gives machines to the hosts that have no entry: `slurm`, or nothing. Raises RunError."""
     path = project.find(directory)
     name = project.table(path, "hosts").get(_ENGINE, "") if path else ""
+    if not isinstance(name, str):  # a host of that name
+        return ""
     if name not in {"", SLURM}:
         raise RunError(f"{path}: [hosts] {_ENGINE} = {name!r} is unknown", f'write {_ENGINE} = "{SLURM}"')
-    return str(name)
+    return name
 
 
 def with_nodes(reached: Mapping[str, Reach], names: Iterable[str], nodes: Sequence[str], here: str) -> dict[str, Reach]:
