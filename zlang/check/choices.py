@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from zlang.check import arithmetic
@@ -181,7 +181,7 @@ def resolve_zip(
 ) -> dict[str, Expr]:
     """Fields that vary together: one factor with a column for each."""
     names = [word.text for word in node.names]
-    rows = _rows_of(context, node)
+    rows = _rows_of(context, node, expected)
     if rows is None:
         return {name: unknown(node.span) for name in names}
     columns: list[list[Expr]] = [[] for _ in names]
@@ -216,11 +216,13 @@ def resolve_zip(
     return result
 
 
-def _rows_of(context: Context, node: tree.Zip | tree.LetZip) -> Sequence[tuple[Span, tuple[tree.Expr, ...]]] | None:
+def _rows_of(
+    context: Context, node: tree.Zip | tree.LetZip, typed: Container[str]
+) -> Sequence[tuple[Span, tuple[tree.Expr, ...]]] | None:
     """The values of each row of a zip, one for each name; None and a finding where they are not."""
     names = [word.text for word in node.names]
     if isinstance(node.value, tree.Call) and is_rows(node.value):
-        return rows_of(context, node.value, node.names)
+        return rows_of(context, node.value, node.names, typed)
     rows: list[tuple[Span, tuple[tree.Expr, ...]]] = []
     for row in node.value.options if isinstance(node.value, tree.Choice) else (node.value,):
         if len(names) == 1:

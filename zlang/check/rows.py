@@ -8,7 +8,7 @@ decides what it is; without such a place it is a number, `on` or `off`, or else 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from zlang import units
 from zlang.check import types
@@ -57,8 +57,11 @@ def is_rows(node: tree.Expr) -> bool:
     return isinstance(node, tree.Call) and str(node.function) == ROWS
 
 
-def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...]) -> list[Row] | None:
-    """The cells of each row, in the order of the names; None and a finding where there are none."""
+def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...], typed: Container[str]) -> list[Row] | None:
+    """The cells of each row, in the order of the names; None and a finding where there are none.
+
+    `typed` are the names whose place says what a cell is.
+    """
     file = node.arguments[0] if len(node.arguments) == 1 else None
     path = file.parts[0] if isinstance(file, tree.Text) and len(file.parts) == 1 else None
     if not isinstance(path, str):
@@ -90,7 +93,26 @@ def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...]) -> 
             context.report(_unpaired(line.span, message, "each row has a cell for each column"))
             return None
     columns = _columns(context, head, names)
-    return None if columns is None else _cells(context, lines, columns)
+    if columns is None or not all(
+        column.type or column.unit or column.name in typed or _is_of_one_form(context, column, lines)
+        for column in columns
+    ):
+        return None
+    return _cells(context, lines, columns)
+
+
+def _is_of_one_form(context: Context, column: _Column, lines: Sequence[_Line]) -> bool:
+    """Whether all cells of a column are numbers, or none is; otherwise the first that is not is reported."""
+    numbers = [line for line in lines if _is_number(line.texts[column.place])]
+    others = [line for line in lines if (text := line.texts[column.place]) and not _is_number(text)]
+    if not numbers or not others:
+        return True
+    number, other = numbers[0], others[0]
+    message = f"`{other.texts[column.place]}` is not a number, but other cells of the column `{column.name}` are"
+    hint = f"correct the cell; if all of them are texts, write the heading as `{column.name}: string`"
+    finding = _unpaired(other.cells[column.place], message, hint)
+    context.report(finding.also(number.cells[column.place], "this is a number"))
+    return False
 
 
 def _cells(context: Context, lines: list[_Line], columns: list[_Column]) -> list[Row] | None:
@@ -205,6 +227,14 @@ def resolve_cell(context: Context, cell: tree.TableCell, expected: Type | None) 
 def _has_form(cell: str) -> bool:
     """Whether a cell is a number or a switch by its form; an empty one may be."""
     return not cell or cell[0].isdigit() or cell in types.BOOLS
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        units.parse(cell)
+    except units.UnitError:
+        return False
+    return True
 
 
 def _number(context: Context, span: Span, text: str) -> Expr:
