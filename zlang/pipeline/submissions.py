@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from zlang.run.folder import Folder
     from zlang.run.slurm import Task
 
-MOST_PARTS = 1000
-"""Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
-
 
 def require_parts(planned: Planned) -> None:
     """Raise RunError for a plan that cannot be carried out in parts by machines that are alike."""
@@ -75,20 +72,21 @@ def submit(folders: Sequence[Folder], lanes: int, options: Sequence[str], *, fai
     first = folders[0]
     name = f"zlang-{first.read_plan().header.experiment}"
     tasks = f"1-{len(folders)}" + (f"%{lanes}" if lanes else "")
-    job = slurm.submit(_script(folders, failed=failed), name, first.path.parent, tasks, options)
+    script = _script(folders, slurm.NUMBER, failed=failed)
+    job = slurm.submit(script, name, first.path.parent, tasks, options)
     for number, folder in enumerate(folders, start=1):
         with suppress(OSError):  # the task runs all the same; only `status` does not know it
             slurm.keep(folder.path, slurm.Task(job, number))
     return job
 
 
-def _script(folders: Iterable[Folder], *, failed: bool) -> str:
-    """What each task does: it carries its own run folder out."""
+def _script(folders: Iterable[Folder], variable: str, *, failed: bool) -> str:
+    """What each task does: it carries its own run folder out. The variable has the number of the task."""
     cases = [f"{number}) run={quote(str(folder.path))} ;;\n" for number, folder in enumerate(folders, start=1)]
     # Without -P, a directory `zlang` among the runs would be imported.
     resume = f"exec {quote(sys.executable)} -P -m zlang.cli.app resume"
     options = "--no-ingest" + (" --failed" if failed else "")
-    return "".join(["#!/bin/sh\ncase $SLURM_ARRAY_TASK_ID in\n", *cases, f'esac\n{resume} {options} -- "${{run:?}}"\n'])
+    return "".join([f"#!/bin/sh\ncase ${variable} in\n", *cases, f'esac\n{resume} {options} -- "${{run:?}}"\n'])
 
 
 def task_of(folder: Folder) -> Task | None:

@@ -18,6 +18,8 @@ from zlang.files import read_regular, replace_file
 from zlang.text import utf8
 
 KEPT = "slurm"
+NUMBER = "SLURM_ARRAY_TASK_ID"
+"""The variable with the number of a task in its job array."""
 OUTPUT = "slurm-%A_%a.out"
 _LONGEST = 4096
 _JOB = re.compile(r"[0-9]{1,18}")
