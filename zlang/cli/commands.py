@@ -101,6 +101,10 @@ Wipe = Annotated[
     list[str] | None,
     typer.Option("--wipe", metavar="DEVICE", help="permit it even if the device is not empty; can be repeated"),
 ]
+_MOST_PARTS = 1000
+"""Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
+Wear = Annotated[bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")]
+Limit = Annotated[int | None, typer.Option("--limit", metavar="N", help="refuse to run more trials than this")]
 Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
 Form = Annotated[
     str,
@@ -326,13 +330,9 @@ def run(
     seed: Seed = None,
     host: Host = None,
     order: Order = None,
-    wear: Annotated[
-        bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")
-    ] = False,
+    wear: Wear = False,
     only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", help="refuse to run more trials than this")
-    ] = None,
+    limit: Limit = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
     failed: Annotated[
         bool, typer.Option("--failed", help="measure the failed trials of the latest run of this program again")
@@ -377,15 +377,13 @@ def submit(
     *,
     slurm: Annotated[bool, typer.Option("--slurm", help="submit a job array of Slurm")] = False,
     parts: Annotated[
-        int, typer.Option("--parts", metavar="N", min=1, max=1000, help="cut the plan into at most N parts")
-    ] = 1000,
+        int, typer.Option("--parts", metavar="N", min=1, max=_MOST_PARTS, help="cut the plan into at most N parts")
+    ] = _MOST_PARTS,
     lanes: Annotated[
         int, typer.Option("--lanes", metavar="N", min=0, help="let at most N parts work at a time; 0: all")
     ] = 0,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="submit at most this many trials")] = None,
-    wear: Annotated[
-        bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")
-    ] = False,
+    limit: Limit = None,
+    wear: Wear = False,
     failed: Annotated[
         bool, typer.Option("--failed", help="also submit parts with failed trials, which are measured again")
     ] = False,
