@@ -13,6 +13,7 @@ from zlang.errors import RunError
 from zlang.pipeline import costs, plans, programs, submissions
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Setup, Trial
+from zlang.run import lanes
 from zlang.source import Source
 
 TWO = """
@@ -175,3 +176,10 @@ def test_lanes_take_their_time_at_once(tmp_path: Path) -> None:
     assert sorted(estimates[0].lanes) == ["one", "two"]
     assert max(estimates[0].lanes.values()) <= estimates[0].total < sum(estimates[0].seconds.values())
     assert estimates[1].lanes == {}
+
+
+def test_a_machine_on_which_a_person_acts_is_of_one_lane() -> None:
+    """Two clients of a server that nobody reaches: it never works for both at once."""
+    checked = programs.check(Source("far.zexp", FAR), Overrides())
+    planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=("one", "two"))
+    assert lanes.of(planned.plan) == [{"one", "two", "server"}]

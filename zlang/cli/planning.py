@@ -404,7 +404,7 @@ def _steps(planned: Planned) -> Iterator[str]:
 def _step(step: Step) -> str:
     expect = f", must print {step.expect}" if step.expect is not None and step.action is not Action.ASK else ""
     command = f"{visible(step.command, LAYOUT)}\n" if step.command else ""
-    where = "" if step.host == LOCAL else f" on {step.host}"
+    where = "" if step.host == LOCAL or step.why.startswith(f"on {step.host}: ") else f" on {step.host}"
     return f"# {step.action}{where}: {visible(step.why)}{visible(expect)}\n{command}"
 
 

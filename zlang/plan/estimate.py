@@ -121,8 +121,8 @@ def _change(
 
 
 def _hosts(steps: Iterable[Step]) -> set[str]:
-    """The machines that are reached for some steps."""
-    return {step.host for step in steps if step.host != LOCAL and step.action is not Action.ASK}
+    """The machines on which some steps are done, also those by hand."""
+    return {step.host for step in steps if step.host != LOCAL}
 
 
 def _add_to_lane(lanes: dict[frozenset[str], float], together: set[str], seconds: float) -> None:

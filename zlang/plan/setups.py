@@ -305,16 +305,18 @@ def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: He
     steps = _commands(action, verb, name, frame, place if not isinstance(here, str) and place else LOCAL)
     if here is None or not place or place == here or (not isinstance(here, str) and place in here):
         return steps
-    return [_request_on_host(steps, name, place)] if steps else []
+    return [_request_on_host(steps, name, place, LOCAL if isinstance(here, str) else place)] if steps else []
 
 
-def _request_on_host(steps: Sequence[Step], name: str, place: str) -> Step:
-    """The manual step that stands for commands on another machine."""
+def _request_on_host(steps: Sequence[Step], name: str, place: str, host: str) -> Step:
+    """The manual step that stands for commands on another machine; `host` keeps it from working for two trials."""
     shown = "\n".join(_shown_command(step) for step in steps)
     why = "; ".join(dict.fromkeys(step.why for step in steps if step.why))
     expect = "\n".join(step.expect for step in steps if step.expect is not None)
     is_claim = any(step.expect is not None for step in steps)
-    return Step(name, Action.ASK, shown, f"on {place}: {why or name}", 0, expect=expect if is_claim else None)
+    return Step(
+        name, Action.ASK, shown, f"on {place}: {why or name}", 0, host=host, expect=expect if is_claim else None
+    )
 
 
 def _shown_command(step: Step) -> str:

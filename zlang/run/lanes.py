@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from zlang.plan.plan import Action, Plan, Setup, Step, Trial
+from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.run.events import Event
 from zlang.run.executor import Handle
 from zlang.run.stop import Stop
@@ -62,7 +62,8 @@ def hosts_of_trial(trial: Trial) -> set[str]:
 
 
 def _hosts(steps: Sequence[Step]) -> set[str]:
-    return {step.host for step in steps if step.action is not Action.ASK}
+    """Machines on which somebody has to do something are taken, too; what a person does elsewhere is of no machine."""
+    return {step.host for step in steps if step.action is not Action.ASK or step.host != LOCAL}
 
 
 def drive(
