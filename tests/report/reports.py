@@ -55,9 +55,9 @@ def plain(directory: Path) -> tuple[Path, Path]:
     )
     for replicate, noise in enumerate((0.9, 1.0, 1.1), 1):
         for point, bs, iops in (("p1", 4096, 100.0), ("p2", 65536, 50.0)):
-            run.measured(point, replicate, {"bs": bs}, _printed({"read_iops": iops * noise}))
+            run.measured(point, replicate, {"bs": bs}, printed({"read_iops": iops * noise}))
     run.done()
-    return _ingested(directory)
+    return ingested(directory)
 
 
 def hostile(directory: Path) -> tuple[Path, Path]:
@@ -87,18 +87,20 @@ def hostile(directory: Path) -> tuple[Path, Path]:
                     f"p{n}{depth}",
                     replicate,
                     {words: level, "depth": depth},
-                    _printed({"read_iops": 100.0 * replicate}),
+                    printed({"read_iops": 100.0 * replicate}),
                 )
     run.failed("p", 1, {words: "another", "depth": 1}, words)
     run.done()
-    return _ingested(directory)
+    return ingested(directory)
 
 
-def _printed(metrics: dict[str, float]) -> bytes:
+def printed(metrics: dict[str, float]) -> bytes:
+    """The results file of a trial with these metrics."""
     return orjson.dumps({"metrics": metrics})
 
 
-def _ingested(directory: Path) -> tuple[Path, Path]:
+def ingested(directory: Path) -> tuple[Path, Path]:
+    """A database of all run folders in a directory, and the directory of these."""
     ingest(directory / "runs", directory / "db")
     return directory / "db", directory / "runs"
 
@@ -107,6 +109,6 @@ def many(directory: Path, points: int) -> tuple[Path, Path]:
     """A database and its run folders: as many points as asked for, of two block sizes, once each."""
     run = RunBuilder(directory / "runs" / "r", factors=(factor("bs", "size"), factor("iodepth", "count")))
     for n in range(points):
-        run.measured(f"p{n}", 1, {"bs": 4096 << n % 2, "iodepth": 1 + n // 2}, _printed({"read_iops": 100.0 + n % 7}))
+        run.measured(f"p{n}", 1, {"bs": 4096 << n % 2, "iodepth": 1 + n // 2}, printed({"read_iops": 100.0 + n % 7}))
     run.done()
-    return _ingested(directory)
+    return ingested(directory)

@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from reports import hostile, many, plain
+from reports import hostile, ingested, many, plain, printed
+from run_folders import RunBuilder, factor
 
 from zlang.pipeline import reports
 from zlang.report import compose, page, series
@@ -66,7 +67,8 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
     assert "Is a larger block faster?" in text
     assert text.index("larger is faster: fail, ratio of geometric means 0.5") < text.index("## Results")
     assert re.search(
-        r"With `bs` = 64KiB, `read_iops` is 0\.5\d* times what it is with 4KiB \(0\.[\d.]+ to 0\.[\d.]+ with", text
+        r"Compared with `bs` = 4KiB, `read_iops` is 0\.5\d* times as high with 64KiB \(0\.[\d.]+ to 0\.[\d.]+ with",
+        text,
     )
     assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
     assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| point-1 \|", text)
@@ -74,6 +76,20 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
     assert "| kernel | Linux 6.18 |" in text
     assert "zlang run program.zexp --set top=64KiB --experiment e --seed 1" in text
     assert "[measure.out](<runs/r/trials/p1/1/a1/measure.out>)" in text
+
+
+def test_the_answer_has_each_level_that_differs(tmp_path: Path) -> None:
+    run = RunBuilder(tmp_path / "runs" / "r", factors=(factor("bs", "size"),))
+    for position, (size, ratio) in enumerate([(4096, 1.0), (8192, 2.0), (16384, 0.25), (32768, 1.0)] * 3):
+        run.measured(f"p{size}", 1 + position // 4, {"bs": size}, printed({"read_iops": ratio * (100 + position)}))
+    run.done()
+    db, runs = ingested(tmp_path)
+    text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
+    assert re.search(
+        r"Compared with `bs` = 4KiB, `read_iops` is 0\.2\d* times as high with 16KiB \([^()]*\); "
+        r"2\S* times as high with 8KiB \([^()]*\)\.\n",
+        text,
+    )
 
 
 def test_every_table_is_a_csv_file(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ _LONG = 200
 """A longer fact is a listing."""
 _SMALL = 1000
 _MOST_ANSWERS = 3
-"""The number of differences that the answer names."""
+"""The number of factors that the answer names, and of levels of each."""
 _MOST_SERIES = 6
 """Most sampled metrics; those that vary most are shown."""
 
@@ -197,7 +197,7 @@ def _answer_of(trials: Trials) -> _Answered:
 
 
 def _answer(answered: _Answered) -> Iterator[Block]:
-    """The outcome of each expectation and search, and the largest difference of each factor, in a sentence each."""
+    """The outcome of each expectation and search, and the largest differences of each factor, in a sentence each."""
     for expected in answered.judged:
         yield Paragraph(_outcome(expected))
     for sentence in answered.sentences[:_MOST_ANSWERS]:
@@ -236,19 +236,15 @@ def _differences(answered: _Answered) -> Iterator[str]:
             shown = summary.shown(whole, TableColumn(metric, "estimate", answered.read.unit))
             yield f"`{metric}` is {shown} ({_statistic(whole)}n = {whole.n:,})."
         return
-    largest: dict[str, tuple[compare.Comparison, ratios.Ratio]] = {}
+    significant: dict[str, list[tuple[compare.Comparison, ratios.Ratio]]] = {}
     for item in answered.compared:
         if item.ratio is not None and item.is_significant:
-            _, before = largest.get(item.factor, (item, ratios.Ratio(0, 0.0, None, 0)))
-            if abs(item.ratio.log) > abs(before.log):
-                largest[item.factor] = item, item.ratio
-    for item, ratio in sorted(largest.values(), key=lambda pair: -abs(pair[1].log))[:_MOST_ANSWERS]:
-        text = ratio.estimate(item.comparisons)
-        yield (
-            f"With `{item.factor}` = {item.second}, `{metric}` is {text.value:.3g} times what it is with {item.first} "
-            f"({text.low:.3g} to {text.high:.3g} with 95 % confidence, n = {text.n:,})."
-        )
-    open_ = [item for item in answered.compared if not item.is_significant and item.factor not in largest]
+            significant.setdefault(item.factor, []).append((item, item.ratio))
+    for pairs in significant.values():
+        pairs.sort(key=_distance, reverse=True)
+    for pairs in sorted(significant.values(), key=lambda pairs: _distance(pairs[0]), reverse=True)[:_MOST_ANSWERS]:
+        yield _sentence_of_factor(metric, pairs[:_MOST_ANSWERS])
+    open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
     for verdict, names in _by_verdict(open_).items():
         listed = " and ".join(f"`{name}`" for name in names)
         is_open = verdict.startswith("inconclusive")
@@ -257,6 +253,22 @@ def _differences(answered: _Answered) -> Iterator[str]:
             if is_open
             else f"{listed}: {verdict}."
         )
+
+
+def _distance(pair: tuple[compare.Comparison, ratios.Ratio]) -> float:
+    """How far a ratio is from 1, on a logarithmic scale."""
+    return abs(pair[1].log)
+
+
+def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, ratios.Ratio]]) -> str:
+    """How the levels of one factor differ from its first."""
+    ((against, _), *_) = pairs
+    parts = []
+    for item, ratio in pairs:
+        text = ratio.estimate(item.comparisons)
+        interval = f"{text.low:.3g} to {text.high:.3g} with 95 % confidence, n = {text.n:,}"
+        parts.append(f"{text.value:.3g} times as high with {item.second} ({interval})")
+    return f"Compared with `{against.factor}` = {against.first}, `{metric}` is {'; '.join(parts)}."
 
 
 def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
