@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 LAYOUT = "\n\t"
 """Control characters that text of several lines needs."""
 
 
+@lru_cache(maxsize=512)
 def visible(text: str, keep: str = "") -> str:
     """Replace control, bidirectional and invisible characters, but those to `keep`, by their escapes.
 

@@ -49,9 +49,9 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     if variant is not None and variant.field is not None:
         return _resolve_variant(context, node, variant)
     if name == "has" and len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
-        given = context.scope.is_given(str(node.arguments[0]))
+        given = context.scope.is_given(str(node.arguments[0]), node.span)
         if given is not None:
-            return Expr(node.span, types.BOOL, given)
+            return given
     is_known = name in FUNCTIONS or name in types.AGGREGATES
     if is_known and (node.where is not None or name not in FUNCTIONS):
         hint = "`expect`, `table` and `plot` are of several"

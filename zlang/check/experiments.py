@@ -571,7 +571,7 @@ class ExperimentScope:
         """A hint about an unknown kind."""
         return self.outer.kind_hint(name)
 
-    def is_given(self, _name: str) -> None:
+    def is_given(self, _name: str, _span: Span) -> None:
         """Outside of templates nothing asks this."""
 
 

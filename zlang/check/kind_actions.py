@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from zlang.check import remembered, values
 from zlang.check.expressions import Context, resolve
 from zlang.check.metric_declarations import KindMetric, found_in
-from zlang.check.program import PLATFORMS, STATES, Command, Expr, KindAction, ReaderDef, Value
+from zlang.check.program import PLATFORMS, STATES, Absent, Command, Expr, KindAction, ReaderDef, Value
 from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
 from zlang.check.types import DURATION, UNKNOWN
 from zlang.diagnostics import Code
@@ -36,7 +37,7 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
             )
             yields = _known_reader(context, readers, command.reader)
             definitions.append(
-                ReaderDef(command.reader.text, resolve_parts(context, command.artefact), arguments, yields)
+                _reader_def(command.reader.text, resolve_parts(context, command.artefact), arguments, yields)
             )
             continue
         attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
@@ -47,17 +48,32 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
                 word = "ask" if command.is_asked else "sh"
                 context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
         timeout = attributes.get("timeout")
+        text = () if command.is_asked else resolve_template(context, command.text)
         commands.append(
             Command(
-                text=() if command.is_asked else resolve_template(context, command.text),
+                text=text,
                 expect=resolve_parts(context, command.expect) if command.expect else None,
                 timeout=_timeout(context, timeout.value) if timeout else None,
                 why=resolve_plain_text(context, attributes["why"].value, "why") if "why" in attributes else "",
                 span=command.span,
+                fill=remembered.command(text),
                 request=resolve_parts(context, command.text) if command.is_asked else None,
             )
         )
     return KindAction(node.name.text, *_selected(context, node), tuple(commands), tuple(definitions))
+
+
+def _reader_def(
+    reader: str, artefact: tuple[str | Expr, ...], arguments: tuple[tuple[str, Expr], ...], metrics: tuple[Metric, ...]
+) -> ReaderDef:
+    """A reader with its arguments, which it is given as far as they have a value."""
+
+    def fill(frame: Any) -> Mapping[str, object]:
+        given = [(name, expr.value(frame)) for name, expr in arguments]
+        return {name: values.argument(value) for name, value in given if not isinstance(value, Absent)}
+
+    reads = frozenset[str]().union(*(expr.reads for _, expr in arguments))
+    return ReaderDef(reader, artefact, arguments, remembered.once(fill, reads), metrics)
 
 
 def _known_reader(context: Context, readers: Readers, reader: tree.Word) -> tuple[Metric, ...]:
@@ -79,17 +95,22 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
         message = "only a workload and a collector have metrics"
         context.report(Code.BAD_KIND.at(nodes[0].span, message=message))
     wanted = tuple([(entry, resolve(context, entry.where)) for entry in result])
-    argument = Expr(nodes[0].span, UNKNOWN, lambda frame: tuple([_wanted(entry, at, frame) for entry, at in wanted]))
+    argument = Expr(
+        nodes[0].span,
+        UNKNOWN,
+        lambda frame: tuple([_wanted(entry, at, frame) for entry, at in wanted]),
+        reads=remembered.FRAME,
+    )
     own = tuple([declared.metric for declared in result])
     for key in measuring:
         action = actions[key]
-        reader = action.readers[0] if action.readers else ReaderDef(_FINDER, (), ())
+        reader = action.readers[0] if action.readers else _reader_def(_FINDER, (), (), ())
         if reader.reader != _FINDER:
             message = f"the output is read by `{reader.reader}`: declare a collector of your own for more metrics"
             context.report(Code.BAD_KIND.at(nodes[0].span, message=message))
             return
         arguments = (*reader.arguments, ("found", argument))
-        reads = ReaderDef(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
+        reads = _reader_def(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
         actions[key] = KindAction(action.name, action.state, action.platform, action.commands, (reads,))
 
 
@@ -99,7 +120,7 @@ def _timeout(context: Context, node: tree.Expr) -> Expr:
         hint = "add a unit: `5s`, `5min`"
         wrong = Code.WRONG_TYPE.at(node.span, name="timeout", expected=DURATION, found=resolved.type, hint=hint)
         context.report(wrong)
-    return resolved
+    return remembered.expression(resolved)
 
 
 def _selected(context: Context, node: tree.ActionDef) -> tuple[str, str]:

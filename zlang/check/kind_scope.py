@@ -12,8 +12,9 @@ from typing import Any
 from zlang.check import digests, values
 from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
-from zlang.check.program import ABSENT, Expr, PropertyDef, Value, Variable
+from zlang.check.program import ABSENT, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
+from zlang.check.remembered import FRAME, GATE, PARENT, TARGET
 from zlang.check.rendering import listed, option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
@@ -60,6 +61,7 @@ class KindScope(NoScope):
         self.read_names: set[str] = set()
         self._pending: list[str] = []
         self._cached_option = digests.Memory(self._option)
+        self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """The value of a name in a template; None if it has none."""
@@ -71,24 +73,25 @@ class KindScope(NoScope):
         if name in self.offers:
             return self.offers[name]
         if name in {"on", self.target}:
-            return thing_in(span, parent_in if name == "on" else target_in)
+            return thing_in(span, *self._place(name))
         if name == "is_given":
-            return Expr(span, BOOL, lambda frame: frame.instance.is_given)
+            return Expr(span, BOOL, lambda frame: frame.instance.is_given, reads=FRAME)
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":
-            return Expr(span, STRING, lambda frame: frame.instance.name)
+            return Expr(span, STRING, lambda frame: frame.instance.name, reads=FRAME)
         if name == "options":
-            return Expr(span, Type(element=STRING), self._options)
+            return Expr(span, Type(element=STRING), self._options, reads=FRAME)
         if name == "workload" and self.role == "protocol":
             self.draws = True
-            return Expr(span, UNKNOWN, lambda _: ABSENT, member=of_workload)
+            return Expr(span, UNKNOWN, lambda _: ABSENT, reads=FRAME, member=of_workload)
         if name in self.lists:
-            return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame))
+            return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame), reads=FRAME)
         if name in CONTEXT:
             self.draws = self.draws or name == "seed"
             type_, without = _CONTEXT_TYPES.get(name, (UNKNOWN, ABSENT))
-            return Expr(span, type_, lambda frame: frame.context.get(name, without))
+            reads = GATE if name == "gate" else FRAME
+            return Expr(span, type_, lambda frame: frame.context.get(name, without), reads=reads)
         return None
 
     def names(self) -> Iterable[str]:
@@ -97,16 +100,25 @@ class KindScope(NoScope):
             return _OF_ONE
         return [*self.nodes, *self.offers, "on", self.target, *self.lists, *CONTEXT]
 
-    def is_given(self, name: str) -> Callable[[Any], Value] | None:
+    def _place(self, name: str) -> tuple[Callable[[Any], Instance | None], frozenset[str]]:
+        """What finds the thing that a kind stands on, or that it is used on, in a frame, and what that reads."""
+        return (parent_in, PARENT) if name == "on" else (target_in, TARGET)
+
+    def is_given(self, name: str, span: Span) -> Expr | None:
         """Whether a property was given, or a thing offers something: what `has(…)` asks."""
         thing, _, offer = name.partition(".")
         if offer and thing in {"on", self.target}:
-            find = parent_in if thing == "on" else target_in
-            return lambda frame: (result := find(frame)) is not None and offer in result.kind.offers
+            find, reads = self._place(thing)
+            return Expr(
+                span,
+                BOOL,
+                lambda frame: (result := find(frame)) is not None and offer in result.kind.offers,
+                reads=reads,
+            )
         if name not in self.nodes or self.is_of_one:
             return None
         self.read_names.add(name)
-        return lambda frame: name in frame.instance.values
+        return Expr(span, BOOL, lambda frame: name in frame.instance.values, reads=frozenset({name}))
 
     def _own_property_later(self, name: str, span: Span) -> Expr:
         """The property whose own attribute this is: what it is declared to be is only known when the frame is."""
@@ -115,7 +127,7 @@ class KindScope(NoScope):
         def value(frame: Any) -> Value:
             return self._own_property(name, span).value(frame)
 
-        return Expr(span, type_, value, member=word_argument(type_, value))
+        return Expr(span, type_, value, reads=FRAME, member=word_argument(type_, value, FRAME))
 
     def _own_property(self, name: str, span: Span) -> Expr:
         if name in self._pending and self.may_name_itself:
@@ -128,6 +140,7 @@ class KindScope(NoScope):
         self._pending.remove(name)
         default, unit = definition.default, definition.unit
         in_unit = digests.Memory(values.in_unit)
+        reads = frozenset({name}) | (default.reads if default else frozenset())
 
         def value(frame: Any) -> Value:
             result = frame.instance.values.get(name)
@@ -135,14 +148,22 @@ class KindScope(NoScope):
                 result = default.value(frame) if default else ABSENT
             return result if unit is None else in_unit(result, unit)
 
-        return Expr(span, definition.type, value, member=word_argument(definition.type, value))
+        return Expr(span, definition.type, value, reads=reads, member=word_argument(definition.type, value, reads))
 
     def _options(self, frame: Any) -> Value:
+        """The options of the given properties; those of the last values are kept, which several frames may have."""
         given, words = frame.instance.values, list[Value]()
+        if given is self._last_options[0] and "key" not in frame.context:
+            return self._last_options[1]
+        has_own = "key" in frame.context or type(given) is not dict
         for name in given_in(frame):
             own = self.properties[name].own_form("options")
+            has_own = has_own or own is not None
             words += (self._cached_option(name, given[name]),) if own is None else listed(own.value(frame))
-        return tuple(words)
+        result = tuple(words)
+        if not has_own:
+            self._last_options = given, result
+        return result
 
     def _list(self, list_name: str, frame: Any) -> Value:
         """The additions of the given properties to a list, in the order in which they were given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from zlang.check import kind_checks
+from zlang.check import kind_checks, remembered
 from zlang.check.expressions import constant, resolve, unknown
 from zlang.check.kind_actions import Readers, read_metrics, resolve_action
 from zlang.check.kind_declarations import Declared, Report, declared_in, is_field, is_on, left_out, names_in
@@ -175,7 +175,7 @@ class _KindBuilder:
         if not type_.accepts(resolved.type):
             wrong = Code.WRONG_TYPE.at(node.value.span, name=node.name.text, expected=type_, found=resolved.type)
             self.report(wrong)
-        return resolved
+        return remembered.expression(resolved)
 
     def _type_of_trait(self, node: tree.Trait) -> Type | None:
         """The type of a trait: of the language's table, or what a trait of the kind's own is declared with."""

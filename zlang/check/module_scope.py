@@ -188,7 +188,7 @@ class ModuleScope:
             return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
         return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
 
-    def is_given(self, _name: str) -> None:
+    def is_given(self, _name: str, _span: Span) -> None:
         """Outside of templates nothing asks this."""
 
 

@@ -282,6 +282,8 @@ class PropertyDef(Record):
 class Command(Record):
     """A command of an action: its template, what it must print, how long it may take, and why it is there.
 
+    `fill` gives its text in a frame, with every value quoted.
+
     One that is `request` for is text for a person, who does what it says.
     """
 
@@ -290,15 +292,20 @@ class Command(Record):
     timeout: Expr | None
     why: str
     span: Span
+    fill: Callable[[Any], str]
     request: tuple[str | Expr, ...] | None = None
 
 
 class ReaderDef(Record):
-    """The reader of an action's artefact, and what it can measure; without an artefact it reads the step's output."""
+    """The reader of an action's artefact, and what it can measure; without an artefact it reads the step's output.
+
+    `fill` gives its arguments in a frame.
+    """
 
     reader: str
     artefact: tuple[str | Expr, ...]
     arguments: tuple[tuple[str, Expr], ...]
+    fill: Callable[[Any], Mapping[str, object]]
     metrics: tuple[Metric, ...] = ()
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Protocol
 
-from zlang.check.program import Expr, Kind, Value
+from zlang.check.program import Expr, Kind
 from zlang.source import Span
 from zlang.syntax import tree
 
@@ -36,7 +36,7 @@ class Scope(Protocol):
     def kind_hint(self, name: str) -> str:
         """A hint about an unknown kind."""
 
-    def is_given(self, name: str) -> Callable[[Any], Value] | None:
+    def is_given(self, name: str, span: Span) -> Expr | None:
         """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""
 
 
@@ -71,6 +71,6 @@ class NoScope:
         """Nothing."""
         return ""
 
-    def is_given(self, _name: str) -> Callable[[Any], Value] | None:
+    def is_given(self, _name: str, _span: Span) -> Expr | None:
         """None: there are no properties."""
         return None

@@ -14,6 +14,7 @@ from zlang.check.program import (
     Symbol,
     Value,
 )
+from zlang.check.remembered import FRAME
 from zlang.check.types import DURATION, STRING, UNKNOWN, Type
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
@@ -24,7 +25,9 @@ def given_in(frame: Any) -> Iterable[str]:
     return (frame.context["key"],) if "key" in frame.context else frame.instance.values
 
 
-def word_argument(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, Span], Expr | None]:
+def word_argument(
+    type_: Type, value: Callable[[Any], Value], reads: frozenset[str]
+) -> Callable[[str, Span], Expr | None]:
     """The value that a word of a property carries, by the name that its type gives it."""
 
     def member(attribute: str, where: Span) -> Expr | None:
@@ -38,7 +41,7 @@ def word_argument(type_: Type, value: Callable[[Any], Value]) -> Callable[[str, 
             is_its_own = word is not None and word.field is not None and word.field[0] == attribute
             return result.argument if is_its_own and isinstance(result, Symbol) else ABSENT
 
-        return Expr(where, Type(frozenset({field[1]})), argument)
+        return Expr(where, Type(frozenset({field[1]})), argument, reads=reads)
 
     return member
 
@@ -60,10 +63,12 @@ def of_workload(attribute: str, where: Span) -> Expr | None:
     types_of = {"run": STRING, "round": STRING, "timeout": DURATION}
     if attribute not in types_of:
         return None
-    return Expr(where, types_of[attribute], lambda frame: frame.context.get(f"workload.{attribute}", ABSENT))
+    return Expr(
+        where, types_of[attribute], lambda frame: frame.context.get(f"workload.{attribute}", ABSENT), reads=FRAME
+    )
 
 
-def thing_in(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
+def thing_in(span: Span, find: Callable[[Any], Instance | None], reads: frozenset[str]) -> Expr:
     """A declared thing that only the frame knows, whose members are looked up there."""
 
     def member(attribute: str, where: Span) -> Expr:
@@ -78,7 +83,7 @@ def thing_in(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
                 raise ProgramError(Code.BAD_KIND.at(where, message=message))
             return ABSENT if instance is None else of_thing(attribute, instance)
 
-        return Expr(where, UNKNOWN, value)
+        return Expr(where, UNKNOWN, value, reads=reads)
 
     of_thing = digests.Memory(_member)
 
@@ -86,7 +91,7 @@ def thing_in(span: Span, find: Callable[[Any], Instance | None]) -> Expr:
         instance = find(frame)
         return ABSENT if instance is None else instance
 
-    return Expr(span, UNKNOWN, whole, member=member)
+    return Expr(span, UNKNOWN, whole, reads=reads, member=member)
 
 
 def _member(attribute: str, thing: Value) -> Value:

@@ -16,8 +16,7 @@ from zlang.cache import Cache
 from zlang.check import digests, hosts, values
 from zlang.check.instances import Frame, treatment_site
 from zlang.check.naming import exposed
-from zlang.check.program import Absent, Expr, Instance, KindAction, ReaderDef, Value, Variable
-from zlang.check.rendering import shell_text
+from zlang.check.program import Expr, Instance, KindAction, ReaderDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan import footprint
 from zlang.plan.plan import LOCAL, Action, Here, Reader, Setting, Setup, Step
@@ -354,7 +353,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
             Step(
                 name=_step_name(name, action, i),
                 action=verb,
-                command=_wrapped(shell_text(command.text, frame), action, frame),
+                command=_wrapped(command.fill(frame), action, frame),
                 why=command.why,
                 timeout=_seconds(timeout),
                 host=host,
@@ -373,7 +372,7 @@ def _wrapped(command: str, action: KindAction, frame: Frame) -> str:
         wrap = hosts.action_of(wrapper, "wrap", at=workload.origin if workload and workload.origin else frame.target)
         assert wrap is not None, f"BUG: {wrapper.key} starts nothing on this platform"
         words = ("sh", "-c", command)
-        command = shell_text(wrap.commands[0].text, Frame(wrapper, frame.target, {"command": words}))
+        command = wrap.commands[0].fill(Frame(wrapper, frame.target, {"command": words}))
     return command
 
 
@@ -406,9 +405,4 @@ def _seconds(value: Value) -> int:
 
 def reader_of(definition: ReaderDef, frame: Frame, output: str) -> Reader:
     """The reader of a step; without an artefact of its own it reads the step's output."""
-    arguments: dict[str, object] = {}
-    for name, expr in definition.arguments:
-        value = expr.value(frame)
-        if not isinstance(value, Absent):
-            arguments[name] = values.argument(value)
-    return Reader(definition.reader, filled(definition.artefact, frame) or output, arguments)
+    return Reader(definition.reader, filled(definition.artefact, frame) or output, definition.fill(frame))
