@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,12 +13,14 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
+from waiting import wait_for
 
 from zlang.plan.plan import ROOT
 from zlang.run import journal
-from zlang.run.events import Altered, Made
+from zlang.run.events import Altered, End, Made
 
 REPOSITORY = Path(__file__).parents[2]
 SIZES = {"ext4": "16MiB", "xfs": "320MiB", "btrfs": "256MiB"}
@@ -176,6 +179,30 @@ def test_a_file_system_is_balanced_meanwhile() -> None:
     zlang("run", "balanced.zexp", "--yes")
     assert failed() == []
     assert answers("select read_iops > 0 from trials") == [[True]]
+
+
+def test_nothing_is_left_of_a_run_that_was_killed_in_a_balance(place: Path) -> None:
+    real, tools = shutil.which("btrfs"), place / "tools"
+    tools.mkdir()
+    held = f"#!/bin/sh\ncase $* in 'balance start'*) {real} \"$@\"; touch {place}/held; exec sleep 1000 ;; esac\n"
+    (tools / "btrfs").write_text(f'{held}exec {real} "$@"\n')
+    (tools / "btrfs").chmod(0o755)
+    text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
+    text = text.replace("cache = cold", "during = balance {}")
+    Path("balanced.zexp").write_text(text.replace("64KiB }", "64KiB  time_based = on  runtime = 1h }"), "utf-8")
+    environment = {**ENVIRONMENT, "PATH": f"{tools}:{os.environ['PATH']}"}
+    run = subprocess.Popen(command("run", "balanced.zexp", "--yes"), env=environment, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: run.poll() is not None or (place / "held").exists())
+    run.kill()
+    run.communicate(timeout=60)
+    assert list(place.glob("zlang-*"))
+    assert "still there" not in zlang("clean", last_run())
+    (ended,) = [event for event in journal.Lines(Path("runs", last_run(), "journal.jsonl")) if is_end_of_balance(event)]
+    assert ended.rc == 0
+
+
+def is_end_of_balance(event: object) -> TypeGuard[End]:
+    return isinstance(event, End) and event.step.startswith("stop-")
 
 
 def test_the_script_of_the_sweep() -> None:

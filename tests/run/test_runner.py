@@ -27,7 +27,7 @@ from run_fakes import (
 )
 
 from zlang.errors import RunError
-from zlang.plan.plan import Action, Plan, Setting, Setup, Step, Trial
+from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
 from zlang.run import journal, run_state, runner
 from zlang.run.events import (
     Altered,
@@ -280,6 +280,97 @@ def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
     again = FakeExecutor()
     list(fake_run(folder, again))
     assert again.order == ["unmake-d", "unmake-p", "make-p", "make-d", "measure", "unmake-d", "unmake-p"]
+
+
+def with_an_event(*others: Trial) -> Plan:
+    """A trial with an event that has to be ended, and with a look that is only read."""
+    look = replace(step("look", Action.TIDY), reader=Reader("capacity", "look.out", {}))
+    return plan(setup("s", "k"), trial(1, "s", [step("measure"), step("stop", Action.TIDY), look]), *others)
+
+
+def crash(_: Signals) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupt(stop: Signals) -> None:
+    stop.request(signal.SIGINT)
+
+
+@pytest.mark.parametrize("selection", [Selection(), Selection(nothing=True)])
+def test_an_event_is_ended_first_if_the_process_died_while_it_happened(tmp_path: Path, selection: Selection) -> None:
+    folder = new_folder(tmp_path, with_an_event())
+    with pytest.raises(KeyboardInterrupt):
+        list(fake_run(folder, FakeExecutor(during={"measure": crash})))
+    again = FakeExecutor()
+    list(fake_run(folder, again, selection))
+    whole = ["make-s", "measure", "stop", "look", "unmake-s"]
+    assert again.order == ["stop", "unmake-s", *([] if selection.nothing else whole)]
+    state = run_state.read(folder.journal)
+    assert state.step("trials/t1/1/a1", "stop") is not None
+    assert state.leftovers == {}
+
+
+def test_an_event_is_ended_if_the_run_is_stopped_and_not_once_more(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, with_an_event())
+    executor = FakeExecutor(during={"measure": interrupt})
+    with pytest.raises(Interrupted):
+        list(fake_run(folder, executor))
+    assert executor.order == ["make-s", "measure", "stop", "unmake-s"]
+    again = FakeExecutor()
+    list(fake_run(folder, again, Selection(nothing=True)))
+    assert again.order == []
+
+
+def test_an_event_that_was_ended_is_not_ended_again(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, with_an_event(trial(2, "s")))
+    executor = FakeExecutor(during={"look": interrupt})
+    with pytest.raises(Interrupted):
+        list(fake_run(folder, executor))
+    assert executor.order == ["make-s", "measure", "stop", "look", "unmake-s"]
+    other = new_folder(tmp_path, with_an_event(trial(2, steps=[step("second")])))
+    executor = FakeExecutor(during={"second": interrupt})
+    with pytest.raises(Interrupted):
+        list(fake_run(other, executor))
+    assert executor.order == ["make-s", "measure", "stop", "look", "second", "unmake-s"]
+
+
+def test_an_event_that_cannot_be_ended_is_told(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, with_an_event())
+    with pytest.raises(KeyboardInterrupt):
+        list(fake_run(folder, FakeExecutor(during={"measure": crash})))
+    again = FakeExecutor(codes={"stop": 3})
+    (left,) = (event for event in fake_run(folder, again, Selection(nothing=True)) if isinstance(event, LeftBehind))
+    out = folder.path / "trials/t1/1/a1"
+    assert left == LeftBehind("the event of trial 1", out, "stop: exited with 3")
+    assert again.order == ["stop", "unmake-s"]
+
+
+def test_an_event_is_ended_only_within_the_folder(tmp_path: Path) -> None:
+    """The journal is not sealed, and what it names may be a link."""
+    folder = new_folder(tmp_path, with_an_event())
+    with pytest.raises(KeyboardInterrupt):
+        list(fake_run(folder, FakeExecutor(during={"measure": crash})))
+    attempt = folder.path / "trials/t1/1/a1"
+    attempt.rename(tmp_path / "elsewhere")
+    attempt.symlink_to(tmp_path / "elsewhere")
+    again = FakeExecutor()
+    list(fake_run(folder, again, Selection(nothing=True)))
+    assert again.order == ["unmake-s"]
+
+
+def test_events_are_ended_though_nothing_can_be_written_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(_: Signals) -> None:
+        monkeypatch.setattr(journal.Writer, "write", lost)
+
+    def lost(*_: object) -> None:
+        raise RunError("the disk is gone")
+
+    executor = FakeExecutor(during={"measure": lose})
+    folder = new_folder(tmp_path, with_an_event())
+    assert refused(fake_run(folder, executor)) == ("the disk is gone", "")
+    assert executor.order == ["make-s", "measure", "stop", "unmake-s"]
 
 
 def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -364,9 +364,9 @@ def _watch(
                 case Ask():
                     shown.please(event, _THEN if sys.stdin.isatty() else "")
                     event.is_done = _wait_for_enter(event)
-                case LeftBehind(setup=setup, why=why):
+                case LeftBehind(name=name, why=why):
                     failures += 1
-                    shown.warn(f"could not be removed: {setup.creates.replace('$RUN', run)}: {why}")
+                    shown.warn(f"could not be removed: {name.replace('$RUN', run)}: {why}")
                 case Fail() | Interrupt() | _:
                     pass
     return failures

@@ -354,8 +354,8 @@ def clean(folder: Folder) -> Cleaned:
                 "$RUN", folder.run
             ):
                 (cleaned.gone if key in gone else cleaned.removed).append(creates)
-            case LeftBehind(setup=setup, why=why):
-                cleaned.stuck.append((setup.creates.replace("$RUN", folder.run), why))
+            case LeftBehind(name=name, why=why):
+                cleaned.stuck.append((name.replace("$RUN", folder.run), why))
             case _:
                 pass
     return cleaned

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from zlang.plan.plan import Setup, Trial
+from zlang.plan.plan import Trial
 from zlang.readers.reading import Histogram
 
 
@@ -207,9 +207,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """A setup could not be unmade and is still there."""
+    """Something that could not be removed or ended and is still there: what a setup made, or an event of a trial."""
 
-    setup: Setup
+    name: str
     out: Path
     why: str
 

@@ -154,7 +154,7 @@ class _Lane:
     """Machines that work for one trial at a time, and what stands on them.
 
     `held` has, by signature, the directory that a setup made; `watched`, of one on another machine, that machine and
-    the directory of its output.
+    the directory of its output. `trial` is the one whose steps are carried out, with the directory of its output.
     """
 
     machines: frozenset[str] = frozenset()
@@ -163,6 +163,7 @@ class _Lane:
     background: list[_Background] = field(default_factory=list)
     held: dict[str, _Held] = field(default_factory=dict)
     watched: dict[str, tuple[str, Path]] = field(default_factory=dict)
+    trial: tuple[Trial, str] | None = None
 
 
 @dataclass(slots=True)
@@ -260,6 +261,7 @@ class _Run:
         yield self._record(Session(self._now(), self.folder.run, machine.boot(), plan, machine.node()))
         if not is_first:
             self.executor.sweep()
+            yield from self._end_cut_off_trials(leftovers)
             yield from self._unmake_leftovers(leftovers)
         if not self.selection.nothing:
             yield from self._in_every_lane(self._facts)
@@ -280,6 +282,8 @@ class _Run:
 
     def _stop_and_tear_down(self, lane: _Lane) -> Work:
         yield from self._stop_background()
+        if lane.trial:
+            yield from self._end_events(*lane.trial)
         yield from self._tear_down(lane)
 
     def _salvage(self) -> None:
@@ -292,7 +296,7 @@ class _Run:
                     task.handle.stop()
             lane.background.clear()
         with suppress(RunError, OSError):
-            for _ in self._driven(self._in_every_lane(self._tear_down)):
+            for _ in self._driven(self._in_every_lane(self._stop_and_tear_down)):
                 pass
         with suppress(RunError, OSError):
             self.executor.sweep()
@@ -303,6 +307,36 @@ class _Run:
             if is_own and step.name not in self._so_far.facts:
                 self._directory("facts").mkdir(exist_ok=True)
                 yield from self._command(step, "facts")
+
+    def _end_cut_off_trials(self, leftovers: Mapping[str, str]) -> Work:
+        """End the events of trials that were cut off when the process died, as long as what they stood on is there."""
+        cut_off = {
+            place: attempt.out
+            for place, attempt in self._so_far.begun.items()
+            if self._so_far.stood_on[attempt.out].keys() <= leftovers.keys() and self._is_inside(attempt.out)
+        }
+        for item in self.plan.items() if cut_off else ():
+            if isinstance(item, Trial) and item.place in cut_off:
+                self._lane = next(lane for lane in self._lanes if self._is_in(lane, item))
+                yield from self._end_events(item, cut_off[item.place])
+
+    def _end_events(self, trial: Trial, out: str) -> Work:
+        """Carry out what ends the events of a trial that was cut off, but not what is only there to be read."""
+        for step in trial.steps:
+            ended = self._so_far.step(out, step.name)
+            is_over = ended is not None and ended.end is not None and ended.end.rc == 0
+            if step.action is not Action.TIDY or step.reader is not None or is_over:
+                continue
+            failure = yield from self._attempted(step, out, is_told=True)
+            if failure:
+                reason = why(self._directory(out), step.name, failure.rc, step.timeout)
+                yield LeftBehind(f"the event of trial {trial.number}", self._directory(out), reason)
+
+    def _is_inside(self, out: str) -> bool:
+        """Whether a directory that the journal names is there, in this folder."""
+        with suppress(ValueError):
+            return self.account.inside(out).is_dir()
+        return False
 
     def _unmake_leftovers(self, wanted: Mapping[str, str]) -> Work:
         if not wanted:
@@ -446,10 +480,12 @@ class _Run:
 
     def _protocol(self, trial: Trial, out: str) -> Doing[_Failure | None]:
         """Carry out a trial's steps."""
+        self._lane.trial = trial, out
         failure = yield from self._carried_out([step for step in trial.steps if step.action is not Action.TIDY], out)
         for step in trial.steps:
             if step.action is Action.TIDY:
                 failure = (yield from self._attempted(step, out)) or failure
+        self._lane.trial = None
         return failure
 
     def _failed(self, trial: Trial, failure: _Failure) -> Work:
@@ -540,7 +576,7 @@ class _Run:
                 needed_still.add(setup.parent)
                 directory = self._directory(failure.out)
                 reason = why(directory, failure.step.name, failure.rc, failure.step.timeout)
-                yield LeftBehind(setup, directory, reason)
+                yield LeftBehind(setup.creates, directory, reason)
 
     def _setup(self, signature: str) -> Setup:
         if signature not in self._setups:
