@@ -1,0 +1,79 @@
+"""A run that is killed in the midst of events: nothing of them is left. Needs root."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from command_line import REPOSITORY
+from private_daemon import ZfsFuse
+from waiting import wait_for
+
+PROGRAM = """
+import zfs
+
+dir here {{ path = "." }}
+{pool}
+resilver rebuild {{ device = 2 }}
+send backup {{ receive = on }}
+snapshots often {{ every = 1s }}
+shell waits {{ command = "until test -e {place}/go; do sleep 0.1; done; sleep 3"  writes = off }}
+experiment events {{ on = tank  run = waits  during = {events} }}
+"""
+
+HOLDS = """#!/bin/sh
+case $1 in
+  replace) touch {place}/$1; exec sleep 1000 ;;
+  receive | snapshot) {real} "$@"; touch {place}/$1; exec sleep 1000 ;;
+esac
+exec {real} "$@"
+"""
+"""A tool that stands still in the midst of an event."""
+
+
+def write_program(zfs_fuse: ZfsFuse, pool: str, events: str) -> str:
+    text = PROGRAM.format(pool=pool, events=events, place=zfs_fuse.place)
+    (zfs_fuse.place / "events.zexp").write_text(text, "utf-8")
+    return "events.zexp"
+
+
+def kill_meanwhile(zfs_fuse: ZfsFuse, command: list[str], moments: Sequence[str]) -> None:
+    """Start a command with tools that stand still, and kill it when all of them do."""
+    tools = zfs_fuse.place / "tools"
+    tools.mkdir()
+    for name in ("zfs", "zpool"):
+        real = zfs_fuse.say("sh", "-c", f"command -v {name}").strip()
+        (tools / name).write_text(HOLDS.format(real=real, place=zfs_fuse.place), "utf-8")
+        (tools / name).chmod(0o755)
+    words = zfs_fuse.command("env", f"PATH={tools}:{os.environ['PATH']}", f"PYTHONPATH={REPOSITORY}", *command)
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: process.poll() is not None or all((zfs_fuse.place / each).exists() for each in moments))
+    assert process.poll() is None, process.communicate()
+    process.kill()
+    process.communicate(timeout=60)
+
+
+MADE = "pool beneath on here { size = 64MiB  allocation = sparse  layout = mirror }\ndataset tank on beneath"
+EVENTS = "[rebuild, backup, often]"
+
+
+def test_a_script_that_was_killed_goes_on(zfs_fuse: ZfsFuse) -> None:
+    """A device was offline, and a snapshot and a copy of it stood: the pool goes, and the trial is measured."""
+    (zfs_fuse.place / "plan.sh").write_text(
+        zfs_fuse.zlang("plan", write_program(zfs_fuse, MADE, EVENTS), "--emit", "sh"), "utf-8"
+    )
+    kill_meanwhile(zfs_fuse, ["dash", "plan.sh"], ["replace", "snapshot"])
+    (zfs_fuse.place / "go").touch()
+    zfs_fuse.say("dash", "plan.sh")
+    zfs_fuse.zlang("ingest", "runs")
+    assert zfs_fuse.answers("select count(*) from trials") == [[1]]
+
+
+def test_nothing_is_left_of_a_run_that_was_killed(zfs_fuse: ZfsFuse) -> None:
+    command = [sys.executable, "-m", "zlang.cli.app", "run", write_program(zfs_fuse, MADE, EVENTS), "--yes"]
+    kill_meanwhile(zfs_fuse, command, ["replace", "snapshot"])
+    (pool,) = zfs_fuse.pools()
+    assert "OFFLINE" in zfs_fuse.say("zpool", "status", pool)
+    assert "still there" not in zfs_fuse.zlang("clean", zfs_fuse.last_run())
