@@ -141,7 +141,10 @@ def _report(options: str, folder: Path) -> Any:
 
 
 def _job(**changes: object) -> dict[str, Any]:
-    """An entry whose figures agree: 100 reads in 100 ms, of 1 ms or 2 ms each; `read__clat_ns__max=1` changes one."""
+    """An entry whose figures agree: 100 reads in 100 ms, of 1 ms or 2 ms each.
+
+    `read__clat_ns__max=1` changes a figure, and None removes it.
+    """
     times: dict[str, Any] = {"N": 100, "min": 1_000_000, "max": 1_000_000, "mean": 1_000_000.0, "stddev": 0.0}
     percentile = {"1.000000": 1_003_520, "50.000000": 1_003_520, "99.000000": 1_003_520}
     times |= {"percentile": percentile, "bins": {"1003520": 100}}
@@ -156,7 +159,20 @@ def _job(**changes: object) -> dict[str, Any]:
         for name in holders:
             holder = holder[name]
         holder[key] = value
+        if value is None:
+            del holder[key]
     return job
+
+
+def _moved(count: int, per_second: int | None = None) -> dict[str, object]:
+    """So many bytes in 100 ms, or another rate of them."""
+    rate = 10 * count if per_second is None else per_second
+    figures = {"io_bytes": count, "io_kbytes": count >> 10, "bw_bytes": rate, "bw": rate >> 10}
+    return {f"read__{name}": value for name, value in figures.items()}
+
+
+def _times(count: int, low: float, high: float, mean: float, spread: float) -> dict[str, object]:
+    return {"read__lat_ns": {"N": count, "min": low, "max": high, "mean": mean, "stddev": spread}}
 
 
 def _options(**options: str) -> dict[str, object]:
@@ -164,7 +180,12 @@ def _options(**options: str) -> dict[str, object]:
 
 
 _SPREAD = "read of job j: `lat_ns`: the standard deviation, {}, is not that of {}"
-_HALF = {"read__io_bytes": 204_800, "read__io_kbytes": 200, "read__bw_bytes": 2_048_000, "read__bw": 2000}
+_HALF = _moved(204_800)
+_TRIMS = {"total_ios": 100, "io_bytes": 204_800, "io_kbytes": 200, "runtime": 100, "iops": 1000.0}
+_TRIMS |= {"bw_bytes": 2_048_000, "bw": 2000}
+_COUNTS = ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf")
+_THREE = "3 from 1000000 to 3000000 around 2000000.0"
+_NOT_COUNTED: dict[str, object] = {"read__short_ios": None, "read__drop_ios": None}
 _MORE = {"read__clat_ns__N": 104, "read__clat_ns__bins": {"1003520": 104}}
 _NONE = {"N": 0, "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
 SAID: list[tuple[dict[str, object], list[str]]] = [
@@ -205,6 +226,42 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
             f"read of job j: the {key} of `lat_ns`, {value}, is below that of `clat_ns`, {whole}"
             for key, value, whole in (("min", 900_000, 10**6), ("mean", 900_000.0, 1e6), ("max", 900_000, 10**6))
         ],
+    ),
+    *((dict[str, object]({name: -1}), [f"`{name}` of job j is -1"]) for name in _COUNTS),
+    ({"read__clat_ns__percentile": {"1.0": -1}}, ["`read.clat_ns.1.0` of job j is -1"]),
+    ({"sync": {"lat_ns": {"N": 1, "min": 7, "max": 7, "mean": 7.0, "stddev": 90.0}}}, [
+        "sync of job j: the standard deviation, 90.0, is not that of 1 from 7 to 7 around 7.0"
+    ]),
+    ({**_moved(400_000, 4_000_005), **_options(bs="4000")}, []),
+    ({**_moved(100_000_000, 1_000_001_002), **_options(bs="1000000")}, [
+        "read of job j: 1000001002 bytes a second in 100 ms are not 100000000 bytes"
+    ]),
+    ({"read__short_ios": 101}, ["read of job j: `short_ios` is 101 of 100 operations"]),
+    (_NOT_COUNTED, []),
+    ({"read__short_ios": 50, **_HALF}, []),
+    ({**_NOT_COUNTED, **_moved(400_000)}, ["read of job j: 400000 bytes are not 100 operations of 4096 bytes"]),
+    (_moved(401_408), []),
+    ({"trim": _TRIMS}, []),
+    ({"read": None, "write": _job()["read"], **_options(bs="8k,4k")}, []),
+    ({"read": None, "write": _job()["read"], **_options(bs="8k,")}, [
+        "write of job j: 409600 bytes are not 100 operations of 8192 bytes"
+    ]),
+    (_options(iodepth="many"), []),
+    (_options(numjobs="many"), []),
+    ({"read__lat_ns": {**_NONE, "bins": {"5": 1}}}, ["read of job j: `lat_ns`: 0 ns is the longest of none"]),
+    (_times(100, 999_989, 1_000_000, 999_999.9, 1.0), []),
+    (_times(100, 999_988, 1_000_000, 999_999.9, 1.0), [
+        "read of job j: the min of `lat_ns`, 999988, is below that of `clat_ns`, 1000000"
+    ]),
+    ({**_times(99, 10**6, 2 * 10**6, 1.1e6, 301_511.3), **_options(io_submit_mode="offload")}, []),
+    (_times(99, 10**6, 2 * 10**6, 1_030_309.1, 171_447.0), []),
+    (_times(99, 10**6, 2 * 10**6, 1_030_314.1, 171_447.0), [
+        "read of job j: `lat_ns`: 99 of 1030314.1 ns each do not fit into 100 ms with 1 at a time"
+    ]),
+    *((_times(3, 10**6, 3 * 10**6, 2e6, spread), []) for spread in (999_969.0, 1e6, 1_224_782.8)),
+    *(
+        (_times(3, 10**6, 3 * 10**6, 2e6, spread), [_SPREAD.format(spread, _THREE)])
+        for spread in (999_900.0, 1_300_000.0)
     ),
     ({"read__clat_ns__N": 101, "read__clat_ns__bins": {"1003520": 101}}, [
         "read of job j: `clat_ns`: 101 were timed of 100 operations"
@@ -249,6 +306,9 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
     ({"read__total_ios": 0, "read__iops": 0.0, "read__clat_ns": _NONE, "read__lat_ns": _NONE}, [
         "read of job j: 409600 bytes were moved by no operation"
     ]),
+    ({"read__total_ios": 0, "read__iops": 0.0, "read__clat_ns": _NONE, "read__lat_ns": _NONE, **_NOT_COUNTED}, [
+        "read of job j: 409600 bytes were moved by no operation"
+    ]),
 ]  # fmt: skip
 
 
@@ -266,7 +326,30 @@ LATENCIES: list[tuple[dict[str, object], str]] = [
     ({"bins": {"1003520": 99, "1100000": 1}}, "its bins, 1003520 to 1100000, are not between 1000000 and 1000000"),
     ({"bins": {"1100000": 100}}, "the mean, 1000000.0, is not that of its bins, 1100000"),
     ({"bins": {"900000": 100}}, "the mean, 1000000.0, is not that of its bins, 900000"),
+    ({"bins": {"1040000": 100}}, "the mean, 1000000.0, is not that of its bins, 1040000"),
+    ({"min": 0, "max": 3, "mean": 1.0, "bins": {"3": 100}}, "the mean, 1.0, is not that of its bins, 3"),
+    ({"mean": 1_000_012.0}, "the mean, 1000012.0, is not between 1000000 and 1000000"),
+    ({"percentile": {"1.0": 984_373}}, "its percentiles, 984373 to 984373, are not between"),
+    ({"percentile": {"1.0": 1_015_627}}, "its percentiles, 1015627 to 1015627, are not between"),
+    ({"percentile": {"1.0": 1_003_520, "50.0": 1_003_520, "99.0": 1_100_000}}, "its percentiles, 1003520 to 1100000,"),
+    ({"percentile": {"100.0": 1_003_519}}, "its percentile 100 is 1003519, and that of its bins 1003520"),
+    ({"bins": {"1003520": 99, "984373": 1}}, "its bins, 984373 to 1003520, are not between 1000000 and 1000000"),
+    ({"bins": {"1003520": 99, "1015627": 1}}, "its bins, 1003520 to 1015627, are not between 1000000 and 1000000"),
 ]
+_TWO_BINS: dict[str, object] = {"max": 1_010_000, "mean": 1_006_760.0, "bins": {"1003520": 50, "1010000": 50}}
+AGREEING: list[tuple[dict[str, object], str]] = [
+    ({"min": 0, "max": 2, "mean": 1.0, "bins": {"2": 100}}, "the mean, 1.0, is not that of its bins"),
+    ({"mean": 10**6 * (1 + 1e-5) + 1}, "the mean, "),
+    ({"percentile": {"1.0": 984_374}}, "its percentiles, "),
+    ({"percentile": {"1.0": 1_015_626}}, "its percentiles, "),
+    ({"percentile": {"100.0": 1_003_520}}, "its percentile 100 "),
+    ({"bins": {"1003520": 99, "984374": 1}}, "its bins, "),
+    ({"bins": {"1003520": 99, "1015626": 1}}, "its bins, "),
+    ({**_TWO_BINS, "percentile": {"50.0": 1_003_520}}, "its percentile 50 "),
+    ({**_TWO_BINS, "percentile": {"100.0": 1_010_000}}, "its percentile 100 "),
+    ({**_TWO_BINS, "percentile": {"50.0": 1_010_000}}, "its percentile 50 "),
+]
+"""Latencies at the edge of what fio rounds."""
 
 
 @pytest.mark.parametrize(("changes", "said"), LATENCIES)
@@ -276,3 +359,17 @@ def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], sai
     job["read"]["lat_ns"] = {"N": 0, "max": 0}
     sentences = list(fio_figures.contradictions(job))
     assert any(sentence.startswith(f"read of job j: `clat_ns`: {said}") for sentence in sentences), sentences
+
+
+@pytest.mark.parametrize(("changes", "unsaid"), AGREEING)
+def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], unsaid: str) -> None:
+    job = _job()
+    job["read"]["clat_ns"] |= changes
+    assert not [
+        each for each in fio_figures.contradictions(job) if each.startswith(f"read of job j: `clat_ns`: {unsaid}")
+    ]
+
+
+def test_options_of_all_jobs_hold_for_a_job_without_its_own() -> None:
+    (said,) = fio_figures.contradictions(_job(**{"job options": None}), {"bs": "8k"})
+    assert said == "read of job j: 409600 bytes are not 100 operations of 8192 bytes"

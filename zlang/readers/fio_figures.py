@@ -206,8 +206,9 @@ def _latency(part: _Part) -> Iterator[str]:
             yield f"its bins, {min(bins)} to {max(bins)}, are not between {low} and {high}"
         for share, value in listed:
             # fio counts in floating-point numbers.
-            least, most = percentiles(bins, [Fraction(share) * 10 * (1 - _PARTS), Fraction(share) * 10 * (1 + _PARTS)])
-            if share < 100 and not least <= value <= most:  # noqa: PLR2004 - %
+            rounded = (Fraction(share) * 10 * (1 - _PARTS), Fraction(share) * 10 * (1 + _PARTS))
+            least, most = percentiles(bins, [min(Fraction(1000), per_mille) for per_mille in rounded])
+            if not least <= value <= most:
                 yield f"its percentile {share:g} is {value}, and that of its bins {least}"
 
 
