@@ -183,3 +183,12 @@ def test_a_machine_on_which_a_person_acts_is_of_one_lane() -> None:
     checked = programs.check(Source("far.zexp", FAR), Overrides())
     planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=("one", "two"))
     assert lanes.of(planned.plan) == [{"one", "two", "server"}]
+
+
+def test_machines_that_share_something_are_of_one_lane() -> None:
+    text = LANES.replace("host one", 'host one { shares = "switch" }').replace(
+        "host two", 'host two { shares = "switch" }'
+    )
+    checked = programs.check(Source("lanes.zexp", text), Overrides())
+    planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=("one", "two"))
+    assert lanes.of(planned.plan) == [{"one", "two"}]

@@ -48,7 +48,7 @@ def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text
     assert not checked.findings
     planned = plans.plan(checked, programs.choose(checked, None), 1, said, order=order)
     builder = Builder(planned.schedule)
-    return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past)
+    return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past, {})
 
 
 @pytest.mark.parametrize("order", Order)
@@ -80,7 +80,7 @@ def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def left(but: list[Trial]) -> PlanEstimate:
         sampled = survey.sample(builder, planned.schedule, {trial.place for trial in but})
-        return estimate.estimate(sampled, header.facts, Past())
+        return estimate.estimate(sampled, header.facts, Past(), {})
 
     half = left([trial for trial in trials if trial.factors["files"] in {1, 2}])
     assert (half.trials, half.made) == (len(trials) * 3 / 5, 3 + 9)

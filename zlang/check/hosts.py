@@ -66,6 +66,23 @@ def names_of(every: Iterable[Stream]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(host.label if host else "" for host in carriers))
 
 
+def lanes(experiment: Experiment) -> list[frozenset[str]]:
+    """The machines that work for the same trials, or share something, by `key`: those of two lanes work at once."""
+    result: list[frozenset[str]] = []
+    axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
+    for point in islice(each_level(axes), MOST_POINTS):
+        with suppress(ProgramError):
+            used = [
+                (carrier(stream.workload, stream.on), host_of(stream.on)) for stream in streams.at(experiment, point)
+            ]
+            machines = [host for pair in used for host in pair if host]
+            shared = {f" {text}" for host in machines if isinstance(text := host.values.get("shares"), str)}
+            together = {host.key for host in machines} | shared
+            joined = [lane for lane in result if lane & together]
+            result = [lane for lane in result if lane not in joined] + [frozenset(together.union(*joined))]
+    return result
+
+
 def platform_of(host: Instance | None) -> str:
     """The platform of a host."""
     platform = host.values.get("platform") if host else None

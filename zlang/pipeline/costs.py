@@ -43,10 +43,11 @@ def estimates(
     from zlang.plan.order import Order
 
     schedule, result, past = planned.schedule, dict[str, "PlanEstimate"](), _past_step_times(db)
+    header = planned.plan.header
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
         sampled = survey.sample(Builder(other), other, but)
-        result[how] = estimating.estimate(sampled, planned.plan.header.facts, past)
+        result[how] = estimating.estimate(sampled, header.facts, past, header.shared)
         if not schedule.reached:
             result[how].lanes.clear()
     return result

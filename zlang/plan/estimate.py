@@ -75,8 +75,10 @@ class Outlook:
     measured: Mapping[str, tuple[int, ...]] | None
 
 
-def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past) -> PlanEstimate:
-    """Add up what is carried out."""
+def estimate(
+    sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past, shared: Mapping[str, str]
+) -> PlanEstimate:
+    """Add up what is carried out; machines with the same text in `shared` do not work at the same time."""
     result = PlanEstimate()
     for step in facts:
         result.steps += 1
@@ -96,6 +98,8 @@ def estimate(sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past)
             needed = (hosts_of_setup.get(signature, set()) for signature in sample.trial.setups)
             together = _hosts(sample.trial.steps).union(*needed)
             _add_to_lane(lanes, together, sum(result.seconds.values()) - before)
+    for text in set(shared.values()):
+        _add_to_lane(lanes, {host for lane in lanes for host in lane if shared.get(host) == text}, 0.0)
     result.lanes = {"+".join(sorted(lane)): seconds for lane, seconds in lanes.items()} if len(lanes) > 1 else {}
     for device, space in largest.values():
         result.space[device] = result.space.get(device, 0) + space

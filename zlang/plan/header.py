@@ -5,7 +5,7 @@ In: a checked program, the schedule of one of its experiments, and the settings 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -69,6 +69,7 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
         search=experiment.search,
         metrics=experiment.metrics,
         machines={name: needed for name, (needed, _) in machines.items()},
+        shared=_shared(experiment, machines),
     )
 
 
@@ -86,6 +87,12 @@ def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterat
     for name, (_, steps) in machines.items():
         for step in steps:
             yield replace(step, name=f"{name}.{step.name}", host=name, why=f"{name}: {step.why}")
+
+
+def _shared(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
+    """What machines share with others, by machine."""
+    used = {host.label: host.values.get("shares") for _, host in hosts.used_by(experiment) if host}
+    return {name: text for name, text in used.items() if name in machines and isinstance(text, str)}
 
 
 def _devices(experiment: Experiment) -> Iterator[Device]:

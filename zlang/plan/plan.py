@@ -238,6 +238,7 @@ class Header:
     rules about measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said,
     `metrics` what its readers declare: type, unit and direction of all that a trial can have. `machines` are the hosts
     that are reached from where the plan is carried out, each with the tools that it needs: each step names its own.
+    `shared` is what some of them share, such as a switch: of those that share it one works at a time.
     """
 
     experiment: str
@@ -269,6 +270,7 @@ class Header:
     search: Search | None = None
     metrics: tuple[Metric, ...] = ()
     machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def at_most(self) -> int:

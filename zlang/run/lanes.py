@@ -1,7 +1,7 @@
 """Which machines work at the same time: a plan -> lanes; and the work of all lanes, driven by one thread.
 
-Rules: machines that take part in one trial are of one lane, and a lane works for one trial at a time, in the planned
-order. Nothing here starts anything: what is waited for is given out by the work itself.
+Rules: machines that take part in one trial, or share something, are of one lane, and a lane works for one trial at a
+time, in the planned order. Nothing here starts anything: what is waited for is given out by the work itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from zlang.run.events import Event
 from zlang.run.executor import Handle
 from zlang.run.stop import Stop
 
+_SHARED = " "
+"""Before what machines share, where that stands among machines: no name of a machine begins so."""
 _DAY = 86_400  # poll(2) takes at most 24 of them
 
 
@@ -36,18 +38,21 @@ def of(plan: Plan) -> list[frozenset[str]]:
         return [frozenset()]
     lanes: list[set[str]] = []
     setups: dict[str, set[str]] = {}
+    shared = plan.header.shared
     for item in plan.items():
         if isinstance(item, Setup):
             setups[item.signature] = hosts_of_setup(item)
         else:
             together = hosts_of_trial(item).union(*(setups.get(signature, set()) for signature in item.setups))
+            together |= {_SHARED + shared[host] for host in together if host in shared}
             joined = [lane for lane in lanes if lane & together]
             first = joined[0] if joined else set[str]()
             if not joined:
                 lanes.append(first)
             first |= together.union(*joined)
             lanes = [lane for lane in lanes if lane is first or not lane & first]
-    return [frozenset(lane) for lane in lanes] or [frozenset()]
+    machines = [frozenset(name for name in lane if not name.startswith(_SHARED)) for lane in lanes]
+    return machines or [frozenset()]
 
 
 def hosts_of_setup(setup: Setup) -> set[str]:
