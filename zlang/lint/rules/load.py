@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
+from zlang.check import hosts
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, size, times, write
 from zlang.lint.trial import Thing, TrialView, formulas
 
@@ -389,6 +390,102 @@ def generator_competes(trial: TrialView) -> TrialFinding | None:
                     thing, (trait,), message, "run the load on another machine, or add a collector of CPU"
                 )
     return None
+
+
+@RULES.add("ZL082", "client-on-the-server", WARNING)
+def client_is_the_server(trial: TrialView) -> TrialFinding | None:
+    """One of several clients is the server.
+
+    The others reach the data over the network. This one does not, and its load generator takes processor time from
+    the server. The sum over all clients is then of two different loads.
+
+    ```zexp wrong
+    import fio
+
+    host node { members = ["n1".."n4"] }
+    let server = first(node)
+    dir share on server { path = "." }
+    file data on share { size = 1GiB }
+    fio reads { rw = randread  from = node  time_based = on  runtime = 60s }
+    experiment clients { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+
+    ```zexp
+    import fio
+
+    host server
+    host client { members = ["n2".."n4"] }
+    dir share on server { path = "." }
+    file data on share { size = 1GiB }
+    fio reads { rw = randread  from = client  time_based = on  runtime = 60s }
+    experiment clients { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+    """
+    run = trial.run
+    places = [(hosts.carrier(each.workload, each.on), hosts.host_of(each.on)) for each in trial.streams]
+    keys = [(client.key, server.key) for client, server in places if client and server]
+    local = [client for client, server in keys if client == server]
+    if not any(client != server and server in local for client, server in keys):
+        return None
+    name = next(client.label for client, server in places if client and server and client.key == server.key)
+    message = f"`{name}` is the server of the data, and one of the clients that read or write them"
+    return TrialFinding(run, (), message, "leave the server out, or make `from = client | server` a factor")
+
+
+@RULES.add("ZL083", "one-switch", NOTE)
+def machines_share_the_way(trial: TrialView) -> TrialFinding | None:
+    """Machines that work at the same time share the way to their data.
+
+    Trials on machines that have nothing in common run at the same time. If the data are on a server that the program
+    does not name, or a load comes from another machine, then one switch or one server may slow all of them down, and
+    a machine would look slower because of its neighbour. zlang cannot see that. Machines with the same text in
+    `shares` work one at a time; so do all with `--lanes 1`.
+
+    zlang does not report this if the trials have a declared host in common: then they are never carried out at the
+    same time.
+
+    ```zexp wrong
+    import fio
+
+    host c1
+    host c2
+    host s1
+    host s2
+    let server = s1 | s2
+    dir share on server { path = "." }
+    file data on share { size = 1GiB }
+    fio reads { rw = randread  from = if server is s1 then c1 else c2 }
+    experiment servers { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+
+    ```zexp
+    import fio
+
+    host c1
+    host c2
+    host s1 { shares = "switch" }
+    host s2 { shares = "switch" }
+    let server = s1 | s2
+    dir share on server { path = "." }
+    file data on share { size = 1GiB }
+    fio reads { rw = randread  from = if server is s1 then c1 else c2 }
+    experiment servers { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+    """
+    run, target = trial.run, trial.target
+    if target is None:
+        return None
+    client, server = hosts.carrier(run.instance, target.instance), hosts.host_of(target.instance)
+    if client is None or server is None:
+        return None
+    is_remote = client.key != server.key or any(thing.is_("remote") for thing in trial.beneath())
+    if not is_remote or len(hosts.lanes(trial.experiment)) == 1:
+        return None
+    message = (
+        f"trials on `{client.label}` and on other machines run at the same time, over a network that they may share"
+    )
+    hint = 'if they share a switch or a server, write `shares = "switch"` in each host, or add `--lanes 1`'
+    return TrialFinding(Thing(client), (), message, hint)
 
 
 _BUSY = {"compresses": "compression", "dedups": "deduplication", "checks_data": "checksums"}
