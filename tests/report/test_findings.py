@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import orjson
 import pytest
 from designs import Levels, simulated
@@ -20,9 +21,9 @@ from zlang.diagnostics import Lint
 from zlang.lint.after import AFTER
 from zlang.pipeline import results
 from zlang.plan.plan import Finding
-from zlang.report import findings
+from zlang.report import answers, design, findings
 from zlang.report.design import Design, Row
-from zlang.report.findings import examples, order
+from zlang.report.findings import examples, order, search
 from zlang.report.findings.rule import Results
 from zlang.report.summary import TableColumn
 from zlang.run.folder import Folder
@@ -148,6 +149,7 @@ def confounded(bs: int, replicate: int, place: int) -> dict[str, object]:
             "read_bytes": 800_000_000,
             "device_read_bytes": 1_000_000,
             "usr_cpu": 30,
+            "start_skew": 0.04,
             "sys_cpu": 68,
         },
         "latency": [["read", "clat", {"100000": 99_990, "900000000": 10}]],
@@ -218,3 +220,23 @@ def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_
     assert results.ingest(runs, db).kept == 1
     assert results.findings(db, "good") == []
     assert results.findings(db, "bad") == before != []
+
+
+@pytest.mark.usefixtures("told")
+def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs: Path, db: Path) -> None:
+    """The share of a processor adds up over no machines, so the trial itself has none."""
+    measure(make_run, "one", [(bs, 1) for bs in SIZES], clean)
+    results.ingest(runs, db)
+    with duckdb.connect(str(db)) as store:
+        for stream, (user, system) in {"reads.1": (10, 20), "reads.2": (30, 65)}.items():
+            store.execute(
+                "INSERT INTO stream_metrics BY NAME SELECT run, trial, replicate, valid, ? AS stream, "
+                "unnest(['usr_cpu', 'sys_cpu']) AS metric, unnest([?, ?]) AS value FROM all_trials WHERE bs = 4096",
+                [stream, user, system],
+            )
+    trials = answers.trials_of(db, "one")
+    sentences = [
+        finding.message for finding in search.find_in_run(trials, design.read(trials)) if finding.lint.id == "ZL044"
+    ]
+    (sentence,) = sentences
+    assert sentence.startswith("each worker of the load used 95 % of a processor, in 1 of 6 trials, where `bs` is 4KiB")

@@ -31,6 +31,7 @@ MEANINGS = {
     "submission": "the time until submission",
     "processor": "the share of a processor that the load takes",
     "processor_time": "the time that the load spends on processors",
+    "skew": "the time between the first and the last start on several machines",
     "pressure": "the share of the time in which something waits for a processor",
     "device": "bytes that devices move",
 }

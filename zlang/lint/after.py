@@ -20,6 +20,7 @@ AFTER = {
         Lint("R107", "goes-with-host", Severity.WARNING),
         Lint("R109", "depth-not-reached", Severity.WARNING),
         Lint("R110", "coordinated-omission", Severity.WARNING),
+        Lint("R111", "machines-begin-apart", Severity.WARNING),
         Lint("ZL044", "generator-limited", Severity.WARNING),
         Lint("ZL045", "roofline", Severity.WARNING),
         Lint("ZL076", "littles-law", Severity.WARNING),

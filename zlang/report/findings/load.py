@@ -22,6 +22,8 @@ _PRESSED = 50.0
 """Percent of the time in which a task waits for a processor."""
 _HIDDEN = 10.0
 """How many times longer the tail is for a load at a fixed rate."""
+_APART = 0.025
+"""Seconds between the first and the last start of machines: half of what counts."""
 _ROOM = 1.05
 """Limits are declared in round numbers."""
 _FROM_DEVICES = 0.5
@@ -153,6 +155,8 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     and a faster device would not change it. A published study mistook the CPU cost of reading unwritten blocks for
     the speed of a file system. Use more workers or more machines to see whether the target can do more.
 
+    If several machines generate the load, the rule is about the busiest of them.
+
     ```csv found
     workers,read_iops,usr_cpu,sys_cpu
     1,610000 605000 612000,21.4,76.9
@@ -180,6 +184,33 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
 
 def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
     return [trial for trial in results.trials if all(name in trial.metrics for name in metrics)]
+
+
+@RULES.add("machines-begin-apart")
+def machines_begin_apart(results: Results) -> Iterator[str]:
+    """The machines of a group began noticeably apart.
+
+    Until the last machine has begun, the others have the storage to themselves. A trial counts if its machines began
+    within 50 ms, or 1 % of the window if that is more. This rule reports trials above 25 ms. Usually a machine is busy
+    then, or the network delays some messages more than others. Look at `start_skew` of the trials, and at the file
+    `clocks` of each, which says how exactly the clocks are known.
+
+    ```csv found
+    clients,read_iops,start_skew
+    8,410000 405000 412000,0.038
+    ```
+
+    ```csv
+    clients,read_iops,start_skew
+    8,410000 405000 412000,0.004
+    ```
+    """
+    begun = [(trial, trial.metrics["skew"]) for trial in _trials_with(results, "skew")]
+    result = [pair for pair in begun if pair[1] > _APART]
+    if result:
+        worst, seconds = max(result, key=lambda pair: pair[1])
+        text = in_trials([trial for trial, _ in result], worst, [trial for trial, _ in begun])
+        yield f"the machines began {wording.measured(seconds, 's')} apart, {text}"
 
 
 @RULES.add("roofline")

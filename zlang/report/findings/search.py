@@ -23,6 +23,7 @@ from zlang.store.store import literal, quoted
 
 _TAIL = "_p99"
 _COMPLETION = ".completion.p99"
+_PROCESSOR = "processor"
 _Key = tuple[object, object, object]
 """Run, trial, replicate."""
 
@@ -89,6 +90,7 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     traits = _traits(trials)
     tails = _tail_by_trial(trials)
     metrics = _meanings(trials)
+    busiest = _busiest_streams(trials, metrics)
     columns = [quoted(column) for column in (*(name for name, _ in metrics), *(item.name for item in read.factors))]
     rows = run_query(
         trials.db,
@@ -106,6 +108,7 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
             if level is not None
         }
         measured.update(tails[run, trial, replicate])
+        measured.update(busiest[run, trial, replicate])
         place = position if isinstance(position, int) else 0
         yield MeasuredTrial(
             run=str(run),
@@ -153,6 +156,23 @@ def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
     for run, trial, replicate, of, time, ns in rows:
         result[run, trial, replicate][means[distribution(str(of), str(time))] + OF_TIME] = float(str(ns))
+    return result
+
+
+def _busiest_streams(trials: Trials, metrics: Sequence[tuple[str, str]]) -> Mapping[_Key, Mapping[str, float]]:
+    """For each trial of several streams, the share of a processor of the one that has the most."""
+    names = ", ".join(literal(name) for name, means in metrics if means == _PROCESSOR)
+    if not names:
+        return defaultdict(dict)
+    rows = run_query(
+        trials.db,
+        "WITH each AS (SELECT run, trial, replicate, sum(value) AS share FROM stream_metrics "
+        f"WHERE valid AND metric IN ({names}) AND run IN ({_runs(trials)}) GROUP BY run, trial, replicate, stream) "
+        "SELECT run, trial, replicate, max(share) FROM each GROUP BY ALL",
+    ).rows
+    result: dict[_Key, dict[str, float]] = defaultdict(dict)
+    for run, trial, replicate, share in rows:
+        result[run, trial, replicate][_PROCESSOR] = float(str(share))
     return result
 
 
