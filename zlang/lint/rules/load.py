@@ -429,7 +429,7 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
         return None
     name = next(client.label for client, server in places if client and server and client.key == server.key)
     message = f"`{name}` is the server of the data, and one of the clients that read or write them"
-    return TrialFinding(run, (), message, "leave the server out, or make `from = client | server` a factor")
+    return TrialFinding(run, (), message, "leave the server out, or let a factor choose it or the others")
 
 
 @RULES.add("ZL083", "one-switch", NOTE)
@@ -481,11 +481,13 @@ def machines_share_the_way(trial: TrialView) -> TrialFinding | None:
     is_remote = client.key != server.key or any(thing.is_("remote") for thing in trial.beneath())
     if not is_remote or len(hosts.lanes(trial.experiment)) == 1:
         return None
+    machine = Thing(client)
     message = (
-        f"trials on `{client.label}` and on other machines run at the same time, over a network that they may share"
+        f"trials on `{machine.name}` and on other machines run at the same time, over a network that they may share"
     )
-    hint = 'if they share a switch or a server, write `shares = "switch"` in each host, or add `--lanes 1`'
-    return TrialFinding(Thing(client), (), message, hint)
+    form = write(machine.advice("to_take_turns"))
+    hint = f"if they share a switch or a server, {form} in each host, or add `--lanes 1`"
+    return TrialFinding(machine, (), message, hint)
 
 
 _BUSY = {"compresses": "compression", "dedups": "deduplication", "checks_data": "checksums"}
