@@ -13,7 +13,7 @@ SHELL  := /bin/sh
 # Thousands of short processes start: none compiles what another one has compiled, whatever the machine is set to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
+.PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -97,14 +97,22 @@ types: $(VENV)/dev.done
 layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
-# In four streams, for most tests wait: the guest, what takes long, what mounts and is killed, all others. Each is shown at its end.
-LONG    := tests/endtoend tests/docs tests/zfs
+# In six streams, for most tests wait: for a guest each, what takes long, what mounts and is killed, all others. Each is shown at its end.
+GUEST   := tests/vm/test_scripts.py
+LONG    := tests/docs tests/zfs
 DEVICES := tests/trust tests/filesystems tests/hosts tests/run
+STREAMS := tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others
 pytest: $(VENV)/dev.done
-	@$(MAKE) --no-print-directory --keep-going --jobs=4 --output-sync=target tests-in-guest tests-long tests-of-devices tests-others
+	@$(MAKE) --no-print-directory --keep-going --jobs=6 --output-sync=target $(STREAMS)
 
 tests-in-guest:
-	$(BIN)/pytest tests/vm
+	$(BIN)/pytest $(GUEST)
+
+tests-in-another-guest:
+	$(BIN)/pytest tests/vm --ignore=$(GUEST)
+
+tests-endtoend:
+	$(BIN)/pytest tests/endtoend
 
 tests-long:
 	$(BIN)/pytest $(LONG)
@@ -113,7 +121,7 @@ tests-of-devices:
 	$(BIN)/pytest $(DEVICES)
 
 tests-others:
-	$(BIN)/pytest --ignore=tests/vm $(LONG:%=--ignore=%) $(DEVICES:%=--ignore=%)
+	$(BIN)/pytest $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES))
 	$(MAKE) --no-print-directory newest fuzz-a-minute campaign-a-minute
 
 coverage: $(VENV)/dev.done

@@ -6,6 +6,7 @@ boot and keep what reached them when the power is cut. The guest listens on a po
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -87,8 +88,7 @@ class Guest:
 @contextmanager
 def booted(release: str, at: Path) -> Iterator[Guest]:
     """A guest with that release of OpenZFS, built if it is not there; it is gone at the end."""
-    subprocess.run([BUILD, CACHE, release], check=True)
-    made = CACHE / release
+    made = _built(release)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "guest", "-f", at / "key"], check=True)
     key = (at / "key.pub").read_text().split()[1]
     guest = Guest(at, _free_port())
@@ -116,6 +116,15 @@ def booted(release: str, at: Path) -> Iterator[Guest]:
         yield guest
     finally:
         guest.cut_power()
+
+
+def _built(release: str) -> Path:
+    """The directory of what a guest boots from. Two that need the same at the same time build it once."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run([BUILD, CACHE, release], check=True)
+    return CACHE / release
 
 
 def _free_port() -> int:
