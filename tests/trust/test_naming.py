@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from zlang.check import naming
+from zlang.check import hosts, naming
 from zlang.check.check import Overrides
-from zlang.diagnostics import ProgramError
+from zlang.check.program import Experiment, Symbol
+from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.pipeline import plans, programs
 from zlang.plan.plan import Action, Setup, Trial
+from zlang.units import Quantity
 
 ID = "/dev/disk/by-id/ata-FAST_1"
 HEAD = f"""
@@ -316,12 +319,15 @@ FOUND = {
 """At which text of the program `check` finds it, and what its hint says to write."""
 
 
-def found(tmp_path: Path, before: str, experiment: str) -> list[tuple[str, str, str]]:
-    """The code of each finding of `check`, the text where it stands, and its hint."""
+def chosen(tmp_path: Path, before: str, experiment: str) -> Experiment:
     program = tmp_path / "program.zexp"
     program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
-    checked = programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None))
-    findings = naming.found_at(programs.choose(checked, None))
+    return programs.choose(programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None)), None)
+
+
+def found(tmp_path: Path, before: str, experiment: str) -> list[tuple[str, str, str]]:
+    """The code of each finding of `check`, the text where it stands, and its hint."""
+    findings = naming.found_at(chosen(tmp_path, before, experiment))
     return [(one.code.id, one.span.text if one.span else "", one.hint) for one in findings]
 
 
@@ -334,6 +340,108 @@ def test_check_finds_it_at_its_place_before_anything_is_planned(tmp_path: Path, 
 def test_each_thing_that_is_named_is_found(tmp_path: Path) -> None:
     before = 'shell two { command = "cat {fast.block} {slow.block}"  writes = off }'
     assert [text for _, text, _ in found(tmp_path, before, "on = here  run = two")] == ["fast.block", "slow.block"]
+
+
+PLACE = 'property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d'
+SAID = [
+    (*REFUSED["not taken in"][:2], ["`fast` is named here, and the experiment does not use it"]),
+    (*REFUSED["beneath what is given"][:2], ["`v` is given, so `fast` beneath it cannot be guarded"]),
+    (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, and does not stand on it"]),
+]
+PARENTS = [("resource on host | dir", "a `host` or a `dir`"), ("resource", "nothing")]
+
+
+def findings_of(tmp_path: Path, before: str, experiment: str) -> list[Diagnostic]:
+    return list(naming.found_at(chosen(tmp_path, before, experiment)))
+
+
+@pytest.mark.parametrize(("before", "experiment", "said"), SAID)
+def test_a_finding_names_both_things(tmp_path: Path, before: str, experiment: str, said: list[str]) -> None:
+    assert [one.message for one in findings_of(tmp_path, before, experiment)] == said
+
+
+@pytest.mark.parametrize(("role", "said"), PARENTS)
+def test_a_finding_says_what_a_kind_can_stand_on(tmp_path: Path, role: str, said: str) -> None:
+    before = f"kind two: {role} {{ {PLACE} }}\ntwo h {{ d = fast.blocks }}"
+    (finding,) = findings_of(tmp_path, before, "on = h  with = fast  run = loads")
+    assert finding.hint == f"a resource is made only from what it stands on, here {said}: `on fast`"
+
+
+def test_each_device_of_one_text_is_found(tmp_path: Path) -> None:
+    before = f'shell two {{ command = "dd of={ID}; dd of={ID.replace("FAST", "SLOW")}" }}'
+    hints = [one.hint for one in findings_of(tmp_path, before, "on = here  run = two")]
+    assert hints == [f"add `with = {name}` to the experiment" for name in ("fast", "slow")]
+    (hint,) = (one.hint for one in findings_of(tmp_path, before, "on = here  with = fast  run = two"))
+    assert hint == "add `with = [fast, slow]` to the experiment"
+
+
+def test_a_device_that_is_declared_twice_is_found_once(tmp_path: Path) -> None:
+    before = f'shell w {{ command = "dd of={ID}" }}\ndisk again {{ id = "{ID}"  serial = "S1" }}'
+    assert len(findings_of(tmp_path, before, "on = here  run = w")) == 1
+
+
+def test_a_machine_names_nothing_by_listing_its_disks(tmp_path: Path) -> None:
+    before = f'host h {{ disks = ["{ID}"] }}\ndir there on h {{ path = "." }}'
+    assert found(tmp_path, before, "on = there  run = look") == []
+
+
+EXPOSED = [
+    ("", "fast", ["fast"]),
+    ("ext4 v on fast\nfile data on v { size = 1MiB }", "data", []),
+    (MAKES.replace("BLOCK", "{on.block}-part1"), "p", ["fast"]),
+    (MAKES.replace("BLOCK", "{on.block}-part1").replace("makes p", "makes part1"), "part1", []),
+    (
+        f"host h\ndisk far on h {{ id = '/dev/disk/by-id/x-1'  serial = 'S3' }}\n{PASSES}\npasses p on far\npasses q on p".replace(
+            "'", '"'
+        ),
+        "q",
+        ["far"],
+    ),
+    (
+        "host h\ndisk far on h { id = '/dev/disk/by-id/x-1'  serial = 'S3' }\n".replace("'", '"')
+        + MAKES.replace("BLOCK", "{on.block}").replace("on fast", "on far"),
+        "p",
+        ["far"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "target", "devices"), EXPOSED)
+def test_what_is_made_on_a_device_hides_it_unless_it_hands_it_on(
+    tmp_path: Path, before: str, target: str, devices: list[str]
+) -> None:
+    experiment = chosen(tmp_path, before, f"on = {target}  run = reads")
+    (point, *_) = hosts.each_choice(experiment, experiment.axes)
+    (thing,) = naming._trial_at(experiment, point).targets
+    assert [device.name for device in naming.exposed(thing)] == devices
+
+
+def test_a_text_names_a_device_by_what_it_offers_only_if_asked_for(tmp_path: Path) -> None:
+    experiment = chosen(tmp_path, "", "on = fast  run = reads")
+    (device, *_) = naming.devices_of(experiment)
+    (offered, *_) = device.offers
+    assert naming.mentions(offered, device)
+    assert not naming.mentions(offered, device, offers=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("/a/./b", "/a/b"),
+        ("//a//b", "/a/b"),
+        ("/a/b/../c", "/a/c"),
+        ("/a/b/c/../../d", "/a/d"),
+        ("dd of='/a'\"b\"", "dd of=/ab"),
+    ],
+)
+def test_a_path_without_detours(text: str, plain: str) -> None:
+    assert naming.plain_path(text) == plain
+
+
+def test_the_texts_of_values() -> None:
+    assert naming.written(Symbol("file", "/a")) == "/a"
+    assert naming.written(Quantity(Fraction(5))) == "5"
+    assert naming.written(Quantity(Fraction(1, 3))) == ""
 
 
 def test_the_texts_of_a_list_are_lines() -> None:

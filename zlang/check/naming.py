@@ -98,9 +98,11 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
         result = [NamedThing(by, thing, span) for thing, span in by.named]
         for name, value in by.values.items() if devices and by.kind.role != "machine" else ():
             text = written(value)
-            some = [item.thing for item in devices.values() if item.thing.key != by.key and mentions(text, item)]
-            some = [item for item in some if _is_one_of_them(item, made)] or some[:1]
-            result += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in some]
+            some = [item for item in devices.values() if item.thing.key != by.key and mentions(text, item)]
+            # Of a device that is declared more than once, the declaration that the trial makes.
+            some.sort(key=lambda item: _is_one_of_them(item.thing, made))
+            things = {item.names: item.thing for item in some}
+            result += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in things.values()]
         for named_thing in result:
             key = (by.key, named_thing.thing.key, named_thing.thing.digest)
             if key not in seen:
@@ -228,8 +230,6 @@ def plain_path(text: str) -> str:
 def written(value: Value) -> str:
     """All texts of a value, a line each; variables of the shell as `$NAME`."""
     match value:
-        case str():
-            return value
         case Variable():
             return f"${value.name}"
         case Joined():
