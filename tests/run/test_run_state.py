@@ -266,3 +266,98 @@ def test_what_stood_is_known_by_its_making() -> None:
     assert stood(Unmade(1.0, "data", "d"), Made(1.0, "data", "d")) == {"p": 1, "d": 3}
     assert stood(Altered(1.0, "pool", "p", "q")) == {"q": 1, "d": 3}
     assert stood(Unmade(1.0, "pool", "q")) == {"d": 3}
+
+
+# -- what is asked of an account
+
+OUT = "trials/t/1/a1"
+
+
+def test_what_a_run_is() -> None:
+    state = account([
+        Session(7, "first", "b", "plan-1", "node-1"),
+        Session(9, "second", "b", "plan-2", "node-2"),
+        Session(8, "third", "b", "", "node-3"),
+    ])  # fmt: skip
+    assert (state.run, state.sessions, state.first, state.last_session) == ("first", 3, 7, 9)
+    assert (state.node, state.plans) == ("node-3", {"plan-1", "plan-2"})
+
+
+def test_a_window_is_of_the_steps_that_are_asked_for_and_that_ended() -> None:
+    events: list[Recorded] = [
+        Start(10, "look", OUT),
+        End(20, "look", OUT, 0),
+        Start(30, "measure", OUT, 5),
+        End(40, "measure", OUT, 0),
+        Start(50, "again", OUT),
+    ]
+    state = account(events)
+    assert state.window(OUT, ["measure", "again"]) == (35, 45)
+    assert state.window(OUT, ["again"]) is None
+    assert state.window("elsewhere", ["measure"]) is None
+    assert state.step(OUT, "verify") is None
+    assert [step.position for step in state.steps[OUT]] == [1, 2, 3]
+
+
+def test_attempts_are_numbered_in_the_order_in_which_they_began() -> None:
+    ended = attempt((1, 2, 3, 4), (1, 2, 3, 4), "x")
+    state = account([*ended, Begin(5, "y", 1, 1, "trials/y/1/a1")])
+    assert [one.position for one in state.attempts.values()] == [2, 1]
+    assert state.positions() == {"trials/x/1": 1, "trials/y/1": 2}
+
+
+def test_why_an_attempt_has_no_end() -> None:
+    state = account([Session(1, "r", "b"), Begin(2, "t", 1, 1, OUT)])
+    assert state.attempts["trials/t/1"].unended == run_state.NOT_ENDED
+    state.apply(Interrupt(3))
+    assert state.attempts["trials/t/1"].unended == run_state.INTERRUPTED
+
+
+def test_what_was_not_measured_again() -> None:
+    reuse, skip = Reuse(1, "a", 1, "earlier", 1, 1), Skip(2, "b", 1, 1, "precise")
+    state = account([reuse, skip, *attempt((3, 4, 5, 6), (3, 4, 5, 6), "c"), Skip(7, "c", 1, 1, "precise")])
+    assert state.reused == {"trials/a/1": reuse}
+    assert state.skipped == {"trials/b/1": skip}
+    assert (state.done, state.carried_out) == (2, 1)
+
+
+def test_an_end_without_a_beginning() -> None:
+    state = account([
+        Fail(1, "a", 1, "trials/a/1/a1", "measure"),
+        Commit(2, "b", 1, "setups/s/a1"),
+        Fail(3, "c", 1, "setups/s/a1", "make"),
+        End(4, "measure", OUT, 0),
+        Unmade(5, "k", "s"),
+    ])  # fmt: skip
+    problems = {one.trial: one.problem for one in state.ended.values()}
+    assert problems == {"a": run_state.NOT_BEGUN, "b": run_state.NOT_BEGUN, "c": ""}
+
+
+def test_an_attempt_of_which_a_line_is_missing_ended_with_that_line(tmp_path: Path) -> None:
+    began, *others = attempt((1, 2, 3, 4), (1, 2, 3, 4))
+    path = tmp_path / "journal.jsonl"
+    lines = [journal.encode(event, number) for number, event in enumerate((began, *others), 1)]
+    path.write_bytes(b"".join([lines[0], *lines[2:]]))
+    (one,) = run_state.read(path).ended.values()
+    assert one.problem.startswith("its part of the journal is damaged: ")
+
+
+def test_what_a_run_waits_for() -> None:
+    asked, stopped = Start(2, "ask-s", "setups/s/a1"), Interrupt(3)
+    assert account([asked, stopped]).waits_for == ("ask-s", "setups/s")
+    assert account([stopped]).waits_for is None
+    assert account([asked, End(2, "ask-s", "setups/s/a1", 0), stopped]).waits_for is None
+    assert account([asked, stopped, Session(4, "r", "b")]).waits_for is None
+    assert account([asked, Session(4, "r", "b"), stopped]).waits_for is None
+
+
+def test_facts_are_what_ended_well_in_their_directory() -> None:
+    ends = [End(1, "uname", "facts", 0, "hash"), End(1, "lsblk", "facts", 1, "hash"), End(1, "measure", OUT, 0, "hash")]
+    assert account(ends).facts == {"uname": "hash"}
+
+
+def test_what_is_left_is_known_without_its_beginning() -> None:
+    state = account([Made(1, "k", "s"), Made(2, "k", "s"), Start(3, "make", "setups/t/odd"), Begin(4, "t", 1, 1, OUT)])
+    assert state.leftovers == {"s": "", "t": "setups/t/odd"}
+    assert state.setup_attempts == {"t": 0}
+    assert state.stood_on[OUT] == {"s": 2}
