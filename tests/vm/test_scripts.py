@@ -126,8 +126,9 @@ import fio
 import zfs
 
 dir here { path = "/var/tmp/here" }
-loop disks on here { size = 96MiB  count = 4  allocation = sparse }
-pool tank on disks { layout = mirror  log = stripe(1)  cache = 1  ashift = 12 }
+loop disks on here { size = 96MiB  count = 3  allocation = sparse }
+loop fast on here { size = 64MiB  count = 2  allocation = sparse }
+pool tank on disks { layout = mirror  log = mirror(fast)  cache = 1  ashift = 12 }
 dataset volume on tank { recordsize = 8KiB }
 file data on volume { size = 2MiB }
 fio reads { rw = randread  bs = 8KiB  io_size = 64KiB }
@@ -149,11 +150,11 @@ def test_a_workload_is_rehearsed_until_the_arc_is_warm(guest: Guest, carried_out
 
 
 def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
-    """What zfs-fuse cannot: each part on a device of its own, exported and imported by its nodes."""
+    """What zfs-fuse cannot: each part on a device of its own, of two sizes, exported and imported by their nodes."""
     carry_out(guest, carried_out, ON_DEVICES)
     rows = carried_out.rows("select valid, why_not, cache_state, cache_evidence from all_trials")
     zfs = "nothing of it in the ARC, no header of the L2ARC"
-    evidence = f"disks: 0 bytes resident; tank: {zfs}; data: 0 bytes resident"
+    evidence = f"fast: 0 bytes resident; disks: 0 bytes resident; tank: {zfs}; data: 0 bytes resident"
     assert [list(row.values()) for row in rows] == [[True, "", "cold", evidence]]
 
 

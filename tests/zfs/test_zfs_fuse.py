@@ -119,6 +119,16 @@ def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.answers("select cache_state, count(*) from trials group by 1") == [["cold", 8]]
 
 
+def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
+    """The device is made before the pool that names it, emptied with it, and removed after it."""
+    text = one("cache = none | stripe(fast)").replace("import zfs", "import filesystems\nimport zfs")
+    text = text.replace("pool tank", "loop fast on here { size = 64MiB  allocation = sparse }\npool tank")
+    zfs_fuse.run(text)
+    sql = "select tank_cache, cache_state, cache_evidence from trials order by 1"
+    with_cache = f"fast: 0 bytes resident; {EVIDENCE.replace('no L2ARC', 'no header of the L2ARC')}"
+    assert zfs_fuse.answers(sql) == [["none", "cold", EVIDENCE], ["stripe(fast)", "cold", with_cache]]
+
+
 def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
     """Both go on while it is measured, and nothing of them is left; only snapshots change the dataset."""
     text = one().replace("cache = cold", "during = scrub {} | snapshots { every = 1s }")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from zlang import units
@@ -45,9 +46,9 @@ FOREIGN = {
 def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Expr:
     """Resolve a call."""
     name = str(node.function)
-    variant = expected.variant(name) if expected and not expected.unknown else None
-    if variant is not None and variant.field is not None:
-        return _resolve_variant(context, node, variant)
+    variants = expected.variants(name) if expected and not expected.unknown else ()
+    if variants and variants[0].field is not None:
+        return _resolve_variant(context, node, variants)
     if name == "has" and len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
         given = context.scope.is_given(str(node.arguments[0]), node.span)
         if given is not None:
@@ -136,18 +137,30 @@ def _declared(context: Context, node: tree.Call) -> Expr | None:
     return resolved.call(context, node, [resolve(context, argument) for argument in node.arguments])
 
 
-def _resolve_variant(context: Context, node: tree.Call, variant: Variant) -> Expr:
-    assert variant.field is not None
+def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Variant]) -> Expr:
+    """Resolve a word with the value that it carries; `variants` differ in what they carry."""
     if len(node.arguments) != 1:
         result = f"{len(node.arguments)} values"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variant.name, expected="one value", found=result))
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variants[0].name, expected="one value", found=result))
         return unknown(node.span)
     argument = resolve(context, node.arguments[0])
-    wanted = Type(frozenset({variant.field[1]}))
-    if not wanted.accepts(argument.type):
-        name = f"{variant.name}({variant.field[0]})"
+    variant = next((each for each in variants if _can_carry(context, each, argument.type)), None)
+    if variant is None:
+        scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
+        offers = [f"something with `{each.field[1]}`" for each in variants if each.field and each.has_thing]
+        wanted = " or ".join([*([str(Type(scalars))] if scalars else []), *offers])
+        name = f"{variants[0].name}(…)" if offers else f"{variants[0].name}({(variants[0].field or [''])[0]})"
         context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type))
         return unknown(node.span)
-    return combine(
-        context, node.span, Type(words=(variant,)), lambda at: Symbol(variant.name, argument.value(at)), [argument]
-    )
+    carried = argument.type.kinds | argument.type.beneath
+    type_ = Type(words=(variant,), beneath=carried)
+    return combine(context, node.span, type_, lambda at: Symbol(variant.name, argument.value(at)), [argument])
+
+
+def _can_carry(context: Context, variant: Variant, type_: Type) -> bool:
+    """Whether a word can carry a value of a type: one of its scalar, or things that offer what it asks for."""
+    assert variant.field is not None, f"BUG: {variant.name} carries nothing"
+    if type_.unknown or not variant.has_thing:
+        return Type(frozenset({variant.field[1]})).accepts(type_)
+    kinds = [context.scope.kind_called(name) for name in type_.kinds]
+    return bool(kinds) and all(kind is not None and variant.field[1] in kind.offers for kind in kinds)

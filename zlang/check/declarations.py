@@ -9,7 +9,7 @@ from typing import Any
 from zlang.check import types
 from zlang.check.choices import given_label, resolve_zip
 from zlang.check.expressions import Context, constant, failed, limit_size, note_risk, resolve, unknown, with_values
-from zlang.check.instances import Frame, InstanceBuilder, checked_value, with_property
+from zlang.check.instances import LEFT_OUT, Frame, InstanceBuilder, checked_value, may_be_left_out, with_property
 from zlang.check.names import resolve_name
 from zlang.check.program import (
     ABSENT,
@@ -27,7 +27,7 @@ from zlang.check.program import (
 )
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
-from zlang.check.types import STRING, Type, is_text
+from zlang.check.types import STRING, Type, Variant, is_text
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
@@ -147,6 +147,7 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
         return None
 
     beneath = stands_on.type.kinds | stands_on.type.beneath if stands_on else frozenset[str]()
+    beneath |= frozenset[str]().union(*(field.type.beneath for field in fields.values() if field.type.has_things))
     lost = any(word.text not in fields and word.text != "label" for item in items for word in tree.words(item))
     is_partial = lost or any(expr.type.is_partial for expr in exprs)
     type_ = Type(kinds=frozenset({kind.name}), beneath=beneath, is_partial=is_partial)
@@ -294,7 +295,8 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
             hint = f"{clause} belongs to an experiment"
             context.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found=clause, hint=hint))
         elif isinstance(item, tree.Zip):
-            names = {w.text: d.type for w in item.names if (d := _definition(context, kind, w))}
+            definitions = {w.text: d for w in item.names if (d := _definition(context, kind, w))}
+            names = {name: _given_type(kind, definition, item.value) for name, definition in definitions.items()}
             for name, entry in resolve_zip(context, item, path, names).items():
                 if name in names:
                     _note_cost(context, kind, kind.properties[name], entry)
@@ -303,12 +305,18 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
             given_label(context, (item,))
         elif (definition := _definition(context, kind, item.name)) is not None:
             name = item.name.text
-            resolved = _of_role(
-                context, definition, resolve_typed(context, item.value, (*path, name), name, definition.type)
-            )
+            wanted = _given_type(kind, definition, item.value)
+            resolved = _of_role(context, definition, resolve_typed(context, item.value, (*path, name), name, wanted))
             _note_cost(context, kind, definition, resolved)
             fields[name] = _checked(context, definition, resolved, item.value)
     return fields
+
+
+def _given_type(kind: Kind, definition: PropertyDef, node: tree.Expr) -> Type:
+    """The type of what a program gives to a property; it has the word `none` where that is said and leaves it out."""
+    is_said = LEFT_OUT.name in re.findall(r"\w+", node.span.text)
+    can_be_none = is_said and kind.role != "machine" and may_be_left_out(kind, definition.name)
+    return definition.type | Type(words=(Variant(LEFT_OUT.name),)) if can_be_none else definition.type
 
 
 def resolve_searched(

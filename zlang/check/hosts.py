@@ -16,7 +16,7 @@ from itertools import islice
 from zlang import units
 from zlang.check import library, streams, values, versions
 from zlang.check.factors import FirstLevels, each_level
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, chain
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
 from zlang.check.rendering import shell_text
 from zlang.check.streams import MOST_POINTS, Stream
@@ -234,10 +234,7 @@ def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Insta
     machines = {machine.key if machine else "": machine for machine in (host_of(stream.on) for stream in every)}
     host = next(iter(machines.values()), None)
     for target in streams.targets(every):
-        instance: Instance | None = target
-        while instance is not None and instance.kind.role != "machine":
-            yield instance, host_of(target)
-            instance = instance.parent
+        yield from ((thing, host_of(target)) for thing in chain(target) if thing.kind.role != "machine")
     origin = every[0].workload.origin if every else None
     for thing in streams.things_of(experiment.before.value(point) if experiment.before else None):
         yield from ((thing, thing.origin or machine) for machine in machines.values())

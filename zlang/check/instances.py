@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ from zlang.source import Span
 from zlang.units import Quantity
 
 Answer = TypeVar("Answer")
+LEFT_OUT = Symbol("none")
+"""Given to a property that need not have a value, it is as if the property were not given."""
 _WHOLE = "use `round(…)`"
 _WHOLE_SIZE = f"{_WHOLE}, or `ceil(… / 1MiB) * 1MiB` for whole MiB"
 
@@ -75,15 +78,17 @@ class LazyValues(Mapping[str, Value]):
     `asked` are the names in turn, and the factors that decide each.
     """
 
-    def __init__(self, fields: Mapping[str, Expr], point: PartialPoint) -> None:
-        self._fields, self._point = fields, point
+    def __init__(
+        self, fields: Mapping[str, Expr], point: PartialPoint, optional: AbstractSet[str] = frozenset()
+    ) -> None:
+        self._fields, self._point, self._optional = fields, point, optional
         self.reads: list[tuple[str, frozenset[str]]] = []
 
     def __getitem__(self, name: str) -> Value:
         field = self._fields.get(name)
         self.reads.append((name, field.reads if field else frozenset()))
         value = field.value(self._point) if field else None
-        if value is None or isinstance(value, Absent):
+        if value is None or isinstance(value, Absent) or (name in self._optional and value == LEFT_OUT):
             raise KeyError(name)
         return value
 
@@ -99,7 +104,7 @@ class LazyValues(Mapping[str, Value]):
 
     def with_property(self, name: str, field: Expr) -> LazyValues:
         """The same with one property more."""
-        return LazyValues({**self._fields, name: field}, self._point)
+        return LazyValues({**self._fields, name: field}, self._point, self._optional)
 
 
 def explored(
@@ -139,12 +144,14 @@ class InstanceBuilder:
     __slots__ = (
         "cache",
         "fields",
+        "has_parts",
         "is_copied",
         "is_given",
         "is_wrapped",
         "key",
         "kind",
         "label",
+        "optional",
         "order",
         "parent",
         "places",
@@ -172,6 +179,8 @@ class InstanceBuilder:
         self.cache = Cache[tuple[int | None, ...], Instance](1024)  # enough for the things that trials share
         self.property_text = digests.Memory(_property_text)
         self.is_copied = kind.is_copied and "copies" in fields
+        self.optional = frozenset(name for name in fields if may_be_left_out(kind, name))
+        self.has_parts = any(kind.properties[name].type.has_things for name in fields if name in kind.properties)
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
 
     def __call__(self, point: Any) -> Instance:
@@ -193,7 +202,7 @@ class InstanceBuilder:
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
-        given = LazyValues(self.fields, point)
+        given = LazyValues(self.fields, point, self.optional)
         origin = given.get("from")
         under = _wrappers(given.get("under")) if self.is_wrapped else ()
         copies = given.get("copies") if self.is_copied else None
@@ -220,7 +229,7 @@ class InstanceBuilder:
         before = len(point.named)
         for name, field in self.fields.items():
             value = field.value(point)
-            if not isinstance(value, Absent):
+            if not isinstance(value, Absent) and not (name in self.optional and value == LEFT_OUT):
                 given[name] = value
         named = tuple(point.named[before:])
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
@@ -250,14 +259,64 @@ class InstanceBuilder:
             placed_by=self.parent.reads if self.parent else frozenset(),
             under=under,
             members=members,
+            parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
         )
         made = replace(made, digest=_digest(made))
+        for part in {part.key: part for part in made.parts}.values():
+            message = ""
+            if _machine_of(part) != _machine_of(made):
+                message = f"`{part.label}` is on another machine than `{made.label}`, which stands on it"
+            elif [under.key for under in made.beneath].count(part.key) > 1:
+                message = f"`{made.label}` stands on `{part.label}` twice"
+            if message:
+                holders = (self.places[name] for name, value in given.items() if part in _things_in(value))
+                failed(point, Code.NOT_SHOWN.at(next(holders, self.span), message=message))
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
             finding = violation(assertion, Frame(made), place)
             if finding is not None:
                 failed(point, finding)
         return made
+
+
+def may_be_left_out(kind: Kind, name: str) -> bool:
+    """Whether `none` says that a property is not given: it has no default, and no word of its own for that."""
+    definition = kind.properties.get(name)
+    is_optional = definition is not None and definition.default is None and name not in kind.required
+    return is_optional and definition is not None and definition.type.variant(LEFT_OUT.name) is None
+
+
+def chain(thing: Instance) -> list[Instance]:
+    """The things below a thing, the lowest first and each once, and itself."""
+    below = {(each.key, each.digest): each for part in thing.beneath for each in chain(part)}
+    return [*below.values(), thing]
+
+
+def with_parts(thing: Instance, change: Callable[[Instance], Instance]) -> Instance:
+    """The thing with something else in place of each thing in its values on which it stands."""
+    if not thing.parts:
+        return thing
+
+    def changed(value: Value) -> Value:
+        if isinstance(value, Symbol) and isinstance(value.argument, Instance):
+            return Symbol(value.name, change(value.argument))
+        return value
+
+    given = {name: changed(value) for name, value in thing.values.items()}
+    return replace(thing, values=given, parts=tuple(map(change, thing.parts)))
+
+
+def _machine_of(thing: Instance) -> str:
+    """The name of the machine at the bottom of a thing."""
+    while thing.parent is not None:
+        thing = thing.parent
+    return thing.label if thing.kind.role == "machine" else ""
+
+
+def _things_in(value: Value) -> Iterator[Instance]:
+    """The thing that a word carries."""
+    if isinstance(value, Symbol) and isinstance(value.argument, Instance):
+        yield value.argument
 
 
 def _digest(thing: Instance) -> str:

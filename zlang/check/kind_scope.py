@@ -12,7 +12,7 @@ from typing import Any
 from zlang.check import digests, values
 from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
-from zlang.check.program import ABSENT, Expr, Instance, PropertyDef, Value, Variable
+from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
 from zlang.check.remembered import FRAME, GATE, PARENT, TARGET
 from zlang.check.rendering import listed, option_word
@@ -115,10 +115,27 @@ class KindScope(NoScope):
                 lambda frame: (result := find(frame)) is not None and offer in result.kind.offers,
                 reads=reads,
             )
+        if offer and thing in self.nodes and not self.is_of_one:
+            self.read_names.add(thing)
+            return self._has_argument(span, thing, *offer.split("."))
         if name not in self.nodes or self.is_of_one:
             return None
         self.read_names.add(name)
         return Expr(span, BOOL, lambda frame: name in frame.instance.values, reads=frozenset({name}))
+
+    def _has_argument(self, span: Span, name: str, argument: str, offer: str = "", *_others: str) -> Expr | None:
+        """Whether the word that a property is carries this, and what it carries offers something."""
+        word = self._own_property(name, self.nodes[name].name.span)
+        carried = word.member(argument, word.span) if word.member else None
+        if carried is None:
+            return None
+
+        def value(frame: Any) -> Value:
+            result = carried.value(frame)
+            has_offer = not offer or (isinstance(result, Instance) and offer in result.kind.offers)
+            return has_offer and not isinstance(result, Absent)
+
+        return Expr(span, BOOL, value, reads=carried.reads)
 
     def _own_property_later(self, name: str, span: Span) -> Expr:
         """The property whose own attribute this is: what it is declared to be is only known when the frame is."""

@@ -61,11 +61,9 @@ def resolve_word(context: Context, node: tree.Name, name: str, expected: Type) -
     variant = expected.variant(name)
     if variant is not None:
         if variant.field is not None:
-            field, scalar = variant.field
-            hint = f"write `{name}({types.SCALARS[scalar].example})`"
-            context.report(
-                Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=f"its {field}", found="nothing", hint=hint)
-            )
+            hint = f"write `{name}({variant.example})`"
+            wanted = f"its {variant.field[0]}"
+            context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=wanted, found="nothing", hint=hint))
             return unknown(node.span)
         return constant(node.span, Type(words=(variant,)), Symbol(name))
     if "bool" in expected.scalars and name in types.BOOLS:

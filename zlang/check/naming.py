@@ -14,7 +14,7 @@ from itertools import islice
 
 from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, chain
 from zlang.check.program import Absent, Axis, Experiment, Instance, Joined, Symbol, Value, Variable
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
@@ -56,11 +56,6 @@ class TrialThings(Record):
         return tuple({(instance.key, instance.digest): instance for top in tops for instance in chain(top)}.values())
 
 
-def chain(thing: Instance) -> list[Instance]:
-    """The things below a thing, the lowest first, and itself."""
-    return [*(chain(thing.parent) if thing.parent else []), thing]
-
-
 def beside(targets: Iterable[Instance], with_: Iterable[Instance]) -> tuple[Instance, ...]:
     """The things of `with` that are not beneath a target anyway."""
     beneath = [thing for target in targets for thing in chain(target)]
@@ -69,12 +64,19 @@ def beside(targets: Iterable[Instance], with_: Iterable[Instance]) -> tuple[Inst
 
 def exposed(thing: Instance | None) -> Iterator[Instance]:
     """The devices that whoever is given this thing can write to directly."""
-    while thing is not None:
-        if thing.kind.armed:
-            yield thing
-        if thing.kind.has("create") and not _passes_place_on(thing):
-            return  # what makes it is guarded, and holds what is beneath
-        thing = thing.parent
+    if thing is None:
+        return
+    if thing.kind.armed:
+        yield thing
+    if thing.kind.has("create") and not _passes_place_on(thing):
+        return  # what makes it is guarded, and holds what is beneath
+    yield from exposed_beneath(thing)
+
+
+def exposed_beneath(thing: Instance) -> Iterator[Instance]:
+    """The devices that whoever makes this thing can write to directly."""
+    for under in thing.beneath:
+        yield from exposed(under)
 
 
 def _passes_place_on(thing: Instance) -> bool:

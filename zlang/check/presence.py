@@ -11,7 +11,7 @@ from typing import Any
 
 from zlang.check.expressions import constant
 from zlang.check.instances import InstanceBuilder, LazyValues, explored
-from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Value
+from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
 from zlang.check.types import NOTHING, Type
 from zlang.source import Span
 
@@ -80,6 +80,8 @@ def _things(value: Value) -> Iterator[Instance]:
     if isinstance(value, tuple):
         for item in value:
             yield from _things(item)
+    if isinstance(value, Symbol):
+        yield from _things(value.argument)
     if not isinstance(value, Instance):
         return
     yield value
@@ -92,7 +94,7 @@ def _things(value: Value) -> Iterator[Instance]:
 
 
 def _holds_things(type_: Type) -> bool:
-    return bool(type_.kinds or (type_.element or NOTHING).kinds)
+    return bool(type_.has_things or type_.kinds or (type_.element or NOTHING).kinds)
 
 
 def guard(expr: Expr, find_presence: Callable[[], Presence]) -> Expr:

@@ -123,7 +123,8 @@ class Instance:
     `property_texts` are the values that decide what is measured, each with its name as text. `alias` stands for the
     key in commands that identities are hashes of. There are `copies` of it, and the factors it is `placed_by` decide
     what it stands on. A workload is started `under` wrappers, the outermost first.
-    A machine that has `members` is a group of that many machines, which are called so.
+    A machine that has `members` is a group of that many machines, which are called so. `parts` are the things in its
+    values on which it stands beside its parent.
     """
 
     kind: Kind
@@ -144,6 +145,12 @@ class Instance:
     placed_by: frozenset[str] = frozenset()
     under: tuple[Instance, ...] = ()
     members: tuple[str, ...] = ()
+    parts: tuple[Instance, ...] = ()
+
+    @property
+    def beneath(self) -> tuple[Instance, ...]:
+        """All that it stands on directly, its parent last."""
+        return (*self.parts, *([self.parent] if self.parent else []))
 
     @property
     def name(self) -> str:

@@ -31,17 +31,25 @@ def word_argument(
     """The value that a word of a property carries, by the name that its type gives it."""
 
     def member(attribute: str, where: Span) -> Expr | None:
-        field = next((word.field for word in type_.words if word.field and word.field[0] == attribute), None)
-        if field is None:
+        owners = [word for word in type_.words if word.field and word.field[0] == attribute]
+        if not owners:
             return None
+        names, carries_thing = {word.name for word in owners}, owners[0].has_thing
 
         def argument(frame: Any) -> Value:
             result = value(frame)
-            word = type_.variant(result.name) if isinstance(result, Symbol) else None
-            is_its_own = word is not None and word.field is not None and word.field[0] == attribute
-            return result.argument if is_its_own and isinstance(result, Symbol) else ABSENT
+            is_its_own = isinstance(result, Symbol) and result.name in names
+            carried = result.argument if is_its_own and isinstance(result, Symbol) else ABSENT
+            return carried if isinstance(carried, Instance) == carries_thing else ABSENT
 
-        return Expr(where, Type(frozenset({field[1]})), argument, reads=reads)
+        def thing(frame: Any) -> Instance | None:
+            carried = argument(frame)
+            return carried if isinstance(carried, Instance) else None
+
+        if carries_thing:
+            return thing_in(where, thing, reads)
+        type_of_it = Type(frozenset({owners[0].field[1]})) if owners[0].field else UNKNOWN
+        return Expr(where, type_of_it, argument, reads=reads)
 
     return member
 

@@ -72,6 +72,7 @@ _SPOKEN_ALONE = frozenset({"count", "number", "bool"})
 class Variant(Record):
     """A word of an enumeration, with the name and scalar of the value it carries, if it carries one.
 
+    A word that carries a declared thing has, in place of the scalar, what that has to offer.
     `allow` are the least and the most that this value may be, and by which factor it goes up, if it does; `allow_text`
     is that as it is written.
     """
@@ -80,6 +81,16 @@ class Variant(Record):
     field: tuple[str, str] | None = None
     allow: tuple[units.Quantity | None, ...] | None = None
     allow_text: str = ""
+
+    @property
+    def has_thing(self) -> bool:
+        """Whether it carries a declared thing."""
+        return self.field is not None and self.field[1] not in SCALARS
+
+    @property
+    def example(self) -> str:
+        """A value that it can carry, or a name for one."""
+        return "" if self.field is None else "NAME" if self.has_thing else SCALARS[self.field[1]].example
 
 
 class Type(Record):
@@ -118,9 +129,18 @@ class Type(Record):
         """Whether a word of it, or of what it lists, limits the value that it carries."""
         return any(word.allow for word in self.words) or (self.element is not None and self.element.is_limited)
 
+    @property
+    def has_things(self) -> bool:
+        """Whether a word of it carries a declared thing."""
+        return any(word.has_thing for word in self.words)
+
     def variant(self, name: str) -> Variant | None:
         """The word of that name."""
         return next((word for word in self.words if word.name == name), None)
+
+    def variants(self, name: str) -> tuple[Variant, ...]:
+        """The words of that name, each of which carries something else."""
+        return tuple(word for word in self.words if word.name == name)
 
     def accepts(self, other: Type) -> bool:
         """Whether every value of the other type is one of this."""

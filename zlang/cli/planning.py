@@ -335,7 +335,7 @@ def _in_full(planned: Planned, number: int) -> None:
         level = wording.level(trial.factors[factor.name], factor.type)
         print(f"  {visible(factor.path):{width}}  {visible(level)}")
     for setup in setups:
-        where = f" on {setup.parent}" if setup.parent else ""
+        where = f" on {' and '.join(reversed(setup.beneath))}" if setup.beneath else ""
         print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, if it is not in it already")
         _write(_step(step) for step in setup.make)
     print("\n# the trial")

@@ -684,7 +684,7 @@ settle() {
 
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
-# NUMBER SIGNATURE KEY PARENT KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parent; bases by number, 0 = none;
+# NUMBER SIGNATURE KEY PARENTS KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parents; bases by number, 0 = none;
 # settings by number, with an r if what stands on it has to be laid out again; a word more, if it holds for the machine.
 setup() {
   eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8 z_ambient_$1=\${9:-}"
@@ -779,9 +779,11 @@ z_upon() {
   z_doomed=" $1 " z_found_upon=
   for z_each in $z_standing; do
     eval "z_key=\$z_key_$z_each z_parent=\$z_parent_$z_each"
-    case $z_doomed in
-      *" $z_parent "*) z_doomed="$z_doomed$z_key " ;;
-    esac
+    for z_under in $z_parent; do
+      case $z_doomed in
+        *" $z_under "*) z_doomed="$z_doomed$z_key " ;;
+      esac
+    done
     case $z_doomed in
       *" $z_key "*) z_found_upon="$z_each $z_found_upon" ;;
     esac

@@ -51,7 +51,7 @@ def _inventory(plan: Plan) -> Iterator[str]:
     for item in plan.items():
         if isinstance(item, Setup):
             nothing = False
-            on = f", on {_escape(item.parent)}" if item.parent else ""
+            on = f", on {_escape(' and '.join(reversed(item.beneath)))}" if item.beneath else ""
             yield f"- {_escape(item.key)}{on}: {_escape(item.creates)}\n"
     yield "Nothing.\n\n" if nothing else "\n"
 

@@ -162,7 +162,8 @@ def _plan_and_setups(plan: Plan, numbers: _Numbers) -> Iterator[str]:
 
 def _setup(setup: Setup, numbers: _Numbers) -> str:
     number = numbers.signature(setup.signature)
-    parent = 0 if setup.parent is None else numbers.key(setup.parent)
+    beneath = _quote(" ".join(str(numbers.key(key)) for key in setup.beneath)) if setup.parts else None
+    parent = beneath or (0 if setup.parent is None else numbers.key(setup.parent))
     key = _quote(orjson.dumps(setup.key).decode())
     text = one_line(setup.creates)
     first_number = len(numbers.settings)

@@ -9,7 +9,7 @@ from lsprotocol.types import CompletionItem, CompletionItemKind, InsertTextForma
 
 from zlang.check import library
 from zlang.check.program import Kind
-from zlang.check.types import SCALARS, Type
+from zlang.check.types import Type
 from zlang.lsp import contexts, hovering, resolving
 from zlang.lsp.contexts import Writing
 from zlang.lsp.documents import ENDING, Documents, ParsedText
@@ -153,7 +153,7 @@ class _Completer:
 
     def _of_type(self, type_: Type, doc: str) -> Iterator[CompletionItem]:
         for word in type_.words:
-            snippet = f"{word.name}(${{1:{SCALARS[word.field[1]].example}}})" if word.field else ""
+            snippet = f"{word.name}(${{1:{word.example}}})" if word.field else ""
             yield _item(word.name, CompletionItemKind.EnumMember, doc=doc, snippet=snippet)
         if "bool" in type_.scalars:
             yield from (_item(word, CompletionItemKind.EnumMember, doc=doc) for word in ("on", "off"))

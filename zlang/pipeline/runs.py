@@ -345,7 +345,7 @@ def clean(folder: Folder) -> Cleaned:
     is_here = not folder.read_plan().header.machines
     for setup in names.values() if is_here else ():  # of other machines nothing is known before
         made = folder.made(remaining[setup.signature]) if setup.signature in remaining else None
-        if setup.parent in gone or (made and not os.path.lexists(made[0])):
+        if not gone.isdisjoint(setup.beneath) or (made and not os.path.lexists(made[0])):
             gone.add(setup.key)
     cleaned = Cleaned()
     for event in carry_out(folder, Selection(nothing=True)) if account.state.sessions or remaining else ():

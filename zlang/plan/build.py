@@ -13,8 +13,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from zlang.cache import Cache
-from zlang.check import hosts, naming, streams
-from zlang.check.instances import Frame
+from zlang.check import hosts, streams
+from zlang.check.instances import Frame, chain
 from zlang.check.program import Instance, Kind, Program
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
@@ -176,8 +176,8 @@ class Builder:
         key = (workload.digest, on.digest if on else "")
         traits = self._cached_traits.get(key)
         if traits is None:
-            chain = naming.chain(on)[::-1] if on else ()
-            traits = self._cached_traits[key] = dict(_kept_traits([Thing(workload, on), *map(Thing, chain)]))
+            below = chain(on)[::-1] if on else ()
+            traits = self._cached_traits[key] = dict(_kept_traits([Thing(workload, on), *map(Thing, below)]))
         return traits
 
     def _target_traits(self, on: Instance) -> TargetTraits:

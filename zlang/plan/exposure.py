@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 
 from zlang.check import hosts, naming, values
-from zlang.check.instances import Frame, treatment_site
+from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
@@ -51,7 +51,7 @@ class Exposure:
         if not every:
             return []
         made = [instance for instance in config.things.made if not instance.is_given and instance.kind.has("create")]
-        held = {under.key for instance in made for under in naming.exposed(instance.parent)}
+        held = {under.key for instance in made for under in naming.exposed_beneath(instance)}
         held -= {under.key for instance in made for under in naming.exposed(instance)}
         return [instance for instance in every if instance.key not in held]
 
@@ -59,7 +59,7 @@ class Exposure:
         """The devices that are made upon, treated or written to by what is measured."""
         for instance in config.things.made:
             if not instance.is_given:
-                yield from naming.exposed(instance.parent)
+                yield from naming.exposed_beneath(instance)
         for target in config.targets if config.before is not None else ():
             assert config.before is not None
             at = treatment_site(config.before, target)
@@ -94,7 +94,7 @@ class Exposure:
         A workload that only reads its target is given the places that the target offers, and no others.
         """
         self._require_armed(config)
-        made, on = config.things.made, [thing for target in config.targets for thing in naming.chain(target)]
+        made, on = config.things.made, [thing for target in config.targets for thing in chain(target)]
         devices = {item.thing.key: item for item in self._devices}
         devices |= {instance.key: naming.device(instance) for instance in made if instance.kind.armed}
         if not devices:
@@ -117,10 +117,7 @@ class Exposure:
 
     def _require_armed(self, config: TrialConfig) -> None:
         """Raise ProgramError where a trial writes to a device for which the plan does not ask to be armed."""
-        if (
-            not any(thing.kind.armed for target in config.targets for thing in naming.chain(target))
-            and not self._devices
-        ):
+        if not any(thing.kind.armed for target in config.targets for thing in chain(target)) and not self._devices:
             return
         for thing in self.written(config):
             guarded = self._guarded(thing)

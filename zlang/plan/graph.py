@@ -68,9 +68,9 @@ def _edges(
     for (needed, taken), count in ways.items():
         keys = {setups[signature].key: signature for signature in needed}
         for signature in needed:
-            parent = setups[signature].parent
-            if parent in keys:
-                yield keys[parent], signature, ""
+            for under in setups[signature].beneath:
+                if under in keys:
+                    yield keys[under], signature, ""
         if needed and taken:
             yield needed[-1], chains[taken] + taken[0][0], f"{count:,} trial{'s' if count > 1 else ''}"
     for taken, prefix in chains.items():

@@ -13,6 +13,7 @@ from dataclasses import replace
 import orjson
 
 from zlang.check import digests
+from zlang.check.instances import with_parts
 from zlang.check.program import Instance
 from zlang.plan.plan import Action, Setup, Step
 from zlang.record import Record
@@ -44,6 +45,7 @@ def neutral(things: Iterable[Instance | None]) -> Neutral:
 def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instance | None:
     if thing is None:
         return None
+    thing = with_parts(thing, lambda part: _with_neutral_name(part, names) or part)
     parent, origin = _with_neutral_name(thing.parent, names), _with_neutral_name(thing.origin, names)
     alias = names.setdefault(thing.key, f"thing{len(names)}")
     under = tuple([wrapper for item in thing.under if (wrapper := _with_neutral_name(item, names)) is not None])

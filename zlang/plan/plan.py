@@ -134,7 +134,8 @@ class Setup:
     """A resource in one state: how it is made and unmade.
 
     `signature` identifies the state and what that of everything beneath it is made of; `key` the resource (two setups
-    of one key are never there at once); `parent` is the key of the resource that it stands on. Setups of one `base`
+    of one key are never there at once); `parent` is the key of the resource that it stands on, and `parts` are those of
+    others that it stands on as well. Setups of one `base`
     are one resource in states that its `settings` bring into each other; without a base it is made anew for each.
     What `is_ambient` bears upon more than what stands on it, so it is taken away where a trial does not need it.
     """
@@ -149,6 +150,12 @@ class Setup:
     settings: tuple[Setting, ...] = ()
     is_ambient: bool = False
     footprint: Footprint | None = None
+    parts: tuple[str, ...] = ()
+
+    @property
+    def beneath(self) -> tuple[str, ...]:
+        """The keys of all that it stands on."""
+        return (*self.parts, *([self.parent] if self.parent is not None else []))
 
 
 @dataclass(frozen=True, slots=True)

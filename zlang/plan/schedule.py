@@ -13,7 +13,8 @@ from operator import mul
 from typing import TypeVar
 
 from zlang.cache import Cache
-from zlang.check import digests, hosts, naming, streams, values
+from zlang.check import digests, hosts, streams, values
+from zlang.check.instances import chain
 from zlang.check.program import (
     Experiment,
     FactorDef,
@@ -273,4 +274,4 @@ def _remembering(function: Callable[[K], T]) -> Callable[[K], T]:
 
 def resources_of(thing: Instance) -> list[Instance]:
     """Give the resources in the chain that a thing stands on, and the thing itself, if it is one."""
-    return [instance for instance in naming.chain(thing) if instance.kind.role == "resource"]
+    return [instance for instance in chain(thing) if instance.kind.role == "resource"]

@@ -14,8 +14,8 @@ from fractions import Fraction
 from zlang import units
 from zlang.cache import Cache
 from zlang.check import digests, hosts, values
-from zlang.check.instances import Frame, treatment_site
-from zlang.check.naming import exposed
+from zlang.check.instances import Frame, treatment_site, with_parts
+from zlang.check.naming import exposed, exposed_beneath
 from zlang.check.program import Expr, Instance, KindAction, ReaderDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan import footprint
@@ -46,20 +46,25 @@ class Setups:
         `named` are the devices beside these that the treatment names.
         """
         setups: list[Setup] = []
+        cores: dict[str, str] = {}
+        paths: dict[str, str] = {}
         treated = treatment_site(treatment, resources[-1]) if treatment else None
         host = hosts.host_of(resources[0]) if resources else None
-        core, keys = host.digest if host else "", ""
-        for instance, carried in zip(resources, (*resources[1:], None), strict=True):
-            keys = f"{keys}/{instance.name}"
-            manual = _manual_setup(instance, core, keys)
+        for instance in resources:
+            carried = carried_by(instance, resources)
+            under = [each.key for each in instance.beneath if each.kind.role == "resource"]
+            keys = f"{'+'.join(paths[key] for key in under)}/{instance.name}"
+            below = " ".join(cores[key] for key in under) or (host.digest if host else "")
+            manual = _manual_setup(instance, below, keys)
             carries = (
                 [_made_with(carried), carried.key] if instance.kind.rebuilt_per_child and carried is not None else []
             )
             if carries and carried is treated and treatment is not None:
                 carries.append(treatment.digest)
-            setup, core = self._setup(instance, carries, core, keys)
+            setup, core = self._setup(instance, carries, below, keys)
             if treatment is not None and instance is treated:
                 setup, core = self._treated(setup, treatment, instance, named)
+            cores[instance.key], paths[instance.key] = core, keys
             setups += [setup] if manual is None else [manual, replace(setup, parent=manual.key)]
         return tuple(setups)
 
@@ -74,14 +79,15 @@ class Setups:
             return cached
         names: set[str] = set()
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
-        frame = Frame(replace(instance, parent=instance.parent and _recording_reads(instance.parent, names)))
+        own = with_parts(instance, lambda part: _recording_reads(part, names))
+        frame = Frame(replace(own, parent=instance.parent and _recording_reads(instance.parent, names)))
         make = hosts.action_of(instance, "present" if instance.is_given else "create")
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
         offered = [place if isinstance(place, str) else values.show(place) for place in places]
         made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
         if not instance.is_given:
-            made = (*guards(exposed(parent), self._here), *made)
+            made = (*guards(exposed_beneath(instance), self._here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
         core = digests.digest(_made_with(instance), keys, below, *carries, *sorted(names))
@@ -91,6 +97,7 @@ class Setups:
             signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
             parent=parent.key if parent else None,
+            parts=tuple(part.key for part in instance.parts),
             creates="" if instance.is_given or not made else f"{instance.title} ({_shown_place(offered)})",
             make=made,
             unmake=unmade,
@@ -271,7 +278,13 @@ class _RecordedValues(Mapping[str, Value]):
 
 def _recording_reads(instance: Instance, names: set[str]) -> Instance:
     parent = instance.parent and _recording_reads(instance.parent, names)
-    return replace(instance, values=_RecordedValues(instance, names), parent=parent)
+    own = with_parts(instance, lambda part: _recording_reads(part, names))
+    return replace(own, values=_RecordedValues(own, names), parent=parent)
+
+
+def carried_by(thing: Instance, resources: Sequence[Instance]) -> Instance | None:
+    """The first of some resources that stands on a thing."""
+    return next((each for each in resources if thing.key in {under.key for under in each.beneath}), None)
 
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:

@@ -126,6 +126,6 @@ class State:
         """The key, and those of all that stands on it."""
         result = {key}
         for there in self.standing:  # a setup is always made after what it stands on
-            if there.parent in result:
+            if not result.isdisjoint(there.beneath):
                 result.add(there.key)
         return frozenset(result)

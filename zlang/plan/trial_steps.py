@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from zlang.cache import Cache
-from zlang.check import hosts, naming, streams
-from zlang.check.instances import Frame, treatment_site
+from zlang.check import hosts, streams
+from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
 from zlang.plan.schedule import resources_of
-from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame, steps_of
+from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
 from zlang.space import faults
 from zlang.space.trial_config import AS_IS, COLD, TrialConfig
@@ -111,7 +111,7 @@ class TrialSteps:
         on, protocol, targets = config.on, config.protocol, config.targets
         if not targets and not config.with_:
             return (), ()
-        chains = [naming.chain(item) for item in (*config.with_, *targets)]
+        chains = [chain(item) for item in (*config.with_, *targets)]
         keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
         chain_digests = "/".join(chain[-1].digest for chain in chains)
         named = self.exposure.named(config)
@@ -171,7 +171,8 @@ class TrialSteps:
         for target in config.targets if len(config.targets) > 1 else ():
             site = treatment_site(config.before, target) if config.before else None
             resources = resources_of(target)
-            for thing, carried in zip(resources, (*resources[1:], None), strict=True):
+            for thing in resources:
+                carried = carried_by(thing, resources)
                 carries = carried.key if carried and thing.kind.rebuilt_per_child else ""
                 state = thing.digest, carries, thing is site
                 if states.setdefault(thing.key, state) != state:
@@ -237,7 +238,7 @@ class TrialSteps:
 
     def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """Count the bytes that a resource with a cache of its own has read, before and after a cold measurement."""
-        beneath = {thing.key: thing for target in config.targets for thing in naming.chain(target)}
+        beneath = {thing.key: thing for target in config.targets for thing in chain(target)}
         for instance in beneath.values() if config.is_cold else ():
             action = hosts.action_of(instance, "look", COLD)
             if action is not None:

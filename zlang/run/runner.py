@@ -565,15 +565,15 @@ class _Run:
 
     def _tear_down(self, _lane: _Lane) -> Work:
         """Unmake everything, but nothing on which something stands that would not go."""
-        needed_still: set[str | None] = set()
+        needed_still: set[str] = set()
         for unmake in self._lane.state.teardown():
             setup = unmake.setup
             if setup.key in needed_still:
-                needed_still.add(setup.parent)
+                needed_still.update(setup.beneath)
                 continue
             failure = yield from self._unmake(setup)
             if failure:
-                needed_still.add(setup.parent)
+                needed_still.update(setup.beneath)
                 directory = self._directory(failure.out)
                 reason = why(directory, failure.step.name, failure.rc, failure.step.timeout)
                 yield LeftBehind(setup.creates, directory, reason)

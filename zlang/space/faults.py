@@ -14,7 +14,7 @@ from functools import partial
 from math import prod
 
 from zlang.check import hosts, naming, streams
-from zlang.check.instances import Frame, treatment_site
+from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
 from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
@@ -244,7 +244,7 @@ def _flushed(experiment: Experiment, protocol: Value, on: Value) -> Iterator[Dia
     kind = protocol.kind if isinstance(protocol, Instance) else experiment.protocols.get(getattr(protocol, "name", ""))
     if kind is None or "flush" not in kind.phases or not isinstance(on, Instance):
         return
-    for thing in naming.chain(on):
+    for thing in chain(on):
         if thing.is_given and thing.kind.has("flush"):
             hint = "write `cache = as_is`"
             finding = Code.SHARED_CACHE.at(experiment.cache.span, name=thing.label, protocol=kind.name, hint=hint)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from zlang.check import digests, naming, streams
+from zlang.check.instances import chain
 from zlang.check.program import Experiment, Instance, Kind, Symbol
 from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
@@ -117,7 +118,7 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
 
 def _shared(things: Iterable[Instance | None]) -> str:
     """Which of the things beneath some things are the same ones."""
-    keys = [instance.key for thing in things if thing for instance in naming.chain(thing)]
+    keys = [instance.key for thing in things if thing for instance in chain(thing)]
     return " ".join(str(keys.index(key)) for key in keys)
 
 

@@ -1,0 +1,95 @@
+"""What stands on several things: they are made before it, removed after it, and guarded."""
+
+from __future__ import annotations
+
+from zlang.check.check import Overrides
+from zlang.emit import shell
+from zlang.pipeline import plans, programs
+from zlang.plan.plan import Action, Plan, Setup, Trial
+from zlang.plan.state import Alter, Make, State
+from zlang.source import Source
+
+PROGRAM = """
+import disks
+import filesystems
+import fio
+import zfs
+
+dir here { path = "." }
+loop slow on here { size = 128MiB  count = 2  allocation = sparse }
+loop fast on here { size = 64MiB  allocation = FAST }
+disk old { id = "/dev/disk/by-id/ata-old"  serial = "1"  size = 1GiB }
+pool tank on slow { layout = mirror  log = LOG }
+dataset volume on tank
+file data on volume { size = 1MiB }
+fio reads { rw = read }
+experiment e { on = data  run = reads  cache = cold }
+"""
+
+
+def planned(log: str, fast: str = "sparse") -> Plan:
+    source = Source("program.zexp", PROGRAM.replace("LOG", log).replace("FAST", fast))
+    checked = programs.check(source, Overrides())
+    assert [finding.message for finding in checked.findings if finding.code.id.startswith("E")] == []
+    return plans.plan(checked, next(iter(checked.program.experiments.values())), 1, Overrides()).plan
+
+
+def setups_of(plan: Plan) -> list[Setup]:
+    return [item for item in plan.items() if isinstance(item, Setup)]
+
+
+def trials_of(plan: Plan) -> list[Trial]:
+    return [item for item in plan.items() if isinstance(item, Trial)]
+
+
+def test_a_thing_stands_on_what_its_properties_name() -> None:
+    setups = setups_of(planned("mirror(fast)"))
+    assert [setup.key for setup in setups] == ["here", "fast", "slow", "tank", "volume", "data"]
+    (tank,) = (setup for setup in setups if setup.key == "tank")
+    assert (tank.parent, tank.parts, tank.beneath) == ("slow", ("fast",), ("fast", "slow"))
+
+
+def test_what_a_trial_does_not_name_is_no_part_of_it() -> None:
+    plan = planned("none | stripe(fast)")
+    keys = {setup.signature: setup.key for setup in setups_of(plan)}
+    used = {trial.factors["log"]: "fast" in {keys[each] for each in trial.setups} for trial in trials_of(plan)}
+    assert used == {"none": False, "stripe(fast)": True}
+
+
+def test_a_thing_is_made_anew_with_each_of_those_beneath_it() -> None:
+    """Devices are made for one pool each, so those of its other role are made anew as well."""
+    plan = planned("stripe(fast)", "full | sparse")
+    by_signature = {setup.signature: setup for setup in setups_of(plan)}
+    first, second = ([by_signature[each] for each in trial.setups] for trial in trials_of(plan))
+    state = State()
+    for change in state.changes(first):
+        state = state.after(change)
+    made = [change.setup.key for change in state.changes(second) if isinstance(change, Make | Alter)]
+    assert made == ["fast", "slow", "tank", "volume", "data"]
+    assert State(state.standing).invalidate(["fast"]).changes(first)[0].setup.key == "data"
+
+
+def test_each_device_is_guarded_and_armed_in_the_trials_that_use_it() -> None:
+    plan = planned("none | stripe(old)")
+    assert [name for guarded in plan.header.guarded for name in guarded.names] == ["/dev/disk/by-id/ata-old"]
+    tanks = [setup for setup in setups_of(plan) if setup.key == "tank"]
+    guarded = [any(step.action is Action.GUARD for step in setup.make) for setup in tanks]
+    assert sorted(guarded) == [False, True]
+
+
+def test_names_are_no_part_of_an_identity() -> None:
+    (trial,) = trials_of(planned("stripe(fast)"))
+    source = Source(
+        "other.zexp", PROGRAM.replace("LOG", "stripe(fast)").replace("FAST", "sparse").replace("fast", "quick")
+    )
+    checked = programs.check(source, Overrides())
+    (experiment,) = checked.program.experiments.values()
+    (other,) = trials_of(plans.plan(checked, experiment, 1, Overrides()).plan)
+    (unlike,) = trials_of(planned("stripe(fast)", "full"))
+    assert other.identity == trial.identity != unlike.identity
+
+
+def test_a_script_knows_all_that_a_thing_stands_on() -> None:
+    text = "".join(shell.emit(planned("stripe(fast)")))
+    (line,) = [line for line in text.splitlines() if line.startswith("setup ") and '"tank"' in line]
+    assert "'2 3'" in line
