@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from zlang.check.check import Overrides
 from zlang.diagnostics import Severity
 from zlang.errors import RunError
-from zlang.pipeline import costs, plans, programs, submissions
+from zlang.pipeline import costs, machines, plans, programs, submissions
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Setup, Trial
 from zlang.run import lanes
@@ -192,3 +193,18 @@ def test_machines_that_share_something_are_of_one_lane() -> None:
     checked = programs.check(Source("lanes.zexp", text), Overrides())
     planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=("one", "two"))
     assert lanes.of(planned.plan) == [{"one", "two"}]
+
+
+@pytest.mark.parametrize(("text", "has_meetings"), [(FAR, True), (LANES, False)])
+def test_each_machine_has_a_script_that_any_shell_reads(tmp_path: Path, text: str, *, has_meetings: bool) -> None:
+    """Where no trial needs two machines, a script waits for no instant."""
+    checked = programs.check(Source("far.zexp", text), Overrides())
+    chosen = programs.choose(checked, None)
+    planned = plans.plan(checked, chosen, 1, Overrides(), reached=machines.hosts_of(chosen))
+    scripts = {name: "".join(pieces) for name, pieces in plans.scripts(planned)}
+    assert scripts.keys() == ({"server", "one", "two"} if has_meetings else {"one", "two"})
+    for script in scripts.values():
+        (tmp_path / "plan.sh").write_text(script)
+        listed = subprocess.run(["dash", "plan.sh", "--list"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert listed.stdout
+        assert ("MEET" in script) is has_meetings

@@ -60,7 +60,10 @@ def plan(
         if len(experiments) > 1:
             print("\n" * bool(number) + (f"experiment {chosen.name}\n" * (trials or steps)), end="")
         is_script = emit is not None and emit not in _OF_ALL_HOSTS
-        reached = machines.reached(checked, chosen, reach) if host is None and not is_script else {}
+        reached: Iterable[str] = machines.reached(checked, chosen, reach) if host is None and not is_script else ()
+        names = machines.hosts_of(chosen) if emit == "sh" and out is not None and host is None else []
+        if len(names) > 1:  # a script for each
+            reached = names
         name = experiment if len(experiments) == 1 else chosen.name
         seed_used = plans.DEFAULT_SEED if seed is None else seed
         planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
@@ -412,6 +415,11 @@ def _step(step: Step) -> str:
 
 
 def _emit(planned: Planned, form: str, out: Path | None) -> None:
+    if form == "sh" and planned.schedule.reached and out is not None:
+        for machine, pieces in plans.scripts(planned):
+            _save(_directory(out) / f"{machine}.sh", pieces)
+            print(f"written: {visible(str(out / f'{machine}.sh'))}")
+        return
     if form not in plans.formats():
         _emit_jobs(planned, form, out)
         return

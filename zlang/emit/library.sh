@@ -383,7 +383,7 @@ z_is_finished() {
 
 z_new_folder() {
   z_is_new=1
-  z_stem=$z_runs/$z_word-$(date +%Y%m%d-%H%M%S)
+  z_stem=$z_runs/$z_word-$(z_stamp)
   z_count=0
   until z_dir=$z_stem-$(z_four_digits) && mkdir "$z_dir" 2>/dev/null; do
     z_count=$((z_count + 1))
@@ -392,6 +392,10 @@ z_new_folder() {
   mkdir "$z_dir/source" || exit 1
   printf '%s' "$z_here" >"$z_dir/directory" || z_die "cannot write in $z_dir"
   if [ -f "$0" ]; then cat "$0" >"$z_dir/plan.sh" || z_die "cannot write in $z_dir"; fi
+}
+
+z_stamp() {
+  date +%Y%m%d-%H%M%S
 }
 
 z_four_digits() {
@@ -971,7 +975,7 @@ ended() {
   z_done=$((z_done + 1))
   z_milliseconds
   z_ms=$((z_ms - z_trial_began))
-  z_say "[$z_number/$z_trials] $z_label: $z_said ($((z_ms / 1000)).$((z_ms % 1000 / 100)) s)"
+  z_say "[$z_number/$z_of] $z_label: $z_said ($((z_ms / 1000)).$((z_ms % 1000 / 100)) s)"
 }
 
 # What the tools left is on the disk, and so are the names that lead to it.

@@ -1,8 +1,10 @@
 """A plan as one POSIX shell script that needs neither zlang nor Python: `Plan` -> text.
 
 The script is `library.sh`, which carries out any plan, and calls of its functions, which are this plan. It writes the
-run folder that the runner writes. Rules: every text of the user's is within single quotes, in a here-document whose end
-it cannot hold, or in a comment of one line; a trial's commands stand where the shell forgets them once they have run.
+run folder that the runner writes. Of a plan of several machines there is a script for each, with `meeting.sh`: all
+begin a trial at an instant that they are given. Rules: every text of the user's is within single quotes, in a
+here-document whose end it cannot hold, or in a comment of one line; a trial's commands stand where the shell forgets
+them once they have run.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from itertools import groupby, islice
 import orjson
 
 from zlang.check.values import quote
+from zlang.emit import divide
 from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.errors import RunError
 from zlang.plan import wire
@@ -51,30 +54,62 @@ z_plan={plan}
 z_part={part}
 z_word='{word}'
 z_trials={trials}
+z_of={planned}
 
 """
 
 
 def emit(plan: Plan) -> Iterator[str]:
     """Give the script."""
+    return _script(plan, plan.header, _Share("", has_meetings=False))
+
+
+def emit_for(plan: Plan, machine: str) -> Iterator[str]:
+    """Give the script of one of the machines of a plan. Raises RunError."""
+    header = plan.header
+    facts = divide.steps_of((step for step in header.facts if step.host == machine), machine)
+    trials = divide.trials_of(plan, machine)
+    own = replace(header, part=machine, tools=header.machines[machine], facts=facts, trials=trials)
+    kept = Plan(replace(header, part=machine), plan.items)
+    return _script(kept, own, _Share(machine, has_meetings=divide.has_meetings(plan)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What a script has of a plan: all of it, or what one machine does; and whether it meets others."""
+
+    machine: str
+    has_meetings: bool
+
+    def setup(self, setup: Setup) -> Setup | None:
+        return divide.setup_of(setup, self.machine) if self.machine else setup
+
+    def steps(self, trial: Trial) -> tuple[Step, ...]:
+        return divide.steps_of(trial.steps, self.machine) if self.machine else trial.steps
+
+
+def _script(plan: Plan, header: Header, share: _Share) -> Iterator[str]:
+    """The script that carries out a share of a plan; `header` is of that share."""
     numbers = _Numbers()
-    yield _opening(plan.header)
-    if plan.header.is_sequential:
-        yield f"# {NOT_DECIDED.format(trials=plan.header.trials)}\n\n"
-    yield _library()
+    yield _opening(header, plan.header.trials)
+    if header.is_sequential:
+        yield f"# {NOT_DECIDED.format(trials=header.trials)}\n\n"
+    yield _library(*(("meeting.sh",) if share.has_meetings else ()))
     yield '\n# ---- This plan ----\n\nz_open "$@"\n'
-    yield from _tools(plan.header.tools)
+    if share.has_meetings:
+        yield "z_set_meetings\n"
+    yield from _tools(header.tools)
     if plan.header.armed:
         yield f"armed {' '.join(_quote(name) for name in plan.header.armed)}\n"
     yield "z_enter_folder\n"
     yield from _sources(plan.header.sources)
-    yield from _plan_and_setups(plan, numbers)
+    yield from _plan_and_setups(plan, share, numbers)
     yield "\nbegin_run\n"
-    for step in plan.header.facts:
+    for step in header.facts:
         yield f"\n# {one_line(step.why)}\nfact {_step(step)}\n"
     for item in plan.items():
-        if isinstance(item, Trial):
-            yield _trial(item, numbers)
+        if isinstance(item, Trial) and (not share.machine or share.steps(item)):
+            yield _trial(item, share, numbers)
     yield "\nend_run\n"
 
 
@@ -101,12 +136,12 @@ class _Numbers:
 
 
 @cache
-def _library() -> str:
+def _library(*more: str) -> str:
     here = resources.files("zlang.emit")
-    return "".join(here.joinpath(name).read_text("utf-8") for name in ("library.sh", "processes.sh"))
+    return "".join(here.joinpath(name).read_text("utf-8") for name in ("library.sh", "processes.sh", *more))
 
 
-def _opening(header: Header) -> str:
+def _opening(header: Header, planned: int) -> str:
     stem = re.sub(r"[^a-z0-9]+", "-", header.experiment.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "run"
     title = one_line(header.title) or stem
     return _OPENING.format(
@@ -116,6 +151,7 @@ def _opening(header: Header) -> str:
         part=_quote(header.part),
         word=stem,
         trials=header.trials,
+        planned=planned,
     )
 
 
@@ -142,14 +178,14 @@ def _file_name(name: str, taken: set[str]) -> str:
     return file
 
 
-def _plan_and_setups(plan: Plan, numbers: _Numbers) -> Iterator[str]:
+def _plan_and_setups(plan: Plan, share: _Share, numbers: _Numbers) -> Iterator[str]:
     """Keep the plan's lines, and define its setups, which have to be known before the first trial: to undo them."""
     setups: list[Setup] = []
 
     def seen() -> Iterator[Setup | Trial]:
         for item in plan.items():
-            if isinstance(item, Setup):
-                setups.append(item)
+            if isinstance(item, Setup) and (own := share.setup(item)) is not None:
+                setups.append(own)
             yield item
 
     lines = wire.dump(replace(plan, items=seen))
@@ -192,15 +228,18 @@ def _function(name: str, steps: Sequence[Step], by_hand: str = "ask") -> Iterato
     yield "}"
 
 
-def _trial(trial: Trial, numbers: _Numbers) -> str:
-    setups = " ".join(str(numbers.signature(signature)) for signature in trial.setups)
+def _trial(trial: Trial, share: _Share, numbers: _Numbers) -> str:
+    known = (signature for signature in trial.setups if not share.machine or signature in numbers.signatures)
+    setups = " ".join(str(numbers.signature(signature)) for signature in known)
     invalidates = " ".join(str(numbers.key(key)) for key in trial.invalidates)
     name = f"{trial.number} {_word(trial.identity)} {trial.replicate}"
-    steps = [step for step in trial.steps if step.action is not Action.TIDY]
-    tidying = [step for step in trial.steps if step.action is Action.TIDY]
+    own = share.steps(trial)
+    steps = [step for step in own if step.action is not Action.TIDY]
+    tidying = [step for step in own if step.action is Action.TIDY]
+    meeting = f"meeting {name} && " if share.has_meetings else ""
     lines = [
-        f"\nif trial {name} {_quote(point(trial))} '{setups}' '{invalidates}'; then",
-        *_chain([(_CALLS.get(step.action, "step"), step) for step in steps]),
+        f"\nif {meeting}trial {name} {_quote(point(trial))} '{setups}' '{invalidates}'; then",
+        *(_meeting(trial, steps) if share.has_meetings else _chain(_calls(steps))),
         "  settle",
         *(line for step in tidying for line in _chain([("step", step)])),
         "  ended",
@@ -209,16 +248,34 @@ def _trial(trial: Trial, numbers: _Numbers) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _meeting(trial: Trial, steps: Sequence[Step]) -> Iterator[str]:
+    """A machine's own steps of a trial: before it begins, its measurement, and after all have ended."""
+    names = [step.name for step in trial.steps]
+    first = next((i for i, step in enumerate(trial.steps) if step.action is Action.MEASURE), len(names))
+    before = [step for step in steps if names.index(step.name) < first]
+    measuring = [step for step in steps if step.action is Action.MEASURE]
+    after = [step for step in steps if step not in before and step not in measuring]
+    texts = ["  prepared", *_texts(_calls(before)), *_texts(("meet", step) for step in measuring), "  all_ended"]
+    yield " &&\n".join([*texts, *_texts(_calls(after))])
+
+
+def _calls(steps: Iterable[Step]) -> list[tuple[str, Step]]:
+    return [(_CALLS.get(step.action, "step"), step) for step in steps]
+
+
 def _chain(calls: Iterable[tuple[str, Step]]) -> Iterator[str]:
     """Call one after the other for as long as none fails."""
-    texts = [f"  # {one_line(step.why)}\n  {function} {_step(step)}" for function, step in calls]
-    yield " &&\n".join(texts) or "  :"
+    yield " &&\n".join(_texts(calls)) or "  :"
+
+
+def _texts(calls: Iterable[tuple[str, Step]]) -> list[str]:
+    return [f"  # {one_line(step.why)}\n  {function} {_step(step)}" for function, step in calls]
 
 
 def _step(step: Step) -> str:
     if step.host != "local":
         message = f"step {step.name} is for the host {one_line(step.host)}; a shell script reaches only its own machine"
-        raise RunError(message, "give each machine its own script: --host NAME")
+        raise RunError(message, "give each machine its own script: --out DIR")
     if step.action is Action.ASK:
         return f"{_word(step.name)} {_quote(one_line(step.why))} {_quote(step.command)}"
     return f"{_word(step.name)} {step.timeout} {_quote(step.command)}"

@@ -225,6 +225,15 @@ def emit(planned: Planned, form: str) -> Iterator[str]:
     return formats()[form].emit(planned.plan)
 
 
+def scripts(planned: Planned) -> Iterator[tuple[str, Iterator[str]]]:
+    """The script of each machine of a plan of several, by the machine's name. Raises RunError."""
+    from zlang.emit import shell
+
+    require_no_devices(planned)
+    for machine in planned.plan.header.machines:
+        yield machine, shell.emit_for(planned.plan, machine)
+
+
 def lines(planned: Planned, outlook: Outlook) -> Iterator[str]:
     """The plan as JSON lines, with what is left to do of it here."""
     from zlang.plan import wire

@@ -243,7 +243,7 @@ def _require_together(
             if any(step.action is Action.ASK for step in process.steps):
                 name = streams[number].workload.label
                 message = f"`{name}` cannot begin together with the other streams: a person would have to start it"
-                hint = "zlang has to reach all machines of a trial with several streams"
+                hint = "reach all machines of such a trial, or write a script for each: `plan --emit sh --out DIR`"
                 raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
     for host in event_hosts:
         if host != processes[0].host:

@@ -16,6 +16,7 @@ z_plan=c0ffee
 z_part=''
 z_word='sweep-it'
 z_trials=5
+z_of=5
 
 # ---- How a plan is carried out. What is particular to this plan stands below. ----
 # Everything of ours is called z_* so that no variable of the user's is changed for the commands.
@@ -402,7 +403,7 @@ z_is_finished() {
 
 z_new_folder() {
   z_is_new=1
-  z_stem=$z_runs/$z_word-$(date +%Y%m%d-%H%M%S)
+  z_stem=$z_runs/$z_word-$(z_stamp)
   z_count=0
   until z_dir=$z_stem-$(z_four_digits) && mkdir "$z_dir" 2>/dev/null; do
     z_count=$((z_count + 1))
@@ -411,6 +412,10 @@ z_new_folder() {
   mkdir "$z_dir/source" || exit 1
   printf '%s' "$z_here" >"$z_dir/directory" || z_die "cannot write in $z_dir"
   if [ -f "$0" ]; then cat "$0" >"$z_dir/plan.sh" || z_die "cannot write in $z_dir"; fi
+}
+
+z_stamp() {
+  date +%Y%m%d-%H%M%S
 }
 
 z_four_digits() {
@@ -990,7 +995,7 @@ ended() {
   z_done=$((z_done + 1))
   z_milliseconds
   z_ms=$((z_ms - z_trial_began))
-  z_say "[$z_number/$z_trials] $z_label: $z_said ($((z_ms / 1000)).$((z_ms % 1000 / 100)) s)"
+  z_say "[$z_number/$z_of] $z_label: $z_said ($((z_ms / 1000)).$((z_ms % 1000 / 100)) s)"
 }
 
 # What the tools left is on the disk, and so are the names that lead to it.

@@ -1,0 +1,55 @@
+"""What one machine does of a plan of several: setups and trials -> those steps that are its own.
+
+In: items of a plan in which each step names its machine. Out: the same items with the steps of one machine, or nothing.
+Rule: what a machine does may wait for an instant, but not for another machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from zlang.errors import RunError
+from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
+
+
+def steps_of(steps: Iterable[Step], machine: str) -> tuple[Step, ...]:
+    """The steps of a machine. Raises RunError where a step is of none."""
+    result = []
+    for step in steps:
+        if step.host == LOCAL and step.action is not Action.ASK:
+            raise RunError(
+                f"step {step.name} is on no host, so no machine's script has it", "put all things `on` hosts"
+            )
+        if step.host in {machine, LOCAL}:
+            result.append(replace(step, host=LOCAL))
+    return tuple(result)
+
+
+def setup_of(setup: Setup, machine: str) -> Setup | None:
+    """What a machine does to create and to remove a setup."""
+    settings = tuple(replace(setting, steps=steps_of(setting.steps, machine)) for setting in setup.settings)
+    own = replace(setup, make=steps_of(setup.make, machine), unmake=steps_of(setup.unmake, machine), settings=settings)
+    has_steps = own.make or own.unmake or any(setting.steps for setting in settings)
+    return own if has_steps else None
+
+
+def trials_of(plan: Plan, machine: str) -> int:
+    """How many trials a machine takes part in."""
+    return sum(isinstance(item, Trial) and bool(steps_of(item.steps, machine)) for item in plan.items())
+
+
+def has_meetings(plan: Plan) -> bool:
+    """Whether machines take part in trials together."""
+    setups: dict[str, set[str]] = {}
+    for item in plan.items():
+        if isinstance(item, Setup):
+            settings = (step for setting in item.settings for step in setting.steps)
+            setups[item.signature] = _machines((*item.make, *item.unmake, *settings))
+        elif len(_machines(item.steps).union(*(setups.get(each, set()) for each in item.setups))) > 1:
+            return True
+    return False
+
+
+def _machines(steps: Iterable[Step]) -> set[str]:
+    return {step.host for step in steps if step.host != LOCAL}
