@@ -1,0 +1,69 @@
+"""One script a machine, which neither zlang nor Python carries out: they meet at an instant, as the run does."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from beds import Bed
+from command_line import Zlang
+
+from zlang.run.events import Commit, End
+from zlang.run.journal import Gap, Lines
+
+PROGRAM = """
+host server
+host client { members = ["c1".."c2"] }
+dir there on server { path = "/shared" }
+file data on there { size = 64KiB }
+shell reads { command = "uname -n; wc -c <data"  from = client  writes = off }
+experiment e { on = data  run = reads  cache = cold }
+"""
+MACHINES = {"server": "host1", "c1": "host2", "c2": "host3"}
+_PREPARE = 20
+"""Seconds: a busy machine needs some for what takes none."""
+
+
+def ended(journal: Path) -> set[tuple[str, int]]:
+    """The steps that ended, with their exit codes, and each commit."""
+    events = [event for event in Lines(journal) if not isinstance(event, Gap)]
+    steps = {(event.step, event.rc) for event in events if isinstance(event, End)}
+    return steps | {(event.trial, event.replicate) for event in events if isinstance(event, Commit)}
+
+
+def test_scripts_meet_and_do_what_the_run_does(zlang: Zlang, bed: Bed) -> None:
+    written = zlang("plan", zlang.program(PROGRAM), "--emit", "sh", "--out", "scripts").out
+    assert all(f"scripts/{machine}.sh" in written for machine in MACHINES)
+    shared = bed.path / "shared"
+    shutil.copytree(zlang.at / "scripts", shared / "scripts")
+    instant = int(time.time()) + _PREPARE + 4
+    words = f"MEET={instant} EVERY={_PREPARE + 4} PREPARE={_PREPARE} dash /shared/scripts"
+    try:
+        assert "say when all machines begin" in bed.on("host1", "dash /shared/scripts/c1.sh 2>&1")
+        with ThreadPoolExecutor() as pool:
+            commands = {
+                host: f"mkdir /data/s && cd /data/s && {words}/{name}.sh 2>&1" for name, host in MACHINES.items()
+            }
+            said = dict(zip(MACHINES, pool.map(lambda host: bed.on(host, commands[host]), commands), strict=True))
+        assert all("1 of 1 trials are done, 0 of them failed" in text for text in said.values()), said
+        journals = {name: zlang.at / f"{name}.jsonl" for name in MACHINES}
+        for name, host in MACHINES.items():
+            journals[name].write_text(bed.on(host, "cat /data/s/runs/*/journal.jsonl") + "\n")
+        names = {bed.on(host, "ls /data/s/runs") for host in MACHINES.values()}
+        assert len(names) == 1, "what one machine creates has the name of the run on all of them"
+        began = [float(bed.on(host, "cat /data/s/runs/*/trials/*/1/a1/stream*/began")) for host in ("host2", "host3")]
+        assert min(began) >= instant
+        outputs = [bed.on(host, "cat /data/s/runs/*/trials/*/1/a1/stream*/measure.out") for host in ("host2", "host3")]
+        assert outputs == ["host2\n65536", "host3\n65536"]
+    finally:
+        shutil.rmtree(shared / "scripts")
+        for host in MACHINES.values():
+            bed.on(host, "rm -rf /data/s")
+    assert list(shared.iterdir()) == []
+
+    reached = [word for name, host in MACHINES.items() for word in ("--reach", f"{name}={host}")]
+    zlang("run", "program.zexp", "--yes", *reached, code=None)  # on a busy machine they may begin too far apart
+    by_scripts = set().union(*(ended(journal) for journal in journals.values()))
+    assert by_scripts == ended(zlang.folder() / "journal.jsonl")
