@@ -110,6 +110,7 @@ crash() {
   if pid=$(init_of "$1"); then
     outer=$(cat "$BED/$1/pid")
     kill -KILL "$pid" # the kernel ends the whole PID namespace
+    kill -CONT "$outer" # it may have been stopped, and has to see that
     while [ -e "/proc/$outer" ] && [ "$(cut -d' ' -f3 "/proc/$outer/stat" 2>/dev/null)" != Z ]; do sleep 0.01; done
   fi
   rm -f "$BED/$1/pid" "$BED/$1/sshd.pid"
@@ -205,7 +206,7 @@ down() {
 }
 
 signal_all() { # SIGNAL HOST
-  for pid in $(ip netns pids "$NAME-$2"); do kill "-$1" "$pid"; done
+  for pid in $(ip netns pids "$NAME-$2"); do kill "-$1" "$pid" 2>/dev/null || :; done # it may have ended meanwhile
 }
 
 verb=${1:-help}
