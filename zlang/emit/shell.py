@@ -19,10 +19,9 @@ from itertools import groupby, islice
 import orjson
 
 from zlang.check.values import quote
-from zlang.emit import divide
 from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.errors import RunError
-from zlang.plan import wire
+from zlang.plan import divide, wire
 from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
 from zlang.text import LAYOUT
 
