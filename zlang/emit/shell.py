@@ -228,8 +228,8 @@ def _function(name: str, steps: Sequence[Step], by_hand: str = "ask") -> Iterato
 
 
 def _trial(trial: Trial, share: _Share, numbers: _Numbers) -> str:
-    known = (signature for signature in trial.setups if not share.machine or signature in numbers.signatures)
-    setups = " ".join(str(numbers.signature(signature)) for signature in known)
+    present = (signature for signature in trial.setups if not share.machine or signature in numbers.signatures)
+    setups = " ".join(str(numbers.signature(signature)) for signature in present)
     invalidates = " ".join(str(numbers.key(key)) for key in trial.invalidates)
     name = f"{trial.number} {_word(trial.identity)} {trial.replicate}"
     own = share.steps(trial)
