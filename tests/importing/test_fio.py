@@ -202,6 +202,18 @@ def test_jobs_that_wait_for_none_are_streams_of_one_trial(capsys: pytest.Capture
     assert "# 3 trials;" in script
 
 
+def test_jobs_that_measure_the_same_are_one_level() -> None:
+    text = imported("[global]\nsize=1m\n[a]\n[b]\nstonewall\nrw=write\n[c]\nstonewall\n")
+    assert "# [c] measures the same as [a], which stands for both\nlet load = a | b\n" in text
+    assert errors(text) == []
+
+
+def test_the_file_in_place_of_a_device_reaches_as_far_as_its_jobs() -> None:
+    text = imported("[a]\nfilename=/dev/sdz\nsize=10g\noffset=100g\nnumjobs=3\noffset_increment=20g\n")
+    assert "{ size = 150GiB }" in text
+    assert errors(text) == []
+
+
 def test_a_file_includes_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "common.inc").write_text("rw=randwrite\nbs=64k\n")
     (tmp_path / "a.fio").write_text("[a]\ninclude common.inc\nsize=1m\n")

@@ -1,0 +1,280 @@
+"""Options of fio as properties of its kind, and what it measures as a target.
+
+In: options as another tool's file has them. Out: lines of a program, with a remark at each place where it cannot.
+Rule: what an option becomes is asked of the library: its property there has the option's name, its type and its unit,
+and `without` says why an option has none. Nothing is dropped unsaid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import cache
+from pathlib import PurePosixPath
+
+from zlang import units
+from zlang.check import library
+from zlang.check.program import Kind, PropertyDef, Symbol, Value
+from zlang.importing import fio_numbers, writing
+from zlang.importing.job_file import Option
+from zlang.importing.study import Target
+from zlang.units import Quantity
+
+NAME = "fio"
+PATTERN = "rw"
+_INSTEAD = re.compile(r"write `([\w-]+)(?: = ([\w-]*))?`")
+_LEAVE_OUT = "leave "
+_TARGET = ("filename", "directory", "size")
+ORDER = ("stonewall", "wait_for")
+"""Options after which a job begins when those before it have ended."""
+UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "new_group")
+"""Options that the program says in another place, or in other words."""
+_SIZE_NOT_SAID = "1GiB"
+_PLAIN_NAME = re.compile(r"\w[\w-]*")
+_MICROSECOND = Fraction(1, 10**6)
+
+
+@cache
+def kind() -> Kind:
+    """The kind of the library that stands for fio."""
+    return library.load().kind(NAME)
+
+
+def own_name(name: str) -> str:
+    """The name under which the library has an option."""
+    instead = _INSTEAD.fullmatch(kind().without.get(name, ""))
+    return instead[1] if instead and name not in kind().properties else name
+
+
+def effective(options: Iterable[Option]) -> dict[str, Option]:
+    """The options that apply to a job, by name: of two values the later one."""
+    result: dict[str, Option] = {}
+    for option in map(_affirmed, options):
+        name = own_name(option.name)
+        result.pop(name, None)
+        result[name] = option
+    return result
+
+
+def _affirmed(option: Option) -> Option:
+    """`buffered=0` as `direct=1`."""
+    return (
+        option.replace(name="direct", value="1" if option.value == "0" else "0")
+        if option.name == "buffered"
+        else option
+    )
+
+
+def is_property(option: Option) -> bool:
+    """Whether a property says what this option says."""
+    return _line(option) is not None and own_name(option.name) not in UNSAID
+
+
+def obstacle(options: Mapping[str, Option]) -> str:
+    """Why a job cannot be measured; an empty text if it can."""
+    engine = value_of(options, "ioengine").partition(":")[0]
+    return kind().without.get(f"the engine {engine}", "")
+
+
+def choice(name: str, values: Iterable[str]) -> str | None:
+    """A property with these values as its levels, or None where it cannot have one of them."""
+    lines = [_line(Option(name, value, value, (), ())) for value in values]
+    levels = dict.fromkeys(line.partition(" = ")[2] for line in lines if line)
+    return f"{name} = {' | '.join(levels)}" if all(lines) and lines else None
+
+
+def _line(option: Option) -> str | None:
+    """An option as a property, or None where no property says it."""
+    name = own_name(option.name)
+    definition = kind().properties.get(name)
+    if definition is None:
+        return None
+    value = _value(definition, option.value)
+    if value is None or not writing.takes(definition, value):
+        return None
+    return f"{name} = {writing.literal(value)}"
+
+
+def _value(definition: PropertyDef, words: str | None) -> Value:
+    """The value of a property that fio reads from this text; None where it is none of the property's type."""
+    type_, words = definition.type, "1" if words is None else words
+    instead = _INSTEAD.fullmatch(kind().without.get(f"{definition.name}={words}", ""))
+    word = instead[2] if instead and instead[2] else words
+    if any(variant.name == word for variant in type_.words):
+        return Symbol(word)
+    scalar = next(iter(type_.scalars), "")
+    return _READERS[scalar](words, definition) if scalar in _READERS else None
+
+
+def _bool(words: str, _: PropertyDef) -> Value:
+    amount = fio_numbers.size(words)
+    return None if amount is None else amount != 0
+
+
+def _quantity(dimension: units.Dimension) -> Callable[[str, PropertyDef], Value]:
+    def read(words: str, _: PropertyDef) -> Value:
+        amount = fio_numbers.size(words)
+        return None if amount is None or amount.denominator != 1 else Quantity(amount, dimension)
+
+    return read
+
+
+def _share(words: str, _: PropertyDef) -> Value:
+    amount = fio_numbers.size(words.removesuffix("%"))
+    return None if amount is None else Quantity(amount / 100, units.SHARE)
+
+
+def _duration(words: str, definition: PropertyDef) -> Value:
+    unit = definition.unit.amount if definition.unit else Fraction(1)
+    amount = fio_numbers.microseconds(words, unit / _MICROSECOND)
+    return None if amount is None else Quantity(amount * _MICROSECOND, units.DURATION)
+
+
+def _number(words: str, _: PropertyDef) -> Value:
+    return Quantity(Fraction(words)) if re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", words) else None
+
+
+def _text(words: str, _: PropertyDef) -> Value:
+    return words
+
+
+_READERS: Mapping[str, Callable[[str, PropertyDef], Value]] = {
+    "bool": _bool,
+    "size": _quantity(units.SIZE),
+    "rate": _quantity(units.RATE),
+    "iops": _quantity(units.FREQUENCY),
+    "count": _quantity(units.NUMBER),
+    "share": _share,
+    "duration": _duration,
+    "number": _number,
+    "string": _text,
+}
+
+
+def _remark(option: Option) -> list[str]:
+    """Why an option is not in the program."""
+    if option.missing:
+        return writing.comment(f"{option.written}: the environment has no {', '.join(option.missing)}")
+    for name in (own_name(option.name), _engine(option)):
+        if name in kind().without:
+            return writing.comment(f"{option.written}: {kind().without[name]}")
+    return writing.comment(f"{option.written}: this is not an option of {NAME}")
+
+
+def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iterator[str]:
+    """The properties of a job, each with the comments that stood above it, and at the end what is only passed on.
+
+    `every` has what holds for the job from elsewhere as well.
+    """
+    for name, option in options.items():
+        yield from (line for comment in option.comments for line in writing.comment(comment))
+        if name in UNSAID or _is_passed_on(name, option):
+            continue
+        if option.missing:
+            yield from _remark(option)
+        elif name == "time_based" and "runtime" not in every:
+            yield from writing.comment(f"{option.written}: fio ignores this without a runtime")
+        elif name == PATTERN:
+            yield from _pattern(option)
+        elif (line := _line(option)) is not None:
+            yield line
+        elif not kind().without.get(f"{name}={option.value}", "").startswith(_LEAVE_OUT):
+            yield from _remark(option)
+    if any(_is_passed_on(name, option) for name, option in options.items()):
+        passed_on = [option for name, option in every.items() if _is_passed_on(name, option)]
+        yield "# passed on as it is"
+        yield f"extra = [{', '.join(map(_as_written, passed_on))}]"
+
+
+def _engine(option: Option) -> str:
+    """The name under which the library says why it leaves an engine out."""
+    return f"the engine {(option.value or '').partition(':')[0]}" if option.name == "ioengine" else ""
+
+
+def _is_passed_on(name: str, option: Option) -> bool:
+    """Whether fio gets an option as it was written: no property says it, and no reason is known why none does."""
+    is_known = name in UNSAID or name == PATTERN or name in kind().without or option.missing
+    is_left_out = f"{name}={option.value}" in kind().without or _engine(option) in kind().without
+    return not is_known and not is_left_out and bool(_PLAIN_NAME.fullmatch(option.name)) and _line(option) is None
+
+
+def _as_written(option: Option) -> str:
+    return writing.quoted(option.name + ("" if option.value is None else f"={option.value}"))
+
+
+def _pattern(option: Option) -> Iterator[str]:
+    """The pattern without what may follow its colon: how often it goes on at another place."""
+    pattern, colon, sequence = (option.value or "").partition(":")
+    line = _line(option.replace(value=pattern))
+    if line is None:
+        yield from writing.comment(f"{option.written}: the pattern is unknown, so `read` stands here")
+    elif colon:
+        yield from writing.comment(f"{option.written}: only the pattern is taken over, not `:{sequence}`")
+    yield line or f"{PATTERN} = read"
+
+
+def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
+    """What a job measures: the file that its options name, or one in place of a device."""
+    remarks: list[str] = []
+    directory = value_of(options, "directory") or "."
+    file = value_of(options, "filename")
+    if ":" in directory.replace("\\:", ""):
+        directory, _, others = directory.partition(":")
+        remarks.append(f"{tool} spreads its files over {directory} and {others}: here they are in the first of them")
+    elsewhere = file.startswith("/dev/") or "\\:" in file or "://" in file
+    if ":" in file and not elsewhere:
+        remarks.append(f"{tool} measures several files or devices at once: {file}")
+        file = file.partition(":")[0]
+    if file.startswith("/dev/"):
+        remarks.append(f"{tool} measures {file}: to do so, declare each device as a `disk`, and write `on` that disk")
+    elif elsewhere:
+        remarks.append(f"{tool} measures {file}, which is not a file of this machine")
+    elif "/" in file:
+        path = PurePosixPath(directory, file)
+        directory, file = str(path.parent), path.name
+    size, problem = _size(options, is_device=elsewhere)
+    remarks += [problem] if problem else []
+    if not file and value_of(options, "numjobs") not in {"", "1"}:
+        remarks.append(f"{tool} gives each of its workers a file of its own: here they share one")
+    return Target("." if elsewhere else directory, file, size, tuple(remarks))
+
+
+def value_of(options: Mapping[str, Option], name: str) -> str:
+    """The value of an option; an empty text where it has none."""
+    option = options.get(name)
+    return "" if option is None or option.missing else option.value or ""
+
+
+def _size(options: Mapping[str, Option], *, is_device: bool) -> tuple[str, str]:
+    """How large the file is, and what is to be said of that."""
+    problem = "nothing says how large the file is"
+    size = next((options[name] for name in ("size", "filesize") if value_of(options, name)), None)
+    amount = _bytes_of(size.value) if size else None
+    if size and not amount:
+        problem = f"{size.written}: say how large the file is"
+    past = _reach(options)
+    if amount:
+        return writing.literal(Quantity(Fraction(amount + past if is_device or past >= amount else amount), units.SIZE)), ""
+    reach = past + (_bytes_of(value_of(options, "io_size")) or 0)
+    return (writing.literal(Quantity(Fraction(reach), units.SIZE)) if past else _SIZE_NOT_SAID), problem
+
+
+def _reach(options: Mapping[str, Option]) -> int:
+    """Where the last worker begins, in bytes from the start of the file."""
+    workers = _bytes_of(value_of(options, "numjobs")) or 1
+    return (_bytes_of(value_of(options, "offset")) or 0) + (workers - 1) * (
+        _bytes_of(value_of(options, "offset_increment")) or 0
+    )
+
+
+def _bytes_of(words: str | None) -> int | None:
+    amount = fio_numbers.size(words or "")
+    return int(amount) if amount is not None and amount > 0 and amount.denominator == 1 else None
+
+
+def cache_protocol(options: Mapping[str, Option]) -> str:
+    """The cache protocol of a job. By default fio drops the pages of the file before it begins."""
+    if value_of(options, "pre_read") not in {"", "0"}:
+        return "hot"
+    return "as_is" if value_of(options, "invalidate") == "0" else "cold"

@@ -1,0 +1,161 @@
+"""A program for the loads that another tool measures: targets, loads, and an experiment for those that share a target.
+
+In: loads and trials, as an importer has understood them. Out: the text of a program.
+Rule: each name is used once, and a load that cannot be measured stays as a comment with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping
+
+from zlang.check import library
+from zlang.importing import writing
+from zlang.record import Record
+
+
+class Target(Record):
+    """What is measured: a directory and the name of a file there, or a device, and its size in bytes."""
+
+    directory: str
+    file: str
+    size: str
+    remarks: tuple[str, ...]
+
+
+class Load(Record):
+    """A load: its name in the program and in the file, comments on it, and its lines, below the shared ones or all.
+
+    `obstacle` is why it cannot be measured, if it cannot.
+    """
+
+    name: str
+    title: str
+    comments: tuple[str, ...]
+    lines: tuple[str, ...]
+    every_line: tuple[str, ...]
+    target: Target
+    obstacle: str
+
+
+class Trials(Record):
+    """An experiment: levels, each of them loads that run at the same time, on one target or on each of several."""
+
+    name: str
+    comments: tuple[str, ...]
+    targets: tuple[Target, ...]
+    levels: tuple[tuple[Load, ...], ...]
+    cache: str
+    repeat: int
+
+
+class Study:
+    """The writer of a program whose loads are of one kind of workload."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+        every = library.load().kind(kind).properties
+        words = {word.name for definition in every.values() for word in definition.type.words}
+        self.names = writing.FreeNames({*words, *every})
+        self._place = self.names.free("here", "here")
+        self._targets: dict[tuple[str, str, str], str] = {}
+        self._directories: dict[str, str] = {}
+
+    def program(
+        self,
+        loads: Iterable[Load],
+        trials: Iterable[Trials],
+        *,
+        head: Iterable[str] = (),
+        lets: Mapping[str, str] | None = None,
+        shared: tuple[str, ...] | None = None,
+        tail: Iterable[str] = (),
+    ) -> str:
+        """The text of the program. `lets` are the values of names that loads use, `shared` what all loads have."""
+        loads, trials = list(loads), [_without_repetitions(each) for each in trials]
+        lines = writing.comment(f"Imported from {self.name}: what this program cannot say is a comment at its place.")
+        lines += [line for comment in head for line in (writing.comment(comment) or [""])]
+        lines += ["", f"import {self.kind}", ""]
+        for load in loads:
+            if not load.obstacle:
+                lines += self._target_lines(load.target)
+        for each in trials:
+            lines += (line for target in each.targets for line in self._target_lines(target))
+        lines += ["", *(f"let {name} = {value}" for name, value in (lets or {}).items()), ""]
+        if shared is not None:
+            base = self.names.free("common", "common")
+            lines += writing.block(f"{self.kind} {base} {{", shared)
+        elsewhere = {
+            id(load) for each in trials for level in each.levels for load in level if load.target not in each.targets
+        }
+        for load in loads:
+            lines += [line for comment in load.comments for line in writing.comment(comment)]
+            if load.obstacle:
+                lines += [*writing.comment(f"[{load.title}] is left out: {load.obstacle}"), ""]
+            elif id(load) in elsewhere:
+                head_of_load = f"{self.kind} {load.name} on {self._data(load.target)} {{"
+                lines += writing.block(head_of_load, load.every_line)
+            else:
+                own_head = f"{self.kind} {load.name} {{" if shared is None else f"let {load.name} = {base} with {{"
+                lines += writing.block(own_head, load.lines)
+        for each in trials:
+            lines += self._experiment(each)
+        lines += [line for comment in tail for line in writing.comment(comment)]
+        return writing.program(lines)
+
+    def _target_lines(self, target: Target) -> Iterator[str]:
+        if target.directory not in self._directories:
+            name = self.names.free("here", "here") if self._directories else self._place
+            self._directories[target.directory] = name
+            yield f"dir {name} {{ path = {writing.quoted(target.directory)} }}"
+        key = (target.directory, target.file, target.size)
+        if key not in self._targets:
+            self._targets[key] = self.names.free("data", "data")
+            yield from (line for remark in target.remarks for line in writing.comment(remark))
+            yield f"file {self._targets[key]} on {self._directories[target.directory]} {{ size = {target.size} }}"
+
+    def _experiment(self, trials: Trials) -> Iterator[str]:
+        yield from (line for comment in trials.comments for line in writing.comment(comment))
+        name = self.names.free(trials.name, "experiment")
+        target = yield from self._choice("target", [self._data(target) for target in trials.targets])
+        run = yield from self._choice("load", [_together(level) for level in trials.levels])
+        yield f"experiment {name} {{"
+        yield from (f"on = {target}", f"run = {run}", f"cache = {trials.cache}")
+        if trials.repeat > 1:
+            yield f"repeat = {trials.repeat}"
+        yield from ("}", "")
+
+    def _choice(self, name: str, levels: list[str]) -> Generator[str, None, str]:
+        """The name of a choice, with the line that defines it; one level stands for itself."""
+        levels = list(dict.fromkeys(levels))
+        if len(levels) == 1:
+            return levels[0]
+        name = self.names.free(name, name)
+        yield f"let {name} = {' | '.join(levels)}"
+        return name
+
+    def _data(self, target: Target) -> str:
+        """The name of a target."""
+        return self._targets[target.directory, target.file, target.size]
+
+
+def _without_repetitions(trials: Trials) -> Trials:
+    """Each level once: two that measure the same would be one."""
+    levels: dict[object, tuple[Load, ...]] = {}
+    comments = list(trials.comments)
+    for level in trials.levels:
+        first = levels.setdefault([(sorted(_settings(load)), load.target) for load in level].__repr__(), level)
+        if first is not level:
+            comments.append(f"{_titles(level)} measures the same as {_titles(first)}, which stands for both")
+    return trials.replace(levels=tuple(levels.values()), comments=tuple(comments))
+
+
+def _settings(load: Load) -> list[str]:
+    return [line for line in load.every_line if not line.startswith("#")]
+
+
+def _titles(level: Iterable[Load]) -> str:
+    return ", ".join(f"[{load.title}]" for load in level)
+
+
+def _together(level: tuple[Load, ...]) -> str:
+    return level[0].name if len(level) == 1 else f"[{', '.join(load.name for load in level)}]"
