@@ -8,11 +8,11 @@ from pathlib import Path
 
 import fio_parser
 import pytest
+from imports import errors
 
 from zlang.check import library
 from zlang.check.check import Overrides
 from zlang.cli.app import guarded
-from zlang.diagnostics import Severity
 from zlang.errors import RunError
 from zlang.importing import fio, fio_numbers
 from zlang.pipeline import importing, plans, programs
@@ -83,13 +83,6 @@ def nothing_included(name: str, by: str) -> tuple[str, str]:
 
 def imported(text: str) -> str:
     return fio.program(text, "study.fio", VARIABLES, KEYWORDS, nothing_included)
-
-
-def errors(text: str) -> list[str]:
-    checked = programs.check(Source("study.zexp", text), Overrides())
-    findings, _ = plans.all_findings(checked)
-    findings += programs.lint(checked)
-    return [f"{found.message}: {found.span.text}" for found in findings if found.code.severity is Severity.ERROR]
 
 
 def named_as_in_the_library(options: dict[str, str]) -> dict[str, str]:

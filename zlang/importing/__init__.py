@@ -1,6 +1,6 @@
 """The files of other tools, as programs."""
 
-FILES = "a job file of fio"
+FILES = "a file of fio, bench-fio, vdbench or elbencho"
 """The files that can be imported, for the help of the command line."""
 POOL_OPTION = "--zfs"
 """The option that names a pool of the machine."""

@@ -30,7 +30,11 @@ ORDER = ("stonewall", "wait_for")
 """Options after which a job begins when those before it have ended."""
 UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "new_group")
 """Options that the program says in another place, or in other words."""
-_SIZE_NOT_SAID = "1GiB"
+_MOST_BYTES = 2**63
+_ENOUGH = 2**30
+"""The bytes of a file of which nothing says how large it is."""
+_DECIDED = (PATTERN, "readwrite", "filename", "directory", "exec_")
+"""Beginnings of options that say where the data are, what is done to them, or what else is run."""
 _PLAIN_NAME = re.compile(r"\w[\w-]*")
 _MICROSECOND = Fraction(1, 10**6)
 
@@ -77,11 +81,57 @@ def obstacle(options: Mapping[str, Option]) -> str:
     return kind().without.get(f"the engine {engine}", "")
 
 
-def choice(name: str, values: Iterable[str]) -> str | None:
-    """A property with these values as its levels, or None where it cannot have one of them."""
+class Settings:
+    """Options of fio that mean what another tool's options mean, in their order, with remarks on the others."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Option] = {}
+        self._choices: list[str] = []
+        self._remarks: list[str] = []
+
+    def put(self, name: str, value: str, written: str) -> None:
+        """Set an option; `written` is what stands for it in the other tool's file."""
+        if name in kind().properties and name not in (*UNSAID, PATTERN) and levels(name, [value]) is None:
+            self.remark(f"{written}: this is not a value of `{name}`")
+            return
+        self.options.pop(name, None)
+        self.options[name] = Option(name, value, written, tuple(self._remarks), ())
+        self._remarks.clear()
+
+    def choose(self, name: str, values: Iterable[str], written: str) -> None:
+        """Set an option to one value, or to several that are levels of a choice."""
+        values = list(dict.fromkeys(values))
+        if len(values) == 1:
+            self.put(name, values[0], written)
+            return
+        literals = levels(name, values)
+        if not literals:
+            self.remark(f"{written}: not all of these are values of `{name}`")
+        else:
+            self.expression(name, " | ".join(dict.fromkeys(literals)))
+
+    def expression(self, name: str, text: str) -> None:
+        """Set an option to what the program calculates."""
+        self._choices.append(f"{name} = {text}")
+
+    def has(self, name: str) -> bool:
+        """Whether an option is set."""
+        return name in self.options or any(line.startswith(f"{name} = ") for line in self._choices)
+
+    def remark(self, text: str) -> None:
+        """Say something of the other tool's file at this place."""
+        self._remarks.append(text)
+
+    def lines(self) -> tuple[str, ...]:
+        """The lines of a load."""
+        left = [line for remark in self._remarks for line in writing.comment(remark)]
+        return (*lines_of(self.options, self.options), *self._choices, *left)
+
+
+def levels(name: str, values: Iterable[str]) -> list[str] | None:
+    """The values of an option as literals; None where the option cannot have one of them."""
     lines = [_line(Option(name, value, value, (), ())) for value in values]
-    levels = dict.fromkeys(line.partition(" = ")[2] for line in lines if line)
-    return f"{name} = {' | '.join(levels)}" if all(lines) and lines else None
+    return None if None in lines else [line.partition(" = ")[2] for line in lines if line]
 
 
 def _line(option: Option) -> str | None:
@@ -122,7 +172,7 @@ def _quantity(dimension: units.Dimension) -> Callable[[str, PropertyDef], Value]
 
 def _share(words: str, _: PropertyDef) -> Value:
     amount = fio_numbers.size(words.removesuffix("%"))
-    return None if amount is None else Quantity(amount / 100, units.SHARE)
+    return None if amount is None or amount.denominator != 1 else Quantity(amount / 100, units.SHARE)
 
 
 def _duration(words: str, definition: PropertyDef) -> Value:
@@ -173,7 +223,7 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
             continue
         if option.missing:
             yield from _remark(option)
-        elif name == "time_based" and "runtime" not in every:
+        elif name == "time_based" and ("runtime" not in every or _line(every["runtime"]) is None):
             yield from writing.comment(f"{option.written}: fio ignores this without a runtime")
         elif name == PATTERN:
             yield from _pattern(option)
@@ -194,7 +244,7 @@ def _engine(option: Option) -> str:
 
 def _is_passed_on(name: str, option: Option) -> bool:
     """Whether fio gets an option as it was written: no property says it, and no reason is known why none does."""
-    is_known = name in UNSAID or name == PATTERN or name in kind().without or option.missing
+    is_known = name in UNSAID or name in kind().without or option.missing or name.startswith(_DECIDED)
     is_left_out = f"{name}={option.value}" in kind().without or _engine(option) in kind().without
     return not is_known and not is_left_out and bool(_PLAIN_NAME.fullmatch(option.name)) and _line(option) is None
 
@@ -253,11 +303,17 @@ def _size(options: Mapping[str, Option], *, is_device: bool) -> tuple[str, str]:
     amount = _bytes_of(size.value) if size else None
     if size and not amount:
         problem = f"{size.written}: say how large the file is"
-    past = _reach(options)
+    past, block = _reach(options), _bytes_of(value_of(options, "bs") or value_of(options, "blocksize")) or 1
+    if size and amount and amount < block:
+        return _size_literal(past + block), f"{size.written}: less than one block"
     if amount:
-        return writing.literal(Quantity(Fraction(amount + past if is_device or past >= amount else amount), units.SIZE)), ""
-    reach = past + (_bytes_of(value_of(options, "io_size")) or 0)
-    return (writing.literal(Quantity(Fraction(reach), units.SIZE)) if past else _SIZE_NOT_SAID), problem
+        return _size_literal(amount + past if is_device or past >= amount else amount), ""
+    reach = past + (_bytes_of(value_of(options, "io_size")) or _ENOUGH)
+    return _size_literal(reach), problem
+
+
+def _size_literal(amount: int) -> str:
+    return writing.literal(Quantity(Fraction(amount), units.SIZE))
 
 
 def _reach(options: Mapping[str, Option]) -> int:
@@ -270,7 +326,7 @@ def _reach(options: Mapping[str, Option]) -> int:
 
 def _bytes_of(words: str | None) -> int | None:
     amount = fio_numbers.size(words or "")
-    return int(amount) if amount is not None and amount > 0 and amount.denominator == 1 else None
+    return int(amount) if amount is not None and 0 < amount < _MOST_BYTES and amount.denominator == 1 else None
 
 
 def cache_protocol(options: Mapping[str, Option]) -> str:

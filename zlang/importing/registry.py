@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Protocol
 
-from zlang.importing import fio, job_file
+from zlang.importing import bench_fio, elbencho, fio, job_file, vdbench
 
 
 class Importer(Protocol):
-    """A function that turns the text of another tool into a program."""
+    """A module that turns the text of another tool into a program."""
 
-    def __call__(
+    def is_recognised(self, text: str, name: str) -> bool:
+        """Whether a text, which came from a file of this name, looks like this tool's."""
+
+    def program(
         self, text: str, name: str, variables: Mapping[str, str], keywords: Mapping[str, str], read: job_file.Read
     ) -> str:
         """The program for a text that came from a file of this name. Raises RunError."""
 
 
-IMPORTERS: Mapping[str, Importer] = {"fio": fio.program}
+IMPORTERS: Mapping[str, Importer] = MappingProxyType(
+    {"bench-fio": bench_fio, "vdbench": vdbench, "elbencho": elbencho, "fio": fio}
+)
+"""The first that recognises a text imports it; fio's job files have no mark of their own."""
 
 
-def format_of(_text: str, _name: str) -> str:
+def format_of(text: str, name: str) -> str:
     """The format that a text is in."""
-    return next(iter(IMPORTERS))
+    return next(form for form, importer in IMPORTERS.items() if importer.is_recognised(text, name))

@@ -115,7 +115,7 @@ class Study:
 
     def _experiment(self, trials: Trials) -> Iterator[str]:
         yield from (line for comment in trials.comments for line in writing.comment(comment))
-        name = self.names.free(trials.name, "experiment")
+        name = self.names.free(trials.name, "study")
         target = yield from self._choice("target", [self._data(target) for target in trials.targets])
         run = yield from self._choice("load", [_together(level) for level in trials.levels])
         yield f"experiment {name} {{"
@@ -143,10 +143,17 @@ def _without_repetitions(trials: Trials) -> Trials:
     levels: dict[object, tuple[Load, ...]] = {}
     comments = list(trials.comments)
     for level in trials.levels:
-        first = levels.setdefault([(sorted(_settings(load)), load.target) for load in level].__repr__(), level)
-        if first is not level:
-            comments.append(f"{_titles(level)} measures the same as {_titles(first)}, which stands for both")
-    return trials.replace(levels=tuple(levels.values()), comments=tuple(comments))
+        known = levels.setdefault([(sorted(_settings(load)), load.target) for load in level].__repr__(), level)
+        if known is not level:
+            comments.append(f"{_titles(level)} measures the same as {_titles(known)}, which stands for both")
+    targets = {(target.directory, target.size): target for target in reversed(trials.targets)}
+    for target in trials.targets:
+        first = targets[target.directory, target.size]
+        if target is not first:
+            comments += [*target.remarks, "here one file stands for both"]
+    return trials.replace(
+        targets=tuple(reversed(targets.values())), levels=tuple(levels.values()), comments=tuple(comments)
+    )
 
 
 def _settings(load: Load) -> list[str]:

@@ -52,9 +52,9 @@ def takes(definition: PropertyDef, value: Value) -> bool:
     """Whether a property can have this value."""
     try:
         checked_value(definition, value, _NOWHERE)
-    except ProgramError:
+        return isinstance(value, bool | Symbol) or _is_exact(value)
+    except (ProgramError, units.UnitError):
         return False
-    return isinstance(value, bool | Symbol) or _is_exact(value)
 
 
 def _is_exact(value: Value) -> bool:

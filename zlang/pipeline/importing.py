@@ -23,11 +23,13 @@ def import_file(text: str, name: str, form: str | None) -> str:
     """The program for another tool's file; without a format, its text decides. Raises RunError."""
     from zlang.importing import registry
 
+    if "\0" in text:
+        raise RunError(f"{name} is not a text")
     form = form or registry.format_of(text, name)
     if form not in registry.IMPORTERS:
         hint = did_you_mean(form, registry.IMPORTERS) or f"the formats are {', '.join(registry.IMPORTERS)}"
         raise RunError(f"there is no format `{form}`", hint)
-    return registry.IMPORTERS[form](text, name, os.environ, _keywords(), _included)
+    return registry.IMPORTERS[form].program(text, name, os.environ, _keywords(), _included)
 
 
 def import_pool(name: str) -> str:

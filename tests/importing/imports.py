@@ -1,0 +1,16 @@
+"""What is wrong with the program of an import."""
+
+from __future__ import annotations
+
+from zlang.check.check import Overrides
+from zlang.diagnostics import Severity
+from zlang.pipeline import plans, programs
+from zlang.source import Source
+
+
+def errors(text: str) -> list[str]:
+    """The errors that `zlang check` finds in a program."""
+    checked = programs.check(Source("study.zexp", text), Overrides())
+    findings, _ = plans.all_findings(checked)
+    findings += programs.lint(checked)
+    return [f"{found.message}: {found.span.text}" for found in findings if found.code.severity is Severity.ERROR]

@@ -1,0 +1,340 @@
+"""Command lines of elbencho as programs: its phases become levels, its threads workers of fio.
+
+Source: elbencho's `--help-all`. Each thread works on a part of its own; all parts together are the file once.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from zlang.errors import RunError
+from zlang.importing import fio_numbers, fio_options, job_file
+from zlang.importing.fio_options import Settings
+from zlang.importing.study import Load, Study, Target, Trials
+from zlang.record import Record
+
+_TOOL = "elbencho"
+_SHORT = {
+    "b": "block",
+    "c": "configfile",
+    "D": "deldirs",
+    "d": "mkdirs",
+    "F": "delfiles",
+    "i": "iterations",
+    "N": "files",
+    "n": "dirs",
+    "r": "read",
+    "s": "size",
+    "t": "threads",
+    "w": "write",
+}
+_WITH_VALUE = """
+block blockvaralgo blockvarpct clients clientsfile configfile cores csvfile dirs fadv files flock gpuids hosts
+hostsfile iodepth iterations jsonfile label latpercent9s limitread limitwrite livecsv livejson liveint log madv
+netdevs numhosts opslog phasedelay port randalgo randamount rankoffset recvbuf respsize resfile rotatehosts
+rwmixpct rwmixthr rwmixthrpct s3aclgrantee s3aclgtype s3aclgrants s3chksumalgo s3credfile s3credlist s3endpoints
+s3key s3listobj s3log s3logprefix s3maxconns s3mpusizevar s3mpusplit s3multidel s3objprefix s3region s3secret
+s3sessiontoken s3sign s3sseckey s3ssekmskey s3targetgbps sendbuf servers serversfile sharesize size start
+svcpwfile svcupint svcwait threads timelimit treefile treeroundup treescan verify zones
+"""
+_VALUED = frozenset(_WITH_VALUE.split())
+_WITHOUT_VALUE = """
+allelapsed backward cpu cufile cufiledriveropen cuhostbufreg deldirs delfiles direct dirsharing dirstats
+dropcache dryrun foreground gds gdsbufreg gpuperservice infloop interrupt lat lathisto latpercent live1 live1n
+livecsvex mkdirs mmap netbench no0usecerr nocsvlabels nodelerr nodiocheck nofdsharing nolive nopathexp
+norandalign nosvcshare opsloglock preallocfile quit rand read readinline s3fastget s3fastput s3nocompress
+s3randobj s3single s3virtaddr service stat statinline strided svcelapsed svcping sync treerand trunc trunctosize
+verifydirect version write
+"""
+_FLAGS = frozenset(_WITHOUT_VALUE.split())
+_REASONS = {
+    **dict.fromkeys(("lat", "lathisto", "latpercent", "latpercent9s"), "zlang always keeps the latencies"),
+    **dict.fromkeys(
+        ("csvfile", "jsonfile", "livecsv", "livejson", "resfile", "opslog"), "results are in the folder of the run"
+    ),
+    **dict.fromkeys(("mkdirs", "deldirs", "delfiles"), "a run makes its files, and removes them"),
+    **dict.fromkeys(("trunc", "trunctosize", "preallocfile"), "a `file` is written in full before it is measured"),
+    **dict.fromkeys(("hosts", "hostsfile"), "declare the machines as a `host` with `members`, and run the load on it"),
+    "nodelerr": "a run makes its files, and removes them",
+    "nolive": "`zlang run --quiet` shows no progress",
+    "label": "`zlang run --name` names a run",
+    "cpu": "`import linux` and the collector `mpstat`",
+    "sync": "`end_fsync = on` waits for the data that a load wrote",
+    "verify": "`verify` and `do_verify` check what a load of fio wrote",
+    "stat": "fio only reads and writes",
+}
+_OPTIONS: Mapping[str, tuple[str, str | None]] = {
+    "threads": ("numjobs", None),
+    "iodepth": ("iodepth", None),
+    "direct": ("direct", "1"),
+    "mmap": ("ioengine", "mmap"),
+    "timelimit": ("runtime", None),
+    "infloop": ("time_based", "1"),
+    "cores": ("cpus_allowed", None),
+    "zones": ("numa_cpu_nodes", None),
+    "limitread": ("rate", None),
+    "limitwrite": ("rate", None),
+}
+"""The option of fio that does the same, and its value where it is always one."""
+_ELSEWHERE = "read write rand rwmixpct size block randamount dropcache iterations files dirs"
+"""Options that the program says in another place."""
+_OTHER = {"read": "write", "write": "read"}
+_MOST = 1000
+_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+_IN_TURN = re.compile(r"&&|\|\||[;&|]")
+_LINE = re.compile(r"^[ \t$>#]*(?:\S+=\S* +|sudo +)*(?:\S*/)?elbencho[ \t]+\S")
+_SUFFIX = ".elbencho"
+
+
+class _Command(Record):
+    """A command: its options by their long names, how each was written, what it measures, and where it stands."""
+
+    options: Mapping[str, str]
+    written: Mapping[str, str]
+    paths: tuple[str, ...]
+    line: str
+
+
+def is_recognised(text: str, name: str) -> bool:
+    """Whether a text has a command line of elbencho, or a file is its configuration."""
+    return name.endswith(_SUFFIX) or any(_LINE.match(line) for line in text.splitlines())
+
+
+def program(
+    text: str,
+    name: str,
+    variables: Mapping[str, str],  # noqa: ARG001
+    keywords: Mapping[str, str],  # noqa: ARG001
+    read: job_file.Read,
+) -> str:
+    """The program for command lines or a configuration. Raises RunError."""
+    commands = list(_commands(text, name, read))
+    if not commands:
+        raise RunError(f"{name} has no command line of {_TOOL}", "such as `elbencho -w -r -b 4k -s 1g --direct FILE`")
+    study = Study(fio_options.NAME, name)
+    loads: list[Load] = []
+    trials: list[Trials] = []
+    for command in commands:
+        phases = [_load(command, phase, study) for phase in ("write", "read") if phase in command.options]
+        loads += phases or [_load(command, "", study)]
+        if not phases or phases[0].obstacle:
+            continue
+        trials.append(
+            Trials(
+                name=PurePosixPath(name).stem,
+                comments=(),
+                targets=(phases[0].target,),
+                levels=tuple((phase,) for phase in phases),
+                cache="cold" if "dropcache" in command.options else "as_is",
+                repeat=_positive(command.options.get("iterations", "1")) or 1,
+            )
+        )
+    return study.program(loads, _joined(trials))
+
+
+def _joined(trials: list[Trials]) -> Iterator[Trials]:
+    """Experiments of commands that follow each other, as one where they differ only in the load."""
+    joined: list[Trials] = []
+    for each in trials:
+        if joined and joined[-1].replace(levels=each.levels) == each:
+            joined[-1] = each.replace(levels=joined[-1].levels + each.levels)
+        else:
+            joined.append(each)
+    yield from joined
+
+
+# -- commands
+
+
+def _commands(text: str, name: str, read: job_file.Read) -> Iterator[_Command]:
+    if name.endswith(_SUFFIX):
+        yield _command(_configured(text), name, read)
+        return
+    for line in text.replace("\\\n", " ").splitlines():
+        if _LINE.match(line):
+            for words in _simple_commands(line, name):
+                if words:
+                    yield _command(words, name, read)
+
+
+def _simple_commands(line: str, name: str) -> Iterator[list[str]]:
+    """The words after `elbencho` of each command in a line."""
+    lexer = shlex.shlex(line.lstrip(" \t$>#"), posix=True, punctuation_chars=";&|<>")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words: list[str] | None = None
+    try:
+        for word in lexer:
+            if _IN_TURN.fullmatch(word):
+                if words is not None:
+                    yield words
+                words = None
+            elif words is not None:
+                words.append(word)
+            elif PurePosixPath(word).name == _TOOL:
+                words = []
+    except ValueError as error:
+        raise RunError(f"{name}: {str(error).lower()} in `{line.strip()}`") from None
+    if words is not None:
+        yield words
+
+
+def _configured(text: str) -> list[str]:
+    """The options of a configuration file as words of a command."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    words = []
+    for line in lines:
+        option, _, value = (part.strip() for part in line.partition("="))
+        if option in _FLAGS:
+            words += [f"--{option}"] if value not in {"0", "false", "no", "off"} else []
+        else:
+            words += [f"--{option}={value}"]
+    return words
+
+
+def _command(words: list[str], name: str, read: job_file.Read) -> _Command:
+    options: dict[str, str] = {}
+    written: dict[str, str] = {}
+    paths: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word in {"<", ">", ">>"}:
+            next(left, "")
+            continue
+        if word == "--":
+            paths += left
+        elif word.startswith("--"):
+            option, equals, value = word[2:].partition("=")
+            option = _long(option)
+            value = value if equals or option not in _VALUED else next(left, "")
+            options[option] = value
+            written[option] = f"--{option}" + (f" {value}" if value else "")
+        elif word.startswith("-") and len(word) > 1:
+            _short_options(word[1:], left, options, written)
+        else:
+            paths += _expanded(word)
+    if "configfile" in options:
+        text, place = read(options.pop("configfile"), name)
+        below = _command(_configured(text), place, read)
+        options, written = {**below.options, **options}, {**below.written, **written}
+    return _Command(options, written, tuple(paths), " ".join(words))
+
+
+def _long(option: str) -> str:
+    """The option that a beginning stands for, where it stands for only one."""
+    fitting = [each for each in (*_VALUED, *_FLAGS) if each.startswith(option)]
+    return fitting[0] if len(fitting) == 1 else option
+
+
+def _short_options(letters: str, left: Iterator[str], options: dict[str, str], written: dict[str, str]) -> None:
+    """Letters behind one dash: flags, and at the end one that takes what follows."""
+    for index, letter in enumerate(letters):
+        option = _SHORT.get(letter, letter)
+        if option in _VALUED:
+            options[option] = letters[index + 1 :] or next(left, "")
+            written[option] = f"-{letter} {options[option]}"
+            return
+        options[option] = ""
+        written[option] = f"-{letter}"
+
+
+def _expanded(word: str) -> list[str]:
+    """A path with a range of numbers, as `file[1-4]`, as the paths that it stands for."""
+    matched = _RANGE.search(word)
+    if matched is None or int(matched[2][:9]) - int(matched[1][:9]) not in range(_MOST):
+        return [word]
+    numbers = range(int(matched[1][:9]), int(matched[2][:9]) + 1)
+    return [word[: matched.start()] + str(number) + word[matched.end() :] for number in numbers]
+
+
+# -- loads
+
+
+def _load(command: _Command, phase: str, study: Study) -> Load:
+    options, settings = command.options, Settings()
+    workers = _positive(options.get("threads", "1")) or 1
+    size = _bytes(options.get("size", ""))
+    is_random = "rand" in options
+    _pattern(command, phase, settings)
+    settings.put("bs", options.get("block", "1m"), command.written.get("block", "block size"))
+    for option, value in options.items():
+        _put(option, value, command.written[option], phase, settings)
+    target = _target(command, workers)
+    amount = _bytes(options.get("randamount", "")) if is_random else None
+    part = (amount or size or 0) // workers
+    if part and (workers > 1 or amount) and not _is_of_many_files(command):
+        settings.put("io_size", str(part), f"the share of each of {workers} threads")
+        if not is_random:
+            settings.put("offset_increment", str(part), f"the share of each of {workers} threads")
+    lines = settings.lines()
+    name = study.names.free(phase or "other", "load")
+    return Load(name, command.line, (f"{_TOOL} {command.line}",), lines, lines, target, _obstacle(command, phase))
+
+
+def _put(option: str, value: str, written: str, phase: str, settings: Settings) -> None:
+    """An option of elbencho as those of fio."""
+    if option in _ELSEWHERE.split() or option == f"limit{_OTHER.get(phase, '')}":
+        return
+    if option in _OPTIONS and value != "all":
+        name, fixed = _OPTIONS[option]
+        settings.put(name, fixed or value, written)
+        if option == "iodepth" and value != "1":
+            settings.put("ioengine", "libaio", written)
+        return
+    is_known = option in _VALUED | _FLAGS
+    unknown = "no option of fio does this" if is_known else f"this is not an option of {_TOOL}"
+    settings.remark(f"{written}: {_REASONS.get(option, unknown)}")
+
+
+def _pattern(command: _Command, phase: str, settings: Settings) -> None:
+    prefix = "rand" if "rand" in command.options else ""
+    share = command.options.get("rwmixpct", "0") if phase == "write" else "0"
+    if share != "0":
+        settings.put("rw", f"{prefix}rw", "--write")
+        settings.put("rwmixread", share, command.written["rwmixpct"])
+    else:
+        settings.put("rw", f"{prefix}{phase or 'read'}", f"--{phase}")
+
+
+def _obstacle(command: _Command, phase: str) -> str:
+    if not phase:
+        return "it neither reads nor writes data"
+    if "netbench" in command.options:
+        return "it measures a network"
+    if "s3endpoints" in command.options or any(path.startswith("s3:") for path in command.paths):
+        return "it measures objects, and no workload of the library does"
+    return ""
+
+
+def _is_of_many_files(command: _Command) -> bool:
+    return bool({"files", "dirs", "mkdirs", "delfiles", "deldirs"} & set(command.options))
+
+
+def _target(command: _Command, workers: int) -> Target:
+    settings, options = Settings(), command.options
+    size = options.get("size", "")
+    if _is_of_many_files(command):
+        directory = command.paths[0] if command.paths else "."
+        counts = [_positive(options.get(name, "1")) or 1 for name in ("dirs", "files")]
+        number = workers * counts[0] * counts[1]
+        total = (_bytes(size) or 0) * number
+        settings.put("size", str(total) if total else "", f"-s {size}")
+        settings.put("directory", directory, directory)
+        target = fio_options.target(settings.options, _TOOL)
+        words = f"{_TOOL} measures {number} files of {size or 'unknown size'}: here one file is as large as all of them"
+        return target.replace(remarks=(words,))
+    if size:
+        settings.put("size", size, command.written["size"])
+    settings.put("filename", ":".join(command.paths), " ".join(command.paths))
+    return fio_options.target(settings.options, _TOOL)
+
+
+def _bytes(words: str) -> int | None:
+    amount = fio_numbers.size(words)
+    return int(amount) if amount else None
+
+
+def _positive(words: str) -> int | None:
+    return int(words) if words.isdecimal() and len(words) < len(str(10**9)) and int(words) else None

@@ -1,0 +1,375 @@
+"""Parameter files of vdbench as programs: storage definitions become files, workloads become loads of fio.
+
+A run definition becomes an experiment: its `for…` parameters are choices, its workloads are streams of one trial.
+vdbench divides its rate among all workloads by their skew; its threads are workers of fio.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from fractions import Fraction
+
+from zlang.errors import RunError
+from zlang.importing import fio_numbers, fio_options, job_file, vdbench_file
+from zlang.importing.fio_options import Settings
+from zlang.importing.study import Load, Study, Target, Trials
+from zlang.importing.vdbench_file import Entry
+from zlang.record import Record
+
+_TOOL = "vdbench"
+_ENTRY = re.compile(r"(sd|wd|rd|fsd|fwd|hd)=")
+_STEP = re.compile(r"(\d+[kmgt]?)-(\d+[kmgt]?)")
+_MOST = 100
+_SERVED = ("wd", "sd", "fwd", "fsd", "lun", "anchor", "size", "skew", "operation", "depth", "width", "files")
+_LOOPS = {"forxfersize": "xfersize", "forthreads": "threads", "forrdpct": "rdpct", "forseekpct": "seekpct"}
+_OPTION_OF = {"xfersize": "bs", "threads": "numjobs", "rdpct": "rwmixread", "seekpct": "percentage_random"}
+_OPTIONS = {"threads": "numjobs", "elapsed": "runtime", "warmup": "ramp_time", "maxdata": "io_size", "offset": "offset"}
+_RATIOS = {"compratio": "buffer_compress_percentage", "dedupratio": "dedupe_percentage"}
+_DEFAULTS = {"xfersize": "4k", "threads": "8", "rdpct": "100", "seekpct": "100", "iorate": "max"}
+_RANDOM = {"random": "100", "rand": "100", "seq": "0", "sequential": "0", "eof": "0", "seqnz": "0"}
+_FLAGS = {"o_direct": "direct=1", "directio": "direct=1", "o_sync": "sync=sync", "o_dsync": "sync=dsync"}
+_REASONS = {
+    "interval": "samples are kept every second, whatever is displayed",
+    "host": "declare the machine as a `host`, and write `on` it",
+    "rhpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
+    "whpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
+    "hitarea": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
+    "format": "a `file` is written in full before it is measured",
+    "fileselect": "here all files are one",
+    "stopafter": "here all files are one",
+    "validate": "`verify = crc32c` and `do_verify = on` check what a load of fio wrote",
+    "data_errors": "a trial with an error does not count",
+    "pause": "the next trial begins when its target is ready",
+    "shared": "a run measures only what it made",
+    "range": "`offset` and `io_size` limit a load to a part of the file",
+    "messagescan": "`zlang run` records what the kernel said",
+}
+_CURVE = "vdbench finds the highest rate, and measures parts of it; examples/knee.zexp searches for a rate with `find`"
+
+
+class _Stream(Record):
+    """A workload on one target, with its share of the rate."""
+
+    workload: Entry
+    storage: Entry
+    share: Fraction
+
+
+def is_recognised(text: str, name: str) -> bool:  # noqa: ARG001
+    """Whether a text is a parameter file of vdbench."""
+    return any(_ENTRY.match(line.strip()) for line in text.splitlines())
+
+
+def program(
+    text: str,
+    name: str,
+    variables: Mapping[str, str],
+    keywords: Mapping[str, str],  # noqa: ARG001
+    read: job_file.Read,
+) -> str:
+    """The program for a parameter file. Raises RunError."""
+    file = vdbench_file.parse(text, name, variables, read)
+    runs = [entry for entry in file.entries if entry.kind == "rd"]
+    if not runs:
+        raise RunError(f"{name} has no run definition", "such as `rd=run1,wd=wd1,iorate=max,elapsed=60`")
+    study = Study(fio_options.NAME, name)
+    loads: list[Load] = []
+    trials: list[Trials] = []
+    lets: dict[str, str] = {}
+    for run in runs:
+        importer = _Run(run, file.entries, file.general, study, lets)
+        of_run = importer.loads()
+        loads += of_run
+        measured = tuple(load for load in of_run if not load.obstacle)
+        if measured:
+            comments = (*run.comments, *importer.remarks)
+            trials.append(Trials(run.name, comments, (measured[0].target,), (measured,), "as_is", 1))
+    others = [
+        f"{entry.kind}={entry.name}: {_of_machines(entry)}" for entry in file.entries if entry.kind in {"hd", "rg"}
+    ]
+    return study.program(loads, trials, head=(*file.head, *others), lets=lets, tail=file.tail)
+
+
+def _of_machines(entry: Entry) -> str:
+    return "declare the machine as a `host`" if entry.kind == "hd" else "a recorded load cannot be replayed"
+
+
+class _Run:
+    def __init__(
+        self, run: Entry, entries: Sequence[Entry], general: Mapping[str, str], study: Study, lets: dict[str, str]
+    ) -> None:
+        self.run, self.entries, self.general, self.study, self.lets = run, entries, general, study, lets
+        self.remarks: list[str] = []
+        self.names: dict[str, str] = {}
+
+    def loads(self) -> list[Load]:
+        """The loads of a run, each workload on each of its targets."""
+        streams = list(self._streams())
+        if not streams:
+            raise RunError(f"rd={self.run.name} names no workload that is defined", "`wd=` has the name of one above")
+        for loop, name in _LOOPS.items():
+            if values := self.run.parameters.get(loop):
+                self._loop(loop, name, values)
+        self._rate_levels(streams)
+        for key in self.run.parameters:
+            if key not in _SERVED and key not in _LOOPS and key not in (*_DEFAULTS, *_OPTIONS, "fwdrate"):
+                self.remarks.append(f"{self.run.written[key]}: {_reason(key)}")
+        return [self._load(stream) for stream in streams]
+
+    # -- which loads
+
+    def _streams(self) -> Iterator[_Stream]:
+        kind, storage = ("fwd", "fsd") if "fwd" in self.run.parameters else ("wd", "sd")
+        workloads = list(self._named(kind, self.run.parameters.get(kind, ("*",))))
+        skews = [_number(_first(each, "skew")) for each in workloads]
+        left = (100 - sum((skew for skew in skews if skew), Fraction(0))) / (sum(skew is None for skew in skews) or 1)
+        for workload, skew in zip(workloads, skews, strict=True):
+            wanted = workload.parameters.get(storage, ("*",))
+            targets = list(self._named(storage, ("*",) if wanted == ("all",) else wanted))
+            share = (left if skew is None else skew) / Fraction(100 * (len(targets) or 1))
+            yield from (_Stream(workload, target, max(share, Fraction(0))) for target in targets)
+
+    def _named(self, kind: str, wanted: tuple[str, ...]) -> Iterator[Entry]:
+        patterns = list(vdbench_file.names_of(wanted))
+        for entry in self.entries:
+            if entry.kind == kind and any(fnmatchcase(entry.name, pattern) for pattern in patterns):
+                yield entry
+
+    # -- what varies
+
+    def _loop(self, loop: str, name: str, values: tuple[str, ...]) -> None:
+        words = _steps(values)
+        if name == "seekpct":
+            words = [_RANDOM.get(word, word) for word in words]
+        literals = fio_options.levels(_OPTION_OF[name], words)
+        if literals:
+            self._let(name, list(dict.fromkeys(literals)))
+        else:
+            self.remarks.append(f"{self.run.written[loop]}: not all of these are values of `{_OPTION_OF[name]}`")
+
+    def _rate_levels(self, streams: Sequence[_Stream]) -> None:
+        key = next((key for key in ("foriorate", "iorate", "fwdrate") if key in self.run.parameters), None)
+        words = _steps(self.run.parameters[key]) if key else []
+        if not words or words == ["max"]:
+            return
+        rates = [_number(word) for word in words]
+        if words == ["curve"] or None in rates:
+            self.remarks.append(f"{self.run.written[key or '']}: {_CURVE}")
+            return
+        share = max(stream.share for stream in streams)
+        workers = max(self._most_workers(stream) for stream in streams)
+        by_worker = {max(1, round(rate * share / workers)): rate for rate in rates if rate is not None}
+        if len(by_worker) < len(set(rates)):
+            why = f"{self.run.written[key or '']}: a worker has a whole number of operations per second"
+            self.remarks.append(f"{why}; of the rates for which that is the same number one stands here")
+        self._let("iorate", [f"{rate}/s" for rate in by_worker.values()])
+
+    def _most_workers(self, stream: _Stream) -> int:
+        """The most threads that a workload has on a target."""
+        given = [(self.run, "forthreads"), (self.run, "threads")]
+        given += [(stream.workload, "threads"), (stream.storage, "threads")]
+        for entry, key in given:
+            if key in entry.parameters:
+                numbers = [int(word[:9]) for word in _steps(entry.parameters[key]) if word.isdecimal()]
+                return max(numbers, default=0) or 1
+        return 1 if stream.workload.kind == "fwd" else int(_DEFAULTS["threads"])
+
+    def _let(self, name: str, levels: list[str]) -> None:
+        if len(levels) == 1:
+            self.names[name] = levels[0]
+            return
+        known = next(
+            (let for let, value in self.lets.items() if value == " | ".join(levels) and let.startswith(name)), None
+        )
+        self.names[name] = known or self.study.names.free(name, name)
+        self.lets[self.names[name]] = " | ".join(levels)
+
+    # -- one load
+
+    def _load(self, stream: _Stream) -> Load:
+        settings, workload, storage = Settings(), stream.workload, stream.storage
+        parameters = {**storage.parameters, **workload.parameters}
+        written = {**storage.written, **workload.written}
+        for key in ("threads", "xfersize", "warmup", "elapsed", "rdpct", "seekpct", "maxdata"):
+            if key in self.run.parameters:
+                parameters[key], written[key] = self.run.parameters[key], self.run.written[key]
+        if workload.kind == "fwd":
+            _of_files(parameters)
+        self._pattern(parameters, written, settings)
+        for key, values in parameters.items():
+            self._parameter(key, values, written.get(key, key), settings)
+        for name in ("xfersize", "threads"):
+            if name in self.names:
+                settings.expression(_OPTION_OF[name], self.names[name])
+            elif name not in parameters and not (name == "threads" and workload.kind == "fwd"):
+                settings.put(_OPTION_OF[name], _DEFAULTS[name], f"{name}={_DEFAULTS[name]}")
+        self._rate(stream, parameters, settings)
+        for key, words in self.general.items():
+            self._parameter(key, (words.partition("=")[2],), words, settings)
+        wanted = workload.name if storage.name == "sd1" else f"{workload.name}_{storage.name}"
+        lines = settings.lines()
+        return Load(
+            name=self.study.names.free(wanted, "load"),
+            title=f"{workload.kind}={workload.name}",
+            comments=(*storage.comments, *workload.comments),
+            lines=lines,
+            every_line=lines,
+            target=_target(storage),
+            obstacle=_obstacle(workload, self.run),
+        )
+
+    def _pattern(
+        self, parameters: Mapping[str, tuple[str, ...]], written: Mapping[str, str], settings: Settings
+    ) -> None:
+        share, seeks = (
+            self.names.get(name) or parameters.get(name, (_DEFAULTS[name],))[0] for name in ("rdpct", "seekpct")
+        )
+        seeks = _RANDOM.get(seeks, seeks)
+        random = "" if seeks in {"0", "0%"} else "rand"
+        if not random and parameters.get("threads") != ("1",):
+            settings.remark("vdbench's threads go through a file together: here each worker begins at its start")
+        if share in {"100", "100%"}:
+            settings.put("rw", f"{random}read", "")
+        elif share in {"0", "0%"}:
+            settings.put("rw", f"{random}write", "")
+        else:
+            settings.put("rw", f"{random}rw", "")
+            if "rdpct" in self.names:
+                settings.expression("rwmixread", share)
+            else:
+                settings.put("rwmixread", share, written.get("rdpct", "rdpct"))
+        if "seekpct" in self.names:
+            settings.expression("percentage_random", seeks)
+        elif seeks not in {"0", "0%", "100", "100%"}:
+            settings.put("percentage_random", seeks, written.get("seekpct", "seekpct"))
+
+    def _parameter(self, key: str, values: tuple[str, ...], written: str, settings: Settings) -> None:
+        if key in _SERVED or key in {"rdpct", "seekpct"} or key in self.names:
+            return
+        if key == "xfersize":
+            _sizes(values, written, settings)
+        elif key in _OPTIONS:
+            settings.put(_OPTIONS[key], values[0], written)
+            if key == "elapsed":
+                settings.put("time_based", "1", written)
+        elif key == "openflags":
+            for flag in values:
+                option, _, value = _FLAGS.get(flag, "").partition("=")
+                if option:
+                    settings.put(option, value, written)
+                else:
+                    settings.remark(f"{written}: no option of fio opens a file with `{flag}`")
+        elif key in _RATIOS and (ratio := _number(values[0])) and ratio >= 1:
+            settings.put(_RATIOS[key], str(round(100 - 100 / ratio)), written)
+        else:
+            settings.remark(f"{written}: {_reason(key)}")
+
+    def _rate(self, stream: _Stream, parameters: Mapping[str, tuple[str, ...]], settings: Settings) -> None:
+        """The rate of a worker: fio limits each of its workers."""
+        rate = self.names.get("iorate")
+        if rate is None:
+            return
+        workers = self.names.get("threads") or parameters.get("threads", (_DEFAULTS["threads"],))[0]
+        if not settings.has("numjobs"):
+            settings.remark("the number of threads is unknown, and so is the rate of each")
+            return
+        if not rate.endswith("/s") or not workers.isdecimal():
+            share = "" if stream.share == 1 else f" * {stream.share}"
+            settings.expression("rate_iops", f"max(1/s, round({rate}{share} / {workers}))")
+            return
+        exact = Fraction(rate.removesuffix("/s")) * stream.share / (int(workers[:9]) or 1)
+        if exact != max(1, round(exact)):
+            total = float(exact * int(workers))
+            settings.remark(f"this load has {total:g} operations per second of the rate; a worker has a whole number")
+        settings.expression("rate_iops", f"{max(1, round(exact))}/s")
+
+
+def _reason(key: str) -> str:
+    """Why the program does not have a parameter."""
+    return _REASONS.get(key, "no option of fio does this")
+
+
+def _first(entry: Entry, key: str) -> str:
+    return entry.parameters.get(key, ("",))[0]
+
+
+def _steps(values: tuple[str, ...]) -> list[str]:
+    """The values of a list; `1-64,d` doubles, and `100-1000,100` adds."""
+    matched = _STEP.fullmatch(values[0]) if values else None
+    if matched is None:
+        return list(values)
+    first, last = (int(fio_numbers.size(words) or 0) for words in matched.groups())
+    step = values[1] if len(values) > 1 else "d"
+    added = int(fio_numbers.size(step) or 0)
+    if not first or (step != "d" and not added):
+        raise RunError(f"`{','.join(values)}` is not a series", "`(1-64,d)` doubles, `(10-100,10)` adds")
+    result: list[str] = []
+    while first <= last:
+        result.append(str(first))
+        first = first * 2 if step == "d" else first + added
+        if len(result) > _MOST:
+            raise RunError(f"`{','.join(values)}` is a series of more than {_MOST} values")
+    return result
+
+
+def _number(words: str) -> Fraction | None:
+    return Fraction(words) if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", words) else None
+
+
+def _sizes(values: tuple[str, ...], written: str, settings: Settings) -> None:
+    """One size of transfers, sizes with their shares, or all sizes between two."""
+    match values:
+        case (size,):
+            settings.put("bs", size, written)
+        case (least, most, _):
+            settings.put("bsrange", f"{least}-{most}", written)
+        case _ if len(values) % 2 == 0:
+            pairs = zip(values[::2], values[1::2], strict=True)
+            settings.put("bssplit", ":".join(f"{size}/{share}" for size, share in pairs), written)
+        case _:
+            settings.remark(f"{written}: this is not a distribution of sizes")
+
+
+def _of_files(parameters: dict[str, tuple[str, ...]]) -> None:
+    """Say of a workload on files what one on volumes would say."""
+    parameters.setdefault("threads", ("1",))
+    operation = parameters.get("operation", ("read",))[0]
+    parameters.setdefault("rdpct", ("0",) if operation == "write" else ("100",))
+    parameters["seekpct"] = parameters.pop("fileio", ("sequential",))[:1]
+
+
+def _obstacle(workload: Entry, run: Entry) -> str:
+    operations = [each for each in workload.parameters.get("operation", ()) if each not in {"read", "write"}]
+    if operations:
+        return f"`{operations[0]}` is neither a read nor a write, and fio does only those"
+    return "a recorded load cannot be replayed" if "replay" in run.parameters else ""
+
+
+def _target(storage: Entry) -> Target:
+    settings = Settings()
+    if storage.kind == "sd":
+        settings.put("filename", _first(storage, "lun"), f"sd={storage.name}")
+        settings.put("offset", _first(storage, "offset"), "")
+        if "size" in storage.parameters:
+            settings.put("size", _first(storage, "size"), storage.written["size"])
+        return fio_options.target(settings.options, _TOOL)
+    settings.put("directory", _first(storage, "anchor") or ".", f"fsd={storage.name}")
+    number, size = _files(storage)
+    settings.put("size", str(number * size) if size else "", storage.written.get("size", ""))
+    target = fio_options.target(settings.options, _TOOL)
+    each = storage.written.get("size", "unknown size")
+    return target.replace(
+        remarks=(f"{_TOOL} measures {number} files of {each}: here one file is as large as all of them",)
+    )
+
+
+def _files(storage: Entry) -> tuple[int, int]:
+    """The number of files of a file system definition, and their mean size in bytes."""
+    depth, width, files = (int(_number(_first(storage, key)) or 1) for key in ("depth", "width", "files"))
+    sizes = storage.parameters.get("size", ())
+    if len(sizes) > 1:
+        pairs = [(fio_numbers.size(size), _number(share)) for size, share in zip(sizes[::2], sizes[1::2], strict=False)]
+        return files * width ** min(depth, 9), int(sum((size or 0) * (share or 0) for size, share in pairs) / 100)
+    return files * width ** min(depth, 9), int(fio_numbers.size(_first(storage, "size")) or 0)
