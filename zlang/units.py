@@ -48,7 +48,7 @@ NAMES = {
     RATE: "a rate",
     FREQUENCY: "a number per second",
 }
-BASE_UNITS = {SIZE: "bytes", RATE: "bytes per second", DURATION: "seconds"}
+BASE_UNITS = {SIZE: "bytes", RATE: "bytes per second", DURATION: "seconds", FREQUENCY: "operations per second"}
 """The base units of dimensions that have units of their own, for messages."""
 
 
