@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from zlang.errors import RunError
 from zlang.importing import fio_options, job_file
 from zlang.importing.fio_options import Settings
-from zlang.importing.study import Load, Study, Target, Trials
+from zlang.importing.study import Load, Study, Target, LoadStudy
 
 _TOOL = "bench-fio"
 _SECTION = "benchfio"
@@ -81,7 +81,7 @@ def program(
         for wanted, of_kind in zip(("plain", "mixed") if all(kinds) else ("load", "load"), kinds, strict=True)
         if of_kind
     ]
-    trials = Trials(
+    trials = LoadStudy(
         name=PurePosixPath(name).stem,
         comments=(),
         targets=tuple(dict.fromkeys(_target(given, target) for target in targets)),
@@ -138,7 +138,15 @@ def _load(given: Mapping[str, str], modes: list[str], name: str, target: str) ->
         key, _, value = option.partition("=")
         settings.put(key.strip(), value.strip(), option)
     lines = settings.lines()
-    return Load(name, "load", (), lines, lines, _target(given, target), fio_options.obstacle(settings.options))
+    return Load(
+        name=name,
+        title="load",
+        comments=(),
+        lines=lines,
+        every_line=lines,
+        target=_target(given, target),
+        obstacle=fio_options.obstacle(settings.options),
+    )
 
 
 def _target(given: Mapping[str, str], target: str) -> Target:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from zlang.errors import RunError
 from zlang.importing import fio_numbers, fio_options, job_file
 from zlang.importing.fio_options import Settings
-from zlang.importing.study import Load, Study, Target, Trials
+from zlang.importing.study import Load, Study, Target, LoadStudy
 from zlang.record import Record
 
 _TOOL = "elbencho"
@@ -116,14 +116,14 @@ def program(
         raise RunError(f"{name} has no command line of {_TOOL}", "such as `elbencho -w -r -b 4k -s 1g --direct FILE`")
     study = Study(fio_options.NAME, name)
     loads: list[Load] = []
-    trials: list[Trials] = []
+    trials: list[LoadStudy] = []
     for command in commands:
         phases = [_load(command, phase, study) for phase in ("write", "read") if phase in command.options]
         loads += phases or [_load(command, "", study)]
         if not phases or phases[0].obstacle:
             continue
         trials.append(
-            Trials(
+            LoadStudy(
                 name=PurePosixPath(name).stem,
                 comments=(),
                 targets=(phases[0].target,),
@@ -135,9 +135,9 @@ def program(
     return study.program(loads, _joined(trials))
 
 
-def _joined(trials: list[Trials]) -> Iterator[Trials]:
+def _joined(trials: list[LoadStudy]) -> Iterator[LoadStudy]:
     """Experiments of commands that follow each other, as one where they differ only in the load."""
-    joined: list[Trials] = []
+    joined: list[LoadStudy] = []
     for each in trials:
         if joined and joined[-1].replace(levels=each.levels) == each:
             joined[-1] = each.replace(levels=joined[-1].levels + each.levels)
@@ -198,21 +198,21 @@ def _command(words: list[str], name: str, read: job_file.Read) -> _Command:
     options: dict[str, str] = {}
     written: dict[str, str] = {}
     paths: list[str] = []
-    left = iter(words)
-    for word in left:
+    later_words = iter(words)
+    for word in later_words:
         if word in {"<", ">", ">>"}:
-            next(left, "")
+            next(later_words, "")
             continue
         if word == "--":
-            paths += left
+            paths += later_words
         elif word.startswith("--"):
             option, equals, value = word[2:].partition("=")
             option = _long(option)
-            value = value if equals or option not in _VALUED else next(left, "")
+            value = value if equals or option not in _VALUED else next(later_words, "")
             options[option] = value
             written[option] = f"--{option}" + (f" {value}" if value else "")
         elif word.startswith("-") and len(word) > 1:
-            _short_options(word[1:], left, options, written)
+            _short_options(word[1:], later_words, options, written)
         else:
             paths += _expanded(word)
     if "configfile" in options:
@@ -228,12 +228,12 @@ def _long(option: str) -> str:
     return fitting[0] if len(fitting) == 1 else option
 
 
-def _short_options(letters: str, left: Iterator[str], options: dict[str, str], written: dict[str, str]) -> None:
+def _short_options(letters: str, later_words: Iterator[str], options: dict[str, str], written: dict[str, str]) -> None:
     """Letters behind one dash: flags, and at the end one that takes what follows."""
     for index, letter in enumerate(letters):
         option = _SHORT.get(letter, letter)
         if option in _VALUED:
-            options[option] = letters[index + 1 :] or next(left, "")
+            options[option] = letters[index + 1 :] or next(later_words, "")
             written[option] = f"-{letter} {options[option]}"
             return
         options[option] = ""
@@ -270,7 +270,15 @@ def _load(command: _Command, phase: str, study: Study) -> Load:
             settings.put("offset_increment", str(part), f"the share of each of {workers} threads")
     lines = settings.lines()
     name = study.names.free(phase or "other", "load")
-    return Load(name, command.line, (f"{_TOOL} {command.line}",), lines, lines, target, _obstacle(command, phase))
+    return Load(
+        name=name,
+        title=command.line,
+        comments=(f"{_TOOL} {command.line}",),
+        lines=lines,
+        every_line=lines,
+        target=target,
+        obstacle=_obstacle(command, phase),
+    )
 
 
 def _put(option: str, value: str, written: str, phase: str, settings: Settings) -> None:

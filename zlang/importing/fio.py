@@ -14,7 +14,7 @@ from zlang.errors import RunError
 from zlang.importing import fio_options, job_file
 from zlang.importing.fio_options import NAME, ORDER, PATTERN, value_of
 from zlang.importing.job_file import JobSection, Option
-from zlang.importing.study import Load, Study, Trials
+from zlang.importing.study import Load, Study, LoadStudy
 from zlang.record import Record
 
 
@@ -91,7 +91,7 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
     )
 
 
-def _trials(jobs: Iterable[_Job], stem: str) -> Iterator[Trials]:
+def _trials(jobs: Iterable[_Job], stem: str) -> Iterator[LoadStudy]:
     """An experiment for all groups that run one after the other on the same data; a group's jobs are streams."""
     groups = _groups(jobs)
     measured = [list(same) for _, same in groupby(groups, lambda group: (group[0].cache, group[0].load.target))]
@@ -99,7 +99,7 @@ def _trials(jobs: Iterable[_Job], stem: str) -> Iterator[Trials]:
         first = members[0][0]
         verifies = any(job.verifies for group in members for job in group)
         remark = "fio verifies what an earlier job has written: here each job has data of its own"
-        yield Trials(
+        yield LoadStudy(
             name=stem if len(measured) == 1 else first.load.name,
             comments=(remark,) if verifies else (),
             targets=(first.load.target,),

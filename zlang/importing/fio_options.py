@@ -124,8 +124,8 @@ class Settings:
 
     def lines(self) -> tuple[str, ...]:
         """The lines of a load."""
-        left = [line for remark in self._remarks for line in writing.comment(remark)]
-        return (*lines_of(self.options, self.options), *self._choices, *left)
+        unplaced = [line for remark in self._remarks for line in writing.comment(remark)]
+        return (*lines_of(self.options, self.options), *self._choices, *unplaced)
 
 
 def levels(name: str, values: Iterable[str]) -> list[str] | None:

@@ -37,7 +37,7 @@ class Load(Record):
     obstacle: str
 
 
-class Trials(Record):
+class LoadStudy(Record):
     """An experiment: levels, each of them loads that run at the same time, on one target or on each of several."""
 
     name: str
@@ -63,7 +63,7 @@ class Study:
     def program(
         self,
         loads: Iterable[Load],
-        trials: Iterable[Trials],
+        trials: Iterable[LoadStudy],
         *,
         head: Iterable[str] = (),
         lets: Mapping[str, str] | None = None,
@@ -113,7 +113,7 @@ class Study:
             yield from (line for remark in target.remarks for line in writing.comment(remark))
             yield f"file {self._targets[key]} on {self._directories[target.directory]} {{ size = {target.size} }}"
 
-    def _experiment(self, trials: Trials) -> Iterator[str]:
+    def _experiment(self, trials: LoadStudy) -> Iterator[str]:
         yield from (line for comment in trials.comments for line in writing.comment(comment))
         name = self.names.free(trials.name, "study")
         target = yield from self._choice("target", [self._data(target) for target in trials.targets])
@@ -138,14 +138,14 @@ class Study:
         return self._targets[target.directory, target.file, target.size]
 
 
-def _without_repetitions(trials: Trials) -> Trials:
+def _without_repetitions(trials: LoadStudy) -> LoadStudy:
     """Each level once: two that measure the same would be one."""
     levels: dict[object, tuple[Load, ...]] = {}
     comments = list(trials.comments)
     for level in trials.levels:
-        known = levels.setdefault([(sorted(_settings(load)), load.target) for load in level].__repr__(), level)
-        if known is not level:
-            comments.append(f"{_titles(level)} measures the same as {_titles(known)}, which stands for both")
+        same_level = levels.setdefault([(sorted(_settings(load)), load.target) for load in level].__repr__(), level)
+        if same_level is not level:
+            comments.append(f"{_titles(level)} measures the same as {_titles(same_level)}, which stands for both")
     targets = {(target.directory, target.size): target for target in reversed(trials.targets)}
     for target in trials.targets:
         first = targets[target.directory, target.size]

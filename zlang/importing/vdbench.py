@@ -14,7 +14,7 @@ from fractions import Fraction
 from zlang.errors import RunError
 from zlang.importing import fio_numbers, fio_options, job_file, vdbench_file
 from zlang.importing.fio_options import Settings
-from zlang.importing.study import Load, Study, Target, Trials
+from zlang.importing.study import Load, Study, Target, LoadStudy
 from zlang.importing.vdbench_file import Entry
 from zlang.record import Record
 
@@ -76,7 +76,7 @@ def program(
         raise RunError(f"{name} has no run definition", "such as `rd=run1,wd=wd1,iorate=max,elapsed=60`")
     study = Study(fio_options.NAME, name)
     loads: list[Load] = []
-    trials: list[Trials] = []
+    trials: list[LoadStudy] = []
     lets: dict[str, str] = {}
     for run in runs:
         importer = _Run(run, file.entries, file.general, study, lets)
@@ -85,7 +85,16 @@ def program(
         measured = tuple(load for load in of_run if not load.obstacle)
         if measured:
             comments = (*run.comments, *importer.remarks)
-            trials.append(Trials(run.name, comments, (measured[0].target,), (measured,), "as_is", 1))
+            trials.append(
+                LoadStudy(
+                    name=run.name,
+                    comments=comments,
+                    targets=(measured[0].target,),
+                    levels=(measured,),
+                    cache="as_is",
+                    repeat=1,
+                )
+            )
     others = [
         f"{entry.kind}={entry.name}: {_of_machines(entry)}" for entry in file.entries if entry.kind in {"hd", "rg"}
     ]
@@ -124,11 +133,13 @@ class _Run:
         kind, storage = ("fwd", "fsd") if "fwd" in self.run.parameters else ("wd", "sd")
         workloads = list(self._named(kind, self.run.parameters.get(kind, ("*",))))
         skews = [_number(_first(each, "skew")) for each in workloads]
-        left = (100 - sum((skew for skew in skews if skew), Fraction(0))) / (sum(skew is None for skew in skews) or 1)
+        unassigned = (100 - sum((skew for skew in skews if skew), Fraction(0))) / (
+            sum(skew is None for skew in skews) or 1
+        )
         for workload, skew in zip(workloads, skews, strict=True):
             wanted = workload.parameters.get(storage, ("*",))
             targets = list(self._named(storage, ("*",) if wanted == ("all",) else wanted))
-            share = (left if skew is None else skew) / Fraction(100 * (len(targets) or 1))
+            share = (unassigned if skew is None else skew) / Fraction(100 * (len(targets) or 1))
             yield from (_Stream(workload, target, max(share, Fraction(0))) for target in targets)
 
     def _named(self, kind: str, wanted: tuple[str, ...]) -> Iterator[Entry]:
@@ -180,10 +191,10 @@ class _Run:
         if len(levels) == 1:
             self.names[name] = levels[0]
             return
-        known = next(
+        same_let = next(
             (let for let, value in self.lets.items() if value == " | ".join(levels) and let.startswith(name)), None
         )
-        self.names[name] = known or self.study.names.free(name, name)
+        self.names[name] = same_let or self.study.names.free(name, name)
         self.lets[self.names[name]] = " | ".join(levels)
 
     # -- one load
