@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from zlang.errors import RunError
 from zlang.importing import fio_numbers, fio_options, job_file
 from zlang.importing.fio_options import Settings
-from zlang.importing.study import Load, Study, Target, LoadStudy
+from zlang.importing.study import Load, LoadStudy, Study, Target
 from zlang.record import Record
 
 _TOOL = "elbencho"

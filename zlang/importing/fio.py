@@ -14,7 +14,7 @@ from zlang.errors import RunError
 from zlang.importing import fio_options, job_file
 from zlang.importing.fio_options import NAME, ORDER, PATTERN, value_of
 from zlang.importing.job_file import JobSection, Option
-from zlang.importing.study import Load, Study, LoadStudy
+from zlang.importing.study import Load, LoadStudy, Study
 from zlang.record import Record
 
 

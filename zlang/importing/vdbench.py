@@ -14,7 +14,7 @@ from fractions import Fraction
 from zlang.errors import RunError
 from zlang.importing import fio_numbers, fio_options, job_file, vdbench_file
 from zlang.importing.fio_options import Settings
-from zlang.importing.study import Load, Study, Target, LoadStudy
+from zlang.importing.study import Load, LoadStudy, Study, Target
 from zlang.importing.vdbench_file import Entry
 from zlang.record import Record
 
