@@ -157,6 +157,7 @@ class InstanceBuilder:
         "places",
         "property_text",
         "reads",
+        "scheduled",
         "span",
     )
 
@@ -181,6 +182,7 @@ class InstanceBuilder:
         self.is_copied = kind.is_copied and "copies" in fields
         self.optional = frozenset(name for name in fields if may_be_left_out(kind, name))
         self.has_parts = any(kind.properties[name].type.has_things for name in fields if name in kind.properties)
+        self.scheduled = tuple([name for name, field in fields.items() if field.type.schedule])
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
 
     def __call__(self, point: Any) -> Instance:
@@ -222,6 +224,7 @@ class InstanceBuilder:
             copies=_number_of(copies),
             under=under,
             members=_texts_of(members),
+            scheduled=self.scheduled,
         )
 
     def _build(self, point: Reached | FaultPoint) -> Instance:
@@ -260,6 +263,7 @@ class InstanceBuilder:
             under=under,
             members=members,
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
+            scheduled=self.scheduled,
         )
         made = replace(made, digest=_digest(made))
         for part in {part.key: part for part in made.parts}.values():

@@ -1,4 +1,4 @@
-"""Lists made from lists, and their values by place."""
+"""Lists made from lists, their values by place, and values that change with time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from zlang.check import arithmetic, types
 from zlang.check.expressions import Context, combine, constant, guarded, note_risk, resolve, unknown
-from zlang.check.program import ABSENT, Absent, Expr, Value
-from zlang.check.scope import Scope
-from zlang.check.typed import resolve_condition
-from zlang.check.types import Type
+from zlang.check.program import ABSENT, Absent, Expr, HeldValue, Schedule, Value
+from zlang.check.scope import Path, Scope
+from zlang.check.typed import resolve_condition, resolve_typed
+from zlang.check.types import DURATION, NOTHING, Type, is_number
 from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code
 from zlang.source import Span
@@ -87,6 +87,56 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
         result = value({})
         return constant(node.span, type_, result)
     return combined
+
+
+def resolve_schedule(context: Context, node: tree.ScheduleOf, expected: Type | None, path: Path | None) -> Expr:
+    """Resolve `[VALUE for DURATION, …]`; with a path, a value may be a choice."""
+    wanted = expected.schedule if expected else None
+    rows: list[tuple[Expr, Expr | None, Expr]] = []
+    type_ = NOTHING
+    for number, period in enumerate(node.periods, 1):
+        place = (*path, str(number)) if path is not None else None
+        if isinstance(period.value, tree.Range) and period.value.high is not None:
+            hint = f"write `{period.value.low.span.text} to {period.value.high.span.text}`"
+            wrong = Code.UNEXPECTED.at(
+                period.value.span, expected="one value, or two with `to`", found="`..`", hint=hint
+            )
+            context.report(wrong)
+            return unknown(node.span)
+        value = _resolve_value(context, period.value, wanted, place)
+        end = _resolve_value(context, period.end, wanted, (*place, "to") if place else None) if period.end else None
+        duration = resolve_typed(context, period.duration, place or ("for",), "for", DURATION)
+        rows.append((value, end, duration))
+        type_ = type_ | value.type | (end.type if end else NOTHING)
+    parts = [expr for row in rows for expr in row if expr is not None]
+    if any(part.type.unknown for part in parts):
+        return unknown(node.span)
+    if not is_number(type_):
+        context.report(Code.WRONG_TYPE.at(node.span, name="[… for …]", expected="a list of numbers", found=type_))
+        return unknown(node.span)
+
+    @guarded(node.span)
+    def value_at(at: Any) -> Value:
+        periods = []
+        for row in rows:
+            values = [expr.value(at) if expr else None for expr in row]
+            if any(isinstance(value, Absent) for value in values):
+                return ABSENT
+            periods.append(HeldValue(*values))
+        if not all(isinstance(period.duration, Quantity) and period.duration.amount > 0 for period in periods):
+            raise ValueProblem("each part of a schedule lasts longer than 0s")
+        if any(isinstance(value, Quantity) and value.amount < 0 for p in periods for value in (p.value, p.end)):
+            raise ValueProblem("the values of a schedule are 0 or more")
+        return Schedule(tuple(periods))
+
+    made = Type(schedule=type_, is_partial=type_.is_partial)
+    return note_risk(context, combine(context, node.span, made, value_at, parts))
+
+
+def _resolve_value(context: Context, node: tree.Expr, wanted: Type | None, path: Path | None) -> Expr:
+    if wanted is None or path is None:
+        return resolve(context, node, wanted, path)
+    return resolve_typed(context, node, path, context.property_name, wanted)
 
 
 class Element:

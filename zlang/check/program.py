@@ -107,6 +107,20 @@ class Joined(Record):
     parts: tuple[Value, ...]
 
 
+class HeldValue(Record):
+    """A value for a duration; one with an `end` goes from one to the other."""
+
+    value: Value
+    end: Value
+    duration: Value
+
+
+class Schedule(Record):
+    """The values of a property that changes while a workload runs."""
+
+    periods: tuple[HeldValue, ...]
+
+
 PLATFORMS = ("linux", "freebsd", "illumos", "ontap")
 """Platforms of a host; the first is the default."""
 STATES = ("cold", "hot", "property", "held")
@@ -124,7 +138,7 @@ class Instance:
     key in commands that identities are hashes of. There are `copies` of it, and the factors it is `placed_by` decide
     what it stands on. A workload is started `under` wrappers, the outermost first.
     A machine that has `members` is a group of that many machines, which are called so. `parts` are the things in its
-    values on which it stands beside its parent.
+    values on which it stands beside its parent. The values of `scheduled` properties may change while a workload runs.
     """
 
     kind: Kind
@@ -145,6 +159,7 @@ class Instance:
     placed_by: frozenset[str] = frozenset()
     under: tuple[Instance, ...] = ()
     members: tuple[str, ...] = ()
+    scheduled: tuple[str, ...] = ()
     parts: tuple[Instance, ...] = ()
 
     @property
@@ -165,7 +180,7 @@ class Instance:
         return self.label if is_anonymous else f"{self.kind.name} {self.label}"
 
 
-Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Absent | tuple["Value", ...] | None
+Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Schedule | Absent | tuple["Value", ...] | None
 """The value of an expression at a point."""
 
 
@@ -261,7 +276,8 @@ class PropertyDef(Record):
     `since` is the fact of a host that says whether it has the property, and the version from which on. `probe` is the
     command that prints the value, where the property is a fact of a machine; `ask` is what a person has to do, where it
     is `manual`. `lists` is what it adds to its kind's lists where it is given.
-    A text that `is_line` is one line and not empty. Things that are its value are of kinds of a `role`.
+    A text that `is_line` is one line and not empty. Things that are its value are of kinds of a `role`. In a part of a
+    schedule it is what `scheduled` says.
     """
 
     name: str
@@ -280,6 +296,7 @@ class PropertyDef(Record):
     ask: tuple[str | Expr, ...] | None = None
     is_line: bool = False
     role: str = ""
+    scheduled: Expr | None = None
 
     def own_form(self, name: str) -> Expr | None:
         """The words that the property adds itself to a list such as `options`; None if it has no such form."""

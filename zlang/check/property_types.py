@@ -18,6 +18,8 @@ def type_of(context: Context, node: tree.TypeExpr) -> Type:
     for atom in node.atoms:
         if atom.element is not None:
             whole = whole | Type(element=type_of(context, atom.element))
+        elif atom.schedule is not None:
+            whole = whole | Type(schedule=type_of(context, atom.schedule))
         elif atom.name in types.SCALARS and atom.field is None:
             whole = whole | Type(frozenset({atom.name}))
         else:

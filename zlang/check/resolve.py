@@ -14,7 +14,7 @@ from zlang.check.calls import resolve_call
 from zlang.check.choices import resolve_choice, resolve_list, resolve_range
 from zlang.check.declarations import resolve_amend, resolve_declaration
 from zlang.check.expressions import Context, Table, constant, unknown
-from zlang.check.lists import resolve_index, resolve_list_from
+from zlang.check.lists import resolve_index, resolve_list_from, resolve_schedule
 from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_binary, resolve_if, resolve_is_a, resolve_not
 from zlang.check.program import Expr, FactorDef
@@ -62,7 +62,7 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
             return resolve_is_a(context, node)
         case tree.If():
             return resolve_if(context, node, expected)
-        case tree.ListOf() | tree.ListFrom() | tree.Index():
+        case tree.ListOf() | tree.ListFrom() | tree.Index() | tree.ScheduleOf():
             return _resolve_lists(context, node, expected, path)
         case tree.Tuple():
             listed = f"[{', '.join(item.span.text for item in node.items)}]"
@@ -88,7 +88,10 @@ def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.Tabl
 
 
 def _resolve_lists(
-    context: Context, node: tree.ListOf | tree.ListFrom | tree.Index, expected: Type | None, path: Path | None
+    context: Context,
+    node: tree.ListOf | tree.ListFrom | tree.Index | tree.ScheduleOf,
+    expected: Type | None,
+    path: Path | None,
 ) -> Expr:
     match node:
         case tree.ListOf():
@@ -97,6 +100,8 @@ def _resolve_lists(
             return resolve_list_from(context, node)
         case tree.Index():
             return resolve_index(context, node)
+        case tree.ScheduleOf():
+            return resolve_schedule(context, node, expected, path)
 
 
 def _resolve_factors(

@@ -97,7 +97,8 @@ class Type(Record):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
     `beneath` are the kinds of all that declared things stand on. Of what `is_partial` some choices are not known.
-    `dimension` is that of a number which no scalar has, such as the product of two sizes.
+    `dimension` is that of a number which no scalar has, such as the product of two sizes. A `schedule` has values of
+    that type, each for a time.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -108,9 +109,11 @@ class Type(Record):
     beneath: frozenset[str] = frozenset()
     is_partial: bool = False
     dimension: units.Dimension | None = None
+    schedule: Type | None = None
 
     def __or__(self, other: Type) -> Type:
         element = self.element | other.element if self.element and other.element else self.element or other.element
+        schedule = self.schedule | other.schedule if self.schedule and other.schedule else None
         both = self.dimension and other.dimension
         words = self.words + tuple(word for word in other.words if word not in self.words)
         return Type(
@@ -122,6 +125,7 @@ class Type(Record):
             beneath=self.beneath | other.beneath,
             is_partial=self.is_partial or other.is_partial,
             dimension=self.dimension or other.dimension,
+            schedule=schedule or self.schedule or other.schedule,
         )
 
     @property
@@ -157,6 +161,8 @@ class Type(Record):
             return False
         if other.kinds and not (self.kinds >= other.kinds or "*" in self.kinds):
             return False
+        if other.schedule is not None and not (self.schedule and self.schedule.accepts(other.schedule)):
+            return False
         return other.element is None or (self.element is not None and self.element.accepts(other.element))
 
     def __str__(self) -> str:
@@ -173,6 +179,9 @@ class Type(Record):
         spoken += ["something declared" if k == "*" else f"{'an' if k[0] in 'aeiou' else 'a'} `{k}`" for k in kinds]
         if self.element is not None:
             spoken.append(f"a list of {self.element}" if self.element != NOTHING else "a list")
+        if self.schedule is not None:
+            example = next((SCALARS[s].example for s in SCALARS if s in self.schedule.scalars), "…")
+            spoken.append(f"a schedule such as `[{example} for 30s]`")
         return " or ".join(spoken) or "nothing"
 
 

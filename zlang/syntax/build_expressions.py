@@ -158,6 +158,24 @@ def _list_from(
     return tree.ListFrom(span, value, word_of(driver, name), many, condition)
 
 
+def _period(_driver: Parsing, span: Span, value: tree.Expr, duration: tree.Expr) -> tree.Period:
+    return tree.Period(span, value, None, None, duration)
+
+
+def _period_between(
+    driver: Parsing, span: Span, value: tree.Expr, word: Token, end: tree.Expr, duration: tree.Expr
+) -> tree.Period:
+    if word.text != "to":
+        hint = "a value goes from one to another: `1000/s to 5000/s for 30s`"
+        place = Span(driver.source, word.start, word.end)
+        driver.report(Code.UNEXPECTED.at(place, expected="`to` or `for`", found=f"`{word.text}`", hint=hint))
+    return tree.Period(span, value, word_of(driver, word), end, duration)
+
+
+def _schedule(_driver: Parsing, span: Span, periods: tuple[tree.Period, ...]) -> tree.ScheduleOf:
+    return tree.ScheduleOf(span, periods)
+
+
 def _call(_driver: Parsing, span: Span, function: tree.Name, arguments: tuple[tree.Expr, ...] = ()) -> tree.Call:
     return tree.Call(span, function, arguments)
 
@@ -214,6 +232,9 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "amend": _amend,
     "index": _index,
     "list_from": _list_from,
+    "period": _period,
+    "period_between": _period_between,
+    "schedule": _schedule,
     "choice": _choice,
     "conditional": _conditional,
     "either": _either,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token
@@ -58,6 +59,13 @@ def _type_limited(
 
 def _type_list(_driver: Parsing, span: Span, element: tree.TypeExpr) -> tree.TypeAtom:
     return tree.TypeAtom(span, "list", element=element)
+
+
+def _type_schedule(driver: Parsing, span: Span, value: tree.TypeExpr, word: Token) -> tree.TypeAtom:
+    if word.text != "duration":
+        place = Span(driver.source, word.start, word.end)
+        driver.report(Code.UNEXPECTED.at(place, expected="`duration`", found=f"`{word.text}`"))
+    return tree.TypeAtom(span, "schedule", schedule=value)
 
 
 def _property(
@@ -195,6 +203,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "type_variant": _type_variant,
     "type_limited": _type_limited,
     "type_list": _type_list,
+    "type_schedule": _type_schedule,
     "sh": _sh,
     "ask": _ask,
     "sh_is": _sh_is,

@@ -148,6 +148,23 @@ class ListFrom(Record):
     condition: Expr | None
 
 
+class Period(Record):
+    """`5000/s for 30s`, or `1000/s to 5000/s for 30s`; `word` is the one before the value at its end."""
+
+    span: Span
+    value: Expr
+    word: Word | None
+    end: Expr | None
+    duration: Expr
+
+
+class ScheduleOf(Record):
+    """`[1000/s for 30s, 5000/s for 10s]`."""
+
+    span: Span
+    periods: tuple[Period, ...]
+
+
 class TableCell(Record):
     """A cell of a table that `rows` reads: its text, and what the heading of its column states.
 
@@ -180,6 +197,7 @@ Expr = (
     | Amend
     | Index
     | ListFrom
+    | ScheduleOf
 )
 
 
@@ -368,13 +386,14 @@ class ExperimentDef(Record):
 
 
 class TypeAtom(Record):
-    """`size`, `random`, `compressible(by: share)`, `compressible(by: share 0%..90%)` or `[type]`."""
+    """`size`, `random`, `compressible(by: share 0%..90%)`, `[type]`, `[type for duration]`."""
 
     span: Span
     name: str
     field: tuple[str, str] | None = None
     element: TypeExpr | None = None
     allow: Expr | None = None
+    schedule: TypeExpr | None = None
 
 
 class TypeExpr(Record):
