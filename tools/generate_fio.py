@@ -131,6 +131,11 @@ UNITS = {
 }
 """The unit in which fio takes a bare number of this option; for all other durations it is the second."""
 
+SCHEDULES = ("rate", "rate_iops")
+"""Options that can have a schedule."""
+SCHEDULED = {"startdelay": "startdelay + begins", "runtime": "lasts"}
+"""What an option is in a part of a schedule, which is a section of its own."""
+
 WORD_SYNONYMS = {
     "rw": {"readwrite": "rw"},
     "sync": {"0": "none", "1": "sync"},
@@ -375,6 +380,7 @@ def make_property(option: Entry) -> Property:
         "allow": allow_of(name, option, kind),
         "since": since_of(option),
         "only": only_of(engines),
+        "scheduled": SCHEDULED.get(name),
         "doc": quoted(doc_of(name, option)),
     }
     return Property(name, kind, tuple((key, text) for key, text in attributes.items() if text is not None), engines)
@@ -475,7 +481,8 @@ def region(options: Options) -> str:
     for title, members in sections(options):
         lines += ["", f"  # {title}"]
         for member in members:
-            lines += written(member.name, member.type, member.attributes)
+            type_ = f"{member.type} | [{member.type} for duration]" if member.name in SCHEDULES else member.type
+            lines += written(member.name, type_, member.attributes)
     lines += ["", "  # Options of fio that are left out, and why:"]
     for names, reason in left_out(options):
         lines.append(f"  without {quoted(names)} {quoted(reason)}")

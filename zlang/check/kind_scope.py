@@ -7,8 +7,10 @@ every frame knows: `name`, `out`, `run`, `seed`, `options`. There are no others.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any
 
+from zlang import units
 from zlang.check import digests, values
 from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
@@ -19,10 +21,11 @@ from zlang.check.rendering import listed, option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
 from zlang.check.templates import given_in, of_workload, parent_in, target_in, thing_in, word_argument
-from zlang.check.types import BOOL, STRING, UNKNOWN, Type
+from zlang.check.types import BOOL, DURATION, STRING, UNKNOWN, Type
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.syntax import tree
+from zlang.units import Quantity
 
 _OF_ONE = ("key", "value")
 """The names in a form that is filled in for each property."""
@@ -33,8 +36,15 @@ MOST_PENDING = 40
 
 _LISTS_OF_FORMS = {"option": "options", "job_line": "job_lines"}
 """What a property can add itself, instead of what its kind's form makes of it: any number of words, or of lines."""
-CONTEXT = ("out", "run", "seed", "name", "options", "key", "value", "stream", "sections", "gate", "command")
-_CONTEXT_TYPES: dict[str, tuple[Type, Value]] = {"gate": (Type(element=STRING), ())}
+CONTEXT = (
+    *("out", "run", "seed", "name", "options", "key", "value", "command"),
+    *("stream", "sections", "gate", "begins", "lasts"),
+)
+_CONTEXT_TYPES: dict[str, tuple[Type, Value]] = {
+    "gate": (Type(element=STRING), ()),
+    "begins": (DURATION, Quantity(Fraction(0), units.DURATION)),
+    "lasts": (DURATION, ABSENT),
+}
 """The type of a name, where it has one in every frame, and its value where the frame has none."""
 
 

@@ -18,7 +18,10 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
-ATTRIBUTES = ("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask", "one_line")
+ATTRIBUTES = (
+    *("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask", "one_line"),
+    "scheduled",
+)
 
 
 def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
@@ -54,6 +57,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
         lists=_added(scope, attributes),
         probe=_probe(scope, attributes["probe"].value) if "probe" in attributes else None,
         ask=_ask(scope, node, cost, attributes.get("ask")),
+        scheduled=_scheduled(scope, attributes.get("scheduled")),
         is_line="one_line" in attributes and is_on(attributes["one_line"]),
     )
     if definition.default is not None and definition.default.is_constant:
@@ -90,6 +94,14 @@ def _probe(scope: KindScope, node: tree.Expr) -> tuple[str | Expr, ...]:
         return resolve_template(scope.context, node)
     scope.context.report(Code.BAD_KIND.at(node.span, message="`probe` must be a command in quotes"))
     return ()
+
+
+def _scheduled(scope: KindScope, item: tree.Field | None) -> Expr | None:
+    """What a property is in a part of a schedule."""
+    scope.may_name_itself = True
+    resolved = resolve(scope.context, item.value) if item else None
+    scope.may_name_itself = False
+    return resolved
 
 
 def _added(scope: KindScope, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:

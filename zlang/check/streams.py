@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
+from zlang.check import schedules
 from zlang.check.factors import each_level
 from zlang.check.instances import Frame, each_member, moved, treatment_site
 from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
@@ -138,6 +139,8 @@ def may_differ(experiment: Experiment) -> bool:
 
 def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
     """Findings about streams that run at the same time."""
+    for stream in streams:
+        yield from schedules.findings(stream.workload, stream.on)
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on

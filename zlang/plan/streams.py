@@ -15,6 +15,7 @@ from fractions import Fraction
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Kind, KindAction, Value
+from zlang.check.schedules import frame_of, parts_of
 from zlang.check.streams import Stream, event_name
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Here, Reader, Step
@@ -105,11 +106,11 @@ for each in $events; do wait "$each" || code=$?; done
 
 
 class _Process(Record):
-    """One process of a trial: where it runs, its steps, and the reader of each of its streams."""
+    """One process of a trial: where it runs, its steps, and the readers of each of its streams, one for each part."""
 
     place: str
     steps: tuple[Step, ...]
-    readers: tuple[tuple[int, Reader], ...]
+    readers: tuple[tuple[int, tuple[Reader, ...]], ...]
 
     @property
     def host(self) -> str:
@@ -155,7 +156,7 @@ def measure(
         own = [process for process in processes if process.host == machine]
         name = _NAME if len(machines) == 1 else f"{_NAME}-{machine}"
         for process in own:
-            for number, reader in process.readers:
+            for number, (reader, *others) in process.readers:
                 parts[number] = {
                     "name": streams[number].name,
                     "group": streams[number].group,
@@ -164,6 +165,7 @@ def measure(
                     "reader": reader.name,
                     "artefact": reader.artefact,
                     "args": dict(reader.args),
+                    **({"after": [dict(other.args) for other in others]} if others else {}),
                     **({"host": machine, "begun_by": name} if len(machines) > 1 else {}),
                 }
         happening = [_event(frame, here) for frame in events] if machine == machines[0] else []
@@ -200,23 +202,40 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
     kind = first.instance.kind
-    is_shared = kind.has(_TOGETHER) and (is_cut or len(frames) > 1)
-    sections = {number: _section(kind, frames[number], number) for number in numbers} if is_shared else {}
-    words = tuple(word for section in sections.values() for word in section)
+    is_shared = kind.has(_TOGETHER) and (is_cut or len(frames) > 1 or bool(first.instance.scheduled))
+    sections = {number: _in_sections(frames[number], number) for number in numbers} if is_shared else {}
+    words = tuple(word for own in sections.values() for frame in own for word in _section(kind, frame))
     frame = Frame(first.instance, first.target, {**first.context, "sections": words}) if is_shared else first
     action = hosts.action_of(first.instance, _TOGETHER if is_shared else "run", at=first.target)
     assert action is not None, f"BUG: {kind.name} cannot be carried out"
     steps = steps_of(action, Action.MEASURE, _NAME, frame, here)
     if not is_shared:
-        readers = [(numbers[0], steps[-1].reader)]
-    else:
-        output = f"{steps[-1].name}.out"
-        own = [Frame(f.instance, f.target, {**f.context, "stream": place_of(n)}) for n, f in enumerate(frames)]
-        readers = [(number, reader_of(action.readers[0], own[number], output)) for number in numbers]
-        # Whatever takes longest, its own time has to be enough.
-        longest = max(sum(step.timeout for step in _commands(action, own[number], here)) for number in numbers)
-        steps = [replace(step, timeout=max(step.timeout, longest)) for step in steps]
-    return _Process(place_of(numbers[0]), tuple(steps), tuple((number, reader) for number, reader in readers if reader))
+        reader = steps[-1].reader
+        return _Process(place_of(numbers[0]), tuple(steps), ((numbers[0], (reader,)),) if reader else ())
+    output = f"{steps[-1].name}.out"
+    readers = [
+        (number, tuple([reader_of(action.readers[0], frame, output) for frame in own]))
+        for number, own in sections.items()
+    ]
+    # Whatever takes longest, its own time has to be enough.
+    every = [frame for own in sections.values() for frame in own]
+    longest = max(sum(step.timeout for step in _commands(action, frame, here)) for frame in every)
+    steps = [replace(step, timeout=max(step.timeout, longest)) for step in steps]
+    return _Process(place_of(numbers[0]), tuple(steps), tuple(readers))
+
+
+def _in_sections(frame: Frame, number: int) -> list[Frame]:
+    """The sections of one stream: one, or as many as there are parts of its schedule."""
+    assert frame.instance is not None, "BUG: a stream without a workload"
+    name = place_of(number)
+    parts = parts_of(frame.instance, frame.target)
+    if not parts:
+        return [Frame(frame.instance, frame.target, {**frame.context, "stream": name})]
+    every = [frame_of(frame, part, place) for place, part in enumerate(parts)]
+    return [
+        Frame(part.instance, part.target, {**part.context, "stream": f"{name}.{place}"})
+        for place, part in enumerate(every, 1)
+    ]
 
 
 def _commands(action: KindAction, frame: Frame, here: Here) -> list[Step]:
@@ -226,11 +245,10 @@ def _commands(action: KindAction, frame: Frame, here: Here) -> list[Step]:
     )
 
 
-def _section(kind: Kind, frame: Frame, number: int) -> tuple[Value, ...]:
-    """The words that one stream adds to the command of the process that it shares."""
+def _section(kind: Kind, frame: Frame) -> tuple[Value, ...]:
+    """The words that a section adds to the command of the process that it shares."""
     assert kind.section is not None, f"BUG: {kind.name} has no section"
-    at = Frame(frame.instance, frame.target, {**frame.context, "stream": place_of(number)})
-    words = kind.section.value(at)
+    words = kind.section.value(frame)
     return words if isinstance(words, tuple) else (words,)
 
 

@@ -252,7 +252,7 @@ class TrialSteps:
         return self._steps(action, Action.PREPARE, name, frame) if action else ()
 
     def _measure(self, config: TrialConfig, frames: Sequence[Frame], events: Sequence[Frame]) -> list[Step]:
-        if len(frames) > 1 or events:
+        if len(frames) > 1 or events or any(frame.instance and frame.instance.scheduled for frame in frames):
             return measure(self._experiment, config.streams, frames, events, self._here)
         (frame,) = frames
         assert frame.instance is not None, "BUG: a measurement without a workload"

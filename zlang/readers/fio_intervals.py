@@ -31,6 +31,8 @@ _LATE = 3
 """How many intervals after the last line the next one still begins where that ended: fio logs late under load."""
 _EDGE = 1.5 * RESOLUTION
 """Seconds that may be missing before the first line of a log and after the last."""
+_SHORT = 2.0
+"""Seconds of a measurement that may have no log of histograms: fio logs none of the last interval."""
 _HISTOGRAMS = f"_{_KIND}_hist.log"
 _PLACE, _PLACE_IN_HISTOGRAMS, _PLACE_OF_BINS = 2, 1, 3
 """Of the direction in a line, and of the first bin."""
@@ -147,8 +149,8 @@ def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
             _Amount(_pieces(logged[0], 1, ios, whole)),
             _Amount(_pieces(logged[1], _KIB, moved, whole)),
         )
-        if direction in reported and direction in lines:
-            bins[direction] = _histograms(lines[direction], reported[direction], whole)
+        if direction in reported and (direction in lines or whole[1] - whole[0] < _SHORT):
+            bins[direction] = _histograms(lines.get(direction, []), reported[direction], whole)
     return FioIntervals(whole, amounts, bins) if amounts else None
 
 

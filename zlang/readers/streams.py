@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check import library
-from zlang.metrics import AFTER, PERCENTILES, PHASE, QUIET, Metric, distribution, statistics_of
+from zlang.metrics import AFTER, PHASE, QUIET, Metric
 from zlang.plan.plan import CLOCKS, Reader, Step
+from zlang.readers import periods
+from zlang.readers.merging import merged, statistics
 from zlang.readers.reading import (
-    Histogram,
     Intervals,
     Phase,
     Read,
@@ -30,8 +31,6 @@ from zlang.readers.reading import (
     Sample,
     StreamReading,
     Window,
-    merge,
-    percentiles,
     text_of,
 )
 
@@ -96,7 +95,7 @@ def read(
         metrics[_SKEW] = skew
     return Reading(
         metrics=metrics,
-        latency=_merged(streams),
+        latency=merged(streams),
         samples=tuple(_samples(phases, common, parts, readings)),
         window=common,
         against=(
@@ -192,29 +191,12 @@ def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> di
     metrics: dict[str, float] = {}
     for metric in dict.fromkeys(declared):
         if metric.is_distribution:
-            metrics.update(_statistics(metric, streams))
+            metrics.update(statistics(metric, streams))
         elif metric.type in _ADDED:
             measured = [stream.metrics[metric.name] for stream in streams if metric.name in stream.metrics]
             if measured:
                 metrics[metric.name] = sum(measured)
     return metrics
-
-
-def _statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tuple[str, float]]:
-    """The statistics of a distribution over all operations; none where a stream has no histogram of it."""
-    names = {word: own.name for word, own in statistics_of(metric).items()}
-    having = [stream for stream in streams if names["mean"] in stream.metrics]
-    histograms = [
-        h.bins for stream in having for h in stream.latency if distribution(h.direction, h.kind) == metric.name
-    ]
-    if not having or len(histograms) != len(having):
-        return
-    counts = [sum(bins.values()) for bins in histograms]
-    means = [stream.metrics[names["mean"]] for stream in having]
-    yield names["mean"], sum(mean * n for mean, n in zip(means, counts, strict=True)) / sum(counts)
-    yield names["max"], max(stream.metrics[names["max"]] for stream in having)
-    result = percentiles(merge(histograms), [share for _, share in PERCENTILES])
-    yield from ((names[word], float(value)) for (word, _), value in zip(PERCENTILES, result, strict=True))
 
 
 def _by_group(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> Iterator[tuple[str, float]]:
@@ -234,14 +216,6 @@ def _fairness(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> d
     is_measured = all(names & stream.metrics.keys() for stream in streams)
     squares = sum(rate * rate for rate in rates)
     return {"fairness": sum(rates) ** 2 / (len(rates) * squares)} if squares and is_measured else {}
-
-
-def _merged(streams: Iterable[StreamReading]) -> tuple[Histogram, ...]:
-    by_kind: dict[tuple[str, str], list[Mapping[int, int]]] = {}
-    for stream in streams:
-        for histogram in stream.latency:
-            by_kind.setdefault((histogram.direction, histogram.kind), []).append(histogram.bins)
-    return tuple(Histogram(direction, kind, merge(bins)) for (direction, kind), bins in by_kind.items())
 
 
 def _shared(
@@ -344,6 +318,11 @@ def _read(
     reader = Reader(str(part["reader"]), str(part["artefact"]), arguments)
     ran = _ran(own) or window
     reading = read_one(own, reader, _renamed(step, str(part["step"])), ran)
+    after = [args for args in _listed(part.get("after")) if isinstance(args, Mapping)]
+    if after:
+        others = (Reader(reader.name, reader.artefact, args) for args in after)
+        every = [reading, *(read_one(own, other, _renamed(step, str(part["step"])), ran) for other in others)]
+        reading = periods.joined(every, list(_declared(part)))
     return reading if reading.window is not None else replace(reading, window=ran)
 
 

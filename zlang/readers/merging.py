@@ -1,0 +1,34 @@
+"""The latencies of several streams, or of several parts of one, as one: all operations together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from zlang.metrics import PERCENTILES, Metric, distribution, statistics_of
+from zlang.readers.reading import Histogram, StreamReading, merge, percentiles
+
+
+def statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tuple[str, float]]:
+    """The statistics of a distribution over all operations; none where a stream has no histogram of it."""
+    names = {word: own.name for word, own in statistics_of(metric).items()}
+    having = [stream for stream in streams if names["mean"] in stream.metrics]
+    histograms = [
+        h.bins for stream in having for h in stream.latency if distribution(h.direction, h.kind) == metric.name
+    ]
+    if not having or len(histograms) != len(having):
+        return
+    counts = [sum(bins.values()) for bins in histograms]
+    means = [stream.metrics[names["mean"]] for stream in having]
+    yield names["mean"], sum(mean * n for mean, n in zip(means, counts, strict=True)) / sum(counts)
+    yield names["max"], max(stream.metrics[names["max"]] for stream in having)
+    result = percentiles(merge(histograms), [share for _, share in PERCENTILES])
+    yield from ((names[word], float(value)) for (word, _), value in zip(PERCENTILES, result, strict=True))
+
+
+def merged(streams: Iterable[StreamReading]) -> tuple[Histogram, ...]:
+    """The histograms of all operations, one for each direction and kind."""
+    by_kind: dict[tuple[str, str], list[Mapping[int, int]]] = {}
+    for stream in streams:
+        for histogram in stream.latency:
+            by_kind.setdefault((histogram.direction, histogram.kind), []).append(histogram.bins)
+    return tuple(Histogram(direction, kind, merge(bins)) for (direction, kind), bins in by_kind.items())

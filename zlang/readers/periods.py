@@ -1,0 +1,85 @@
+"""A stream whose load changed while it ran: the parts in which it was carried out, one after the other, as a whole.
+
+In: the `Reading` of each part, in their order. Out: one of the whole. Rules: amounts add up; rates and shares are means
+over the whole time, weighted by the time of each part; histograms are merged, and percentiles are those of the merged
+ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from zlang.metrics import Metric
+from zlang.readers.merging import merged, statistics
+from zlang.readers.reading import Intervals, Reading, Sample, StreamReading, Window
+
+_MEANS = frozenset({"iops", "rate", "share"})
+_AMOUNTS = frozenset({"size", "count", "duration"})
+
+
+class _OneAfterTheOther:
+    """What the parts logged over time."""
+
+    def __init__(self, parts: Sequence[tuple[Window, Intervals]], declared: Sequence[Metric]) -> None:
+        self._parts, self._declared = parts, declared
+
+    def cut(self, windows: Sequence[Window]) -> Reading:
+        """The metrics of these windows, in which there may be pauses."""
+        readings: list[tuple[float, Reading]] = []
+        for own, intervals in self._parts:
+            inside = [span for window in windows if (span := _shared(window, own)) is not None]
+            if inside:
+                readings.append((_seconds(inside), intervals.cut(inside)))
+        return _combined(readings, _seconds(windows), self._declared)
+
+    def samples(self, window: Window, stream: str) -> Iterator[Sample]:
+        """The rates of each second of a window."""
+        for own, intervals in self._parts:
+            span = _shared(window, own)
+            if span is not None:
+                yield from intervals.samples(span, stream)
+
+
+def joined(parts: Sequence[Reading], declared: Sequence[Metric]) -> Reading:
+    """The whole of which these are the parts; its problems, if a part has some."""
+    problems = tuple(dict.fromkeys(problem for part in parts for problem in part.problems))
+    windows = [part.window for part in parts if part.window is not None]
+    if problems or len(windows) < len(parts):
+        return Reading(problems=problems or ("it is not known when a part of the schedule was measured",))
+    whole = windows[0][0], max(end for _, end in windows)
+    logged = [(own, part.intervals) for own, part in zip(windows, parts, strict=True) if part.intervals is not None]
+    measured = [(own[1] - own[0], part) for own, part in zip(windows, parts, strict=True)]
+    read = [part.read for part in parts if part.read is not None]
+    return replace(
+        _combined(measured, whole[1] - whole[0], declared),
+        window=whole,
+        against=tuple(text for part in parts for text in part.against),
+        read=sum(read) if len(read) == len(parts) else None,
+        fetched=parts[0].fetched,
+        intervals=_OneAfterTheOther(logged, declared) if len(logged) == len(parts) else None,
+    )
+
+
+def _combined(parts: Sequence[tuple[float, Reading]], seconds: float, declared: Sequence[Metric]) -> Reading:
+    """The metrics of parts that were measured for so many seconds each, out of so many."""
+    streams = [StreamReading("", "", reading.metrics, reading.latency) for _, reading in parts]
+    metrics: dict[str, float] = {}
+    for metric in dict.fromkeys(declared):
+        measured = [(part[0], part[1].metrics[metric.name]) for part in parts if metric.name in part[1].metrics]
+        if metric.is_distribution:
+            metrics.update(statistics(metric, streams))
+        elif measured and metric.type in _MEANS:
+            metrics[metric.name] = sum(lasted * value for lasted, value in measured) / seconds
+        elif measured and metric.type in _AMOUNTS:
+            metrics[metric.name] = sum(value for _, value in measured)
+    return Reading(metrics, latency=merged(streams))
+
+
+def _shared(window: Window, own: Window) -> Window | None:
+    begin, end = max(window[0], own[0]), min(window[1], own[1])
+    return (begin, end) if begin < end else None
+
+
+def _seconds(windows: Sequence[Window]) -> float:
+    return sum(end - begin for begin, end in windows)
