@@ -91,3 +91,17 @@ def test_a_trial_of_an_example(zlang: Zlang, name: str, settings: list[str]) -> 
     assert row["valid"], row["why_not"]
     streams = zlang.rows("select sum(value) as whole from metrics where metric = 'read_iops' and stream is not null")
     assert streams[0]["whole"] == pytest.approx(row["read_iops"])
+
+
+def test_a_schedule(zlang: Zlang) -> None:
+    """The load of each second is that of the schedule, and figures are of the whole time."""
+    text = (REPOSITORY / "examples/streams/working_day.zexp").read_text("utf-8")
+    settings = ("--set", "time=1s", "--set", "volume=1MiB", "--set", "rush=400/s")
+    zlang("run", zlang.program(text), *settings, "--only", "1", code=None)
+    (row,) = zlang.rows("select valid, why_not, read_iops, read_ios, read_runtime from all_trials")
+    assert row["valid"], row["why_not"]
+    assert row["read_ios"] == zlang.rows("select sum(count) as n from latency where kind = 'clat'")[0]["n"]
+    seconds = zlang.rows("select value from samples where metric = 'read_iops' order by t")
+    rates = [second["value"] for second in seconds if isinstance(second["value"], float)]
+    assert (rates[0] < 120, max(rates) > 250) == (True, True)
+    assert row["read_iops"] == pytest.approx(sum(rates) / 7, rel=0.2)

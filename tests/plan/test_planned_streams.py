@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -187,3 +188,32 @@ def test_programs_without_lists_are_planned_in_one_way() -> None:
     assert reader is not None
     assert reader.name == "fio"
     assert "stream" not in trial.traits
+
+
+def options_of(command: str, name: str) -> list[int]:
+    """The values of an option of fio in all its sections."""
+    return [int(value) for value in re.findall(rf"--{name}=(\d+)", command)]
+
+
+def test_a_schedule_is_sections_one_after_the_other() -> None:
+    """It is repeated and cut to the runtime; what goes from one value to another does so in steps; 0 is a pause."""
+    text = "experiment e {{ on = data  run = oltp with {{ runtime = {}  rate_iops = {} }} }}"
+    (trial, *_) = trials_of(text.format("5s", "[100/s for 2s, 0/s for 1s, 300/s for 1s]"))
+    command = measured(trial).command
+    assert options_of(command, "startdelay") == [0, 3, 4]
+    assert options_of(command, "runtime") == [2, 1, 1]
+    assert options_of(command, "rate_iops") == [100, 300, 100]
+    assert len(set(options_of(command, "randseed"))) == 3
+    (trial, *_) = trials_of(text.format("4s", "[100/s to 500/s for 4s]"))
+    assert options_of(measured(trial).command, "rate_iops") == [150, 250, 350, 450]
+    (trial, *_) = trials_of(text.format("60s", "[100/s to 0/s for 60s]"))
+    assert options_of(measured(trial).command, "rate_iops") == [95, 85, 75, 65, 55, 45, 35, 25, 15, 5]
+
+
+def test_schedules_of_several_streams_and_levels() -> None:
+    """Only the first section of each waits until the others are there; another schedule is another measurement."""
+    paced = "let paced = oltp with { rate_iops = [100/s for 1s, (200/s | 300/s) for 1s] }\n"
+    (trial, *_) = trials_of(paced + "experiment e { on = data  run = [paced, placed, sleeps] }")
+    assert measured(trial).command.count("--exec_prerun=: #") == 1
+    trials = trials_of(paced + "experiment e { on = data  run = paced | oltp }")
+    assert len({trial.identity for trial in trials}) == 3

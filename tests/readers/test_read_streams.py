@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from zlang.check import library
 from zlang.plan.plan import Action, Reader, Step
-from zlang.readers import fio, streams
+from zlang.readers import fio, periods, streams
 from zlang.readers.reading import Histogram, Reading, Window
 
 STEP = Step("measure", Action.MEASURE, "", "", 60)
@@ -139,3 +141,17 @@ def test_events_that_ended_by_themselves_have_a_time(tmp_path: Path) -> None:
     assert result.metrics["usr_cpu"] == 50
     assert result.streams == ()
     assert result.against == ("late did not begin while the workloads ran",)
+
+
+def test_the_parts_of_a_schedule_are_one_stream() -> None:
+    """Rates are means over the whole time, pauses included; amounts add up, and histograms are merged."""
+    declared = library.load().readers["fio"]
+    first = replace(measured(100, 10, {10: 300}, (0.0, 3.0)), metrics={"read_iops": 100.0, "read_ios": 300.0})
+    second = replace(measured(900, 50, {50: 900}, (4.0, 5.0)), metrics={"read_iops": 900.0, "read_ios": 900.0})
+    whole = periods.joined([first, second], declared)
+    assert whole.window == (0.0, 5.0)
+    assert whole.metrics["read_iops"] == pytest.approx(1200 / 5)
+    assert whole.metrics["read_ios"] == 1200
+    assert whole.latency == (Histogram("read", "clat", {10: 300, 50: 900}),)
+    broken = periods.joined([first, Reading(problems=("torn",))], declared)
+    assert broken.problems == ("torn",)
