@@ -7,7 +7,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from zlang.cache import Cache
-from zlang.check.program import Instance, Joined, Kind, Schedule, Symbol, Value
+from zlang.check.program import ChangingValue, Instance, Joined, Kind, Symbol, Value
 from zlang.units import Quantity
 
 A = TypeVar("A")
@@ -28,7 +28,7 @@ def canonical(value: Value) -> str:
     if isinstance(value, tuple | Joined):
         parts = value if isinstance(value, tuple) else value.parts
         return f"l{len(parts)}:" + "".join(canonical(part) for part in parts)
-    if isinstance(value, Schedule):
+    if isinstance(value, ChangingValue):
         return "t" + canonical(tuple(part for p in value.periods for part in (p.value, p.end, p.duration)))
     return f"v{value!r}"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from zlang.check import arithmetic, types
 from zlang.check.expressions import Context, combine, constant, guarded, note_risk, resolve, unknown
-from zlang.check.program import ABSENT, Absent, Expr, HeldValue, Schedule, Value
+from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, Value
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import DURATION, NOTHING, Type, is_number
@@ -127,7 +127,7 @@ def resolve_schedule(context: Context, node: tree.ScheduleOf, expected: Type | N
             raise ValueProblem("each part of a schedule lasts longer than 0s")
         if any(isinstance(value, Quantity) and value.amount < 0 for p in periods for value in (p.value, p.end)):
             raise ValueProblem("the values of a schedule are 0 or more")
-        return Schedule(tuple(periods))
+        return ChangingValue(tuple(periods))
 
     made = Type(schedule=type_, is_partial=type_.is_partial)
     return note_risk(context, combine(context, node.span, made, value_at, parts))

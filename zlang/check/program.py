@@ -115,7 +115,7 @@ class HeldValue(Record):
     duration: Value
 
 
-class Schedule(Record):
+class ChangingValue(Record):
     """The values of a property that changes while a workload runs."""
 
     periods: tuple[HeldValue, ...]
@@ -180,7 +180,9 @@ class Instance:
         return self.label if is_anonymous else f"{self.kind.name} {self.label}"
 
 
-Value = Quantity | str | bool | Symbol | Instance | Variable | Joined | Schedule | Absent | tuple["Value", ...] | None
+Value = (
+    Quantity | str | bool | Symbol | Instance | Variable | Joined | ChangingValue | Absent | tuple["Value", ...] | None
+)
 """The value of an expression at a point."""
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from zlang.check.instances import Frame, checked_value
-from zlang.check.program import Expr, Instance, Schedule, Value
+from zlang.check.program import ChangingValue, Expr, Instance, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.units import DURATION, Quantity
@@ -110,8 +110,8 @@ def _require_exact(workload: Instance, on: Instance | None, part: SchedulePart) 
         checked_value(workload.kind.properties[name], value, place)
 
 
-def _schedules(workload: Instance) -> dict[str, Schedule]:
-    return {name: value for name in workload.scheduled if isinstance(value := workload.values.get(name), Schedule)}
+def _schedules(workload: Instance) -> dict[str, ChangingValue]:
+    return {name: value for name in workload.scheduled if isinstance(value := workload.values.get(name), ChangingValue)}
 
 
 def _time(workload: Instance, on: Instance | None, trait: str) -> Fraction:
@@ -121,7 +121,7 @@ def _time(workload: Instance, on: Instance | None, trait: str) -> Fraction:
     return value.amount if isinstance(value, Quantity) else Fraction(0)
 
 
-def _parts(workload: Instance, schedules: Mapping[str, Schedule], until: Fraction) -> tuple[SchedulePart, ...]:
+def _parts(workload: Instance, schedules: Mapping[str, ChangingValue], until: Fraction) -> tuple[SchedulePart, ...]:
     """The parts between all changes of all schedules, without those in which a value is 0; at most one too many."""
     unit = max((p.unit.amount for name in _changed(workload) if (p := workload.kind.properties[name]).unit), default=1)
     cycles = {name: _cycle(schedule, Fraction(unit)) for name, schedule in schedules.items()}
@@ -142,7 +142,7 @@ def _parts(workload: Instance, schedules: Mapping[str, Schedule], until: Fractio
     return tuple(parts)
 
 
-def _cycle(schedule: Schedule, unit: Fraction) -> list[tuple[Fraction, Value]]:
+def _cycle(schedule: ChangingValue, unit: Fraction) -> list[tuple[Fraction, Value]]:
     """How long each value of a schedule lasts: what goes from one to another does so in steps of whole units."""
     cycle: list[tuple[Fraction, Value]] = []
     for period in schedule.periods:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from zlang import units
-from zlang.check.program import Absent, HeldValue, Instance, Joined, Schedule, Symbol, Value, Variable
+from zlang.check.program import Absent, ChangingValue, HeldValue, Instance, Joined, Symbol, Value, Variable
 from zlang.units import Quantity
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -51,7 +51,7 @@ def plain(value: Value) -> str:
         return value.name
     if isinstance(value, Instance):
         return value.label
-    if isinstance(value, Schedule):
+    if isinstance(value, ChangingValue):
         raise ValueProblem("it changes while the workload runs")
     if isinstance(value, Absent) or value is None:
         raise ValueProblem("this value is absent here")
@@ -110,7 +110,7 @@ def cell(value: Value) -> str | int | float | bool | None:
         return show(value)
     if isinstance(value, Instance):
         return value.label
-    if isinstance(value, tuple | Joined | Variable | Schedule):
+    if isinstance(value, tuple | Joined | Variable | ChangingValue):
         return show(value)
     return None if isinstance(value, Absent) else value
 
@@ -142,7 +142,7 @@ def show(value: Value) -> str:
         return f"${value.name}"
     if isinstance(value, tuple):
         return "[" + ", ".join(show(part) for part in value) + "]"
-    if isinstance(value, Schedule):
+    if isinstance(value, ChangingValue):
         return "[" + ", ".join(map(_show_period, value.periods)) + "]"
     return "absent"
 
