@@ -80,6 +80,12 @@ def test_a_host_may_have_the_name_of_a_setting(tmp_path: Path) -> None:
         reach.engine(tmp_path)
 
 
+def test_the_name_of_this_machine_is_of_no_other() -> None:
+    with pytest.raises(RunError, match="`local` is this machine, and --reach says that it is at root@x"):
+        reach.require_apart(reach.changed({}, ["a=b", "local=root@x"]).values())
+    reach.require_apart(reach.changed({}, ["a=b", "local=local"]).values())
+
+
 def test_two_hosts_are_two_machines() -> None:
     entries = reach.changed({}, ["a=root@x", "b=root@x"])
     with pytest.raises(RunError, match="`a` and `b` are both at root@x"):

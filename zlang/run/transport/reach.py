@@ -26,6 +26,7 @@ from pathlib import Path
 from zlang import project
 from zlang.errors import RunError
 from zlang.files import read_regular, replace_file
+from zlang.plan.plan import LOCAL
 from zlang.suggest import did_you_mean
 
 DIRECTORY = "/var/tmp/zlang"  # noqa: S108 - the agent makes it, and refuses one of somebody else
@@ -149,9 +150,12 @@ def parse(text: str, where: str) -> Address:
 
 
 def require_apart(reached: Iterable[Reach]) -> None:
-    """Raise RunError where two hosts are one machine by what is said of them."""
+    """Raise RunError where two hosts are one machine by what is said of them, or another one has the name of this."""
     seen: dict[Address | None, Reach] = {}
     for reach in reached:
+        if reach.name == LOCAL and not reach.is_local:
+            message = f"`{LOCAL}` is this machine, and {reach.source} says that it is at {reach.address}"
+            raise RunError(message, "give the host another name in the program")
         other = seen.setdefault(reach.address, reach)
         if other is not reach:
             place = f"at {reach.address}" if reach.address else "this machine"
