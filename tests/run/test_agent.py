@@ -201,3 +201,21 @@ def test_a_file_that_is_not_what_its_hash_says_is_not_kept(tmp_path: Path) -> No
     with pytest.raises(Liar, match="is not what its hash says"):
         asyncio.run(receive())
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "clocks"),
+    [
+        (["1795000000.5", "12.25"], (1795000000.5, 12.25)),
+        (["1795000000", "0", "more"], (1795000000.0, 0.0)),
+        (["-1e20", "12"], (0.0, 0.0)),
+        (["1e300", "12"], (0.0, 0.0)),
+        (["1795000000", "-1"], (0.0, 0.0)),
+        (["nan", "12"], (0.0, 0.0)),
+        (["1795000000", "inf"], (0.0, 0.0)),
+        (["1795000000"], (0.0, 0.0)),
+        (["now", "12"], (0.0, 0.0)),
+    ],
+)
+def test_a_clock_that_says_what_no_clock_can_say_is_not_believed(words: list[str], clocks: tuple[float, float]) -> None:
+    assert ssh._clocks(words) == clocks

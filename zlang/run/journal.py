@@ -39,7 +39,7 @@ _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 _FREE = {"key"}
 """Members that hold any text."""
 _WORD = re.compile(r"[A-Za-z0-9._/-]*")
-_LATEST = 253_402_300_800
+LATEST = 253_402_300_800
 """Seconds to the year 10000: a clock beyond it is not believed."""
 _MOST = 1 << 53
 _LONGEST_LINE = 1 << 20
@@ -112,7 +112,7 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
 
 def _checked(member: str, value: object) -> object:
     if member in _CLOCKS or member in _SECONDS:
-        is_right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LATEST
+        is_right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LATEST
     elif member in _NUMBERS:
         is_right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST
     else:

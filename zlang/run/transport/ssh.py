@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 import os
 import re
 import time
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Step
+from zlang.run.journal import LATEST
 from zlang.run.transport.reach import Reach
 
 if TYPE_CHECKING:
@@ -418,12 +418,12 @@ class Machine:
 
 
 def _clocks(words: Sequence[str]) -> tuple[float, float]:
-    """The wall clock and the time since boot, as an agent says them; zeros where it says something else."""
+    """The wall clock and the time since boot, as an agent says them; zeros where it says what no clock can say."""
     try:
         wall, up = map(float, words[:2])
     except ValueError:
         return 0.0, 0.0
-    return (wall, up) if math.isfinite(wall) and math.isfinite(up) else (0.0, 0.0)
+    return (wall, up) if 0 <= wall < LATEST and 0 <= up < LATEST else (0.0, 0.0)
 
 
 def _existing(paths: Iterable[str]) -> list[str]:
