@@ -67,6 +67,43 @@ def test_a_machine_that_is_lost_fails_the_trial_and_ends_the_others(zlang: Zlang
     assert row["valid"] or re.search("began|all streams for", str(row["why_not"])), row
 
 
+def test_nothing_is_left_of_a_trial_in_which_the_run_was_killed(zlang: Zlang, bed: Bed) -> None:
+    """The test bed looks for what is left on the machines."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(WAITS), "--yes")
+    machines = ("host1", "host2", "host3")
+    wait_for(lambda: all(bed.on(machine, "ls /data/zlang-*/begun") for machine in machines))
+    process.kill()
+    process.communicate(timeout=60)
+    removed = zlang("clean", zlang.folder().name).out.splitlines()
+    assert [line.split(" (")[0] for line in removed] == [f"removed: dir here.c{number}" for number in (3, 2, 1)]
+
+
+def test_what_takes_the_place_of_a_directory_of_one_machine_is_left_alone(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(WAITS), "--yes")
+    machines = ("host1", "host2", "host3")
+    wait_for(lambda: all(bed.on(machine, "ls /data/zlang-*/begun") for machine in machines))
+    bed.on(
+        "host2", "cd /data && mkdir victim && echo precious >victim/file && mv zlang-* moved && ln -s victim moved-back"
+    )
+    try:
+        (run,) = (path.name for path in (zlang.at / "runs").iterdir())
+        bed.on("host2", f"cd /data && mv moved-back zlang-{run}")
+        for machine in machines:
+            bed.on(machine, "touch /data/go")
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        assert f"/data/zlang-{run} was replaced meanwhile: it is not what this run made".encode() in err
+        zlang("clean", run, code=1)
+        assert bed.on("host2", "cat /data/victim/file; ls /data/moved") == "precious\nbegun"
+    finally:
+        bed.on("host2", "cd /data && rm -f zlang-* && mv moved zlang-$1 2>/dev/null; rm -rf victim".replace("$1", run))
+        for machine in machines:
+            bed.on(machine, "rm -f /data/go")
+    zlang("clean", run)
+
+
 def test_one_machine_that_fails_ends_the_others(zlang: Zlang, bed: Bed) -> None:
     """The clock of the second machine is three seconds ahead; all machines began at the same time."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
