@@ -221,6 +221,8 @@ def clause_word(stop: StopPlace) -> Meant | None:
         return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
     if token.text in _FIELDS and text.startswith(":", token.end):
         return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end + 1, " =")
+    if token.text in {"facet", "log"} and _PLOT.search(text, 0, token.start):
+        return f"put a comma before `{token.text}`", stop.fix(stop.end, stop.end, ",")
     if token.type == "NAME" and text[: stop.end].endswith(" distinct"):
         return "a table has each level once: remove `distinct`", None
     if token.text == "as" and _MEASURES.search(text, 0, token.start):
@@ -432,6 +434,7 @@ _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
+_PLOT = re.compile(r"\bplot[ \t]+[^\n]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
