@@ -74,6 +74,17 @@ def test_a_picture_for_each_measure_and_level_of_the_facet() -> None:
     assert "neither" not in text
 
 
+def test_a_measure_without_values_has_no_picture(tmp_path: Path) -> None:
+    whole = drawn()
+    nothing = replace(whole, rows=whole.rows[-1:])
+    assert text_of(nothing) == f"{whole.plot.text}: no trial that counts has a value of it\n"
+    assert drawing.pictures(nothing) == []
+    with pytest.raises(RunError, match="there is nothing to draw"):
+        drawing.write([nothing], tmp_path / "a.json")
+    drawing.write([nothing, whole], tmp_path / "a.json")
+    assert len(json.loads((tmp_path / "a.json").read_text())["vconcat"]) == len(drawing.pictures(whole))
+
+
 def test_a_title_that_is_too_wide_is_not_lost() -> None:
     one = replace(drawn(), title="what do block sizes do " * 10)
     for picture in drawing.pictures(one):

@@ -52,6 +52,7 @@ def figures(drawn: Drawn) -> list[tuple[Cell, ...]]:
 
 def test_over_latencies_all_operations_are_counted_and_the_interval_is_over_trials(tmp_path: Path) -> None:
     (drawn,) = answers.asked_now(trials(tmp_path), "read_clat over latency by bs")
+    assert drawn.note == "pooled over `depth`"
     small = [row for row in figures(drawn) if row[1] == 4096]
     # 200 of 300 took a microsecond, 250 no more than three.
     assert small == [(1e-6, 4096, round(200 / 3, 6)), (3e-6, 4096, round(250 / 3, 6)), (5e-6, 4096, 100.0)]

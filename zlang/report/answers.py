@@ -25,7 +25,7 @@ from zlang.intervals import exp
 from zlang.metrics import ELAPSED, Metric, column, distribution
 from zlang.report import formulas, margins, series, wording
 from zlang.report.clauses import primary, stored_clauses
-from zlang.report.drawn import Drawn, Form
+from zlang.report.drawn import EMPTY, Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
 from zlang.report.margins import Margin, TrialTerms
 from zlang.report.summary import (
@@ -343,9 +343,9 @@ def plots(trials: Trials) -> list[Drawn]:
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
     """The data of a plot of the command line: `read_iops over bs by rw`. Raises ProgramError, RunError."""
-    result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.rows]
+    result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.has_values]
     if not result:
-        raise RunError("there is nothing to draw", "no trial that counts has a value of it")
+        raise RunError("there is nothing to draw", EMPTY)
     return result
 
 
@@ -407,15 +407,16 @@ def _words(trials: Trials) -> Vocabulary:
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     """The data of one plot; each factor is a plot of its own."""
-    if not plot.over.paths:
-        return series.drawn(trials, plot)
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
+    pooled = _pooled(trials, plot, columns)
+    note = f"pooled over {', '.join(f'`{name}`' for name in pooled)}" if pooled else ""
+    if not plot.over.paths:
+        is_pooled = plot.over.name in {"latency", "second"}
+        return [replace(item, note=note) if is_pooled else item for item in series.drawn(trials, plot)]
     combinations = evaluate(trials, [measure.term for measure in plot.measures], columns, every=True)
     estimates = _estimates(trials, combinations, plot.measures, columns)
     rows = tuple((*cells(combination.levels), *own) for combination, own in zip(combinations, estimates, strict=True))
     kept = tuple(row for row in rows if row[0] is not None)
-    pooled = _pooled(trials, plot, columns)
-    note = f"pooled over {', '.join(f'`{name}`' for name in pooled)}" if pooled else ""
     return [Drawn(plot, trials.title or trials.experiment, columns, kept, note=note)]
 
 

@@ -37,7 +37,7 @@ from zlang.report import (
     wording,
 )
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Paragraph, Section
-from zlang.report.drawn import Drawn
+from zlang.report.drawn import EMPTY, Drawn
 from zlang.report.findings import search
 from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Summary, TableColumn, cells
@@ -374,7 +374,7 @@ class _Artist:
             trials=0,
             valid=0,
             reasons=(),
-            note=drawn.note,
+            note=drawn.note if drawn.has_values else EMPTY,
         )
         title = visible(drawn.plot.text.removeprefix("plot "))
         table = _summary(title, text, [_columns(self.trials, item) for item in drawn.columns], self.points)

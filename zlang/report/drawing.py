@@ -21,7 +21,7 @@ from zlang.check.questions import FactorRef, Plot
 from zlang.errors import RunError
 from zlang.files import replace_file, user_directory
 from zlang.report import wording
-from zlang.report.drawn import WIDEST_BAR, Drawn, Form
+from zlang.report.drawn import EMPTY, WIDEST_BAR, Drawn, Form
 from zlang.report.formulas import UNITS
 from zlang.report.summary import Cell, Estimate
 from zlang.text import visible
@@ -89,6 +89,8 @@ class Picture:
 
 def terminal(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
     """The pictures one above the other. Raises RunError where plotext is not installed."""
+    if not drawn.has_values:
+        return f"{visible(drawn.plot.text)}: {EMPTY}\n"
     plotext = _library("plotext")
     return "\n".join(
         _in_terminal(plotext, drawn, picture, width, is_coloured=is_coloured) for picture in pictures(drawn)
@@ -97,6 +99,9 @@ def terminal(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
 
 def write(every: Sequence[Drawn], path: Path) -> None:
     """All plots in one file: PNG, SVG, or the Vega-Lite specification as JSON. Raises RunError."""
+    every = [drawn for drawn in every if drawn.has_values]
+    if not every:
+        raise RunError("there is nothing to draw", EMPTY)
     if path.suffix not in ENDINGS:
         raise RunError(f"a plot cannot be written as `{path.name}`", "its name ends in " + ", ".join(ENDINGS))
     spec = vega(every)
@@ -123,7 +128,7 @@ def _library(name: str) -> Library:
 
 
 def pictures(drawn: Drawn) -> list[Picture]:
-    """A picture for each measure and each level of the facet."""
+    """A picture for each measure and each level of the facet, of those that have values."""
     plot = drawn.plot
     names = 1 + len(plot.by)
     made: dict[tuple[int, Cell], Picture] = {}
@@ -151,7 +156,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
             if estimate.value is not None:
                 lines = made[n, row[names] if plot.facet else None].lines
                 lines.setdefault(line, []).append((row[0], estimate))
-    return list(made.values())
+    return [item for item in made.values() if item.lines]
 
 
 def _line(plot: Plot, row: Sequence[Cell]) -> str:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from zlang.check.questions import FactorRef, Plot
-from zlang.report.summary import Cell
+from zlang.report.summary import Cell, Estimate
 
 WIDEST_BAR = 2
 """How many times the largest value an axis goes to for the sake of intervals; what is longer is cut there."""
+EMPTY = "no trial that counts has a value of it"
+"""Why there is nothing to draw."""
 
 
 class Form(Enum):
@@ -38,3 +40,8 @@ class Drawn:
     ends: tuple[float, float] | None = None
     note: str = ""
     marks: tuple[tuple[Cell, float, str], ...] = ()
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there is anything to draw."""
+        return any(isinstance(cell, Estimate) and cell.value is not None for row in self.rows for cell in row)
