@@ -18,7 +18,7 @@ kind tool: workload {
   property count: count { default = 1 }
   property note:  string
   run {
-    sh "tool {size * count} {if has(note) then [note] else []} --seed={seed} --at={at.dir} {name} {out}/log" {
+    sh "tool {size * count} {if has(note) then [note] else []} --seed={seed} --at={at.file} {name} {out}/log" {
       timeout = 10s * count
     }
   }
