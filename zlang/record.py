@@ -21,6 +21,7 @@ class _RecordType(type):
         setattr(made, "__match_args__", fields)  # noqa: B010 - a type checker knows better what it is
         made.record_defaults = defaults
         made.record_values = attrgetter(*fields) if len(fields) > 1 else _values
+        made.record_setters = tuple([made.__dict__[field].__set__ for field in fields])
         return made
 
 
@@ -32,26 +33,24 @@ class Record(metaclass=_RecordType):
     """A value that is made of other values: equal where they are, and never changed."""
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        set_field = object.__setattr__
-        fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
-        if len(values) > len(fields):
-            raise TypeError(f"BUG: {type(self).__name__} takes {len(fields)} values")
-        for field, value in zip(fields, values, strict=False):
-            set_field(self, field, value)
-        if len(values) == len(fields) and not named:
+        setters: tuple[Any, ...] = self.record_setters  # type: ignore[attr-defined]
+        if len(values) > len(setters):
+            raise TypeError(f"BUG: {type(self).__name__} takes {len(setters)} values")
+        for set_field, value in zip(setters, values):  # noqa: B905 - `strict=False` takes half as long again
+            set_field(self, value)
+        if len(values) == len(setters) and not named:
             return
-        for field in fields[len(values) :]:
-            if field in named:
-                set_field(self, field, named.pop(field))
-            else:
-                set_field(self, field, self.record_defaults[field])  # type: ignore[attr-defined]
+        fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
+        for field, set_field in zip(fields[len(values) :], setters[len(values) :]):  # noqa: B905 - as above
+            set_field(self, named.pop(field) if field in named else self.record_defaults[field])  # type: ignore[attr-defined]
         if named:
             raise TypeError(f"BUG: {type(self).__name__} has no {', '.join(named)}")
 
     def replace(self, **changed: Any) -> Self:
         """Copy the record with some of its fields changed."""
         fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
-        return type(self)(**{field: getattr(self, field) for field in fields} | changed)
+        values = [changed.pop(field) if field in changed else getattr(self, field) for field in fields]
+        return type(self)(*values, **changed)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

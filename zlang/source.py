@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from zlang.record import Record
 
 TABLE = ".csv"
 """How the name of an imported file ends that is a table of figures, no program."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """One text with the name that the user knows it by."""
 
-    name: str
-    text: str
-    _starts: list[int] = field(default_factory=list, repr=False)
+    __slots__ = ("_starts", "name", "text")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        self._starts: list[int] = []
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1."""
@@ -31,13 +33,21 @@ class Source:
         return lines[number - 1] if number <= len(lines) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Record):
     """The characters `start` to `end` (exclusive) of a source. Two trees are equal wherever they stand."""
 
-    source: Source = field(compare=False, repr=False)
-    start: int = field(compare=False)
-    end: int = field(compare=False)
+    source: Source
+    start: int
+    end: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Span)
+
+    def __hash__(self) -> int:
+        return hash(Span)
+
+    def __repr__(self) -> str:
+        return f"Span(start={self.start}, end={self.end})"
 
     @property
     def place(self) -> tuple[str, int, int]:

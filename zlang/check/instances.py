@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from zlang import units
@@ -265,7 +264,7 @@ class InstanceBuilder:
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
             scheduled=self.scheduled,
         )
-        made = replace(made, digest=_digest(made))
+        made = made.replace(digest=_digest(made))
         for part in {part.key: part for part in made.parts}.values():
             message = ""
             if _machine_of(part) != _machine_of(made):
@@ -307,7 +306,7 @@ def with_parts(thing: Instance, change: Callable[[Instance], Instance]) -> Insta
         return value
 
     given = {name: changed(value) for name, value in thing.values.items()}
-    return replace(thing, values=given, parts=tuple(map(change, thing.parts)))
+    return thing.replace(values=given, parts=tuple(map(change, thing.parts)))
 
 
 def _machine_of(thing: Instance) -> str:
@@ -341,15 +340,15 @@ def first_members(group: Instance, count: int) -> Instance:
         if not group.members:
             raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
         raise values.ValueProblem(f"`{group.label}` has {len(group.members)} members, so it has no first {count}")
-    shortened = replace(group, members=group.members[:count])
-    return replace(shortened, digest=_digest(shortened))
+    shortened = group.replace(members=group.members[:count])
+    return shortened.replace(digest=_digest(shortened))
 
 
 def each_member(machine: Instance) -> Iterator[Instance]:
     """The machines of a group; a machine that is not a group is the only one."""
     for name in machine.members:
-        member = replace(machine, key=f"{machine.key}.{name}", label=name, members=())
-        yield replace(member, digest=_digest(member))
+        member = machine.replace(key=f"{machine.key}.{name}", label=name, members=())
+        yield member.replace(digest=_digest(member))
     if not machine.members:
         yield machine
 
@@ -358,9 +357,9 @@ def moved(thing: Instance, parent: Instance | None, origin: Instance | None) -> 
     """The thing where it stands on another parent, or comes from another machine."""
     if parent is thing.parent and origin is thing.origin:
         return thing
-    result = replace(thing, parent=parent, origin=origin)
+    result = thing.replace(parent=parent, origin=origin)
     unlike = (parent and parent.digest) != (thing.parent and thing.parent.digest) or origin is not thing.origin
-    return replace(result, digest=_digest(result)) if unlike else result
+    return result.replace(digest=_digest(result)) if unlike else result
 
 
 def _number_of(copies: Value) -> int:
@@ -391,14 +390,14 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
     """The thing at the point with one property more, as if it were in its declaration, in place of what is there."""
     places = {**thing.places, name: field.span}
     if isinstance(thing.values, LazyValues):
-        return replace(thing, values=thing.values.with_property(name, field), places=places)
+        return thing.replace(values=thing.values.with_property(name, field), places=places)
     value = field.value(point)
     if isinstance(value, Absent):
         return thing
     given = {**thing.values, name: value}
     texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
-    changed = replace(thing, values=given, places=places, property_texts=tuple(texts))
-    return replace(changed, digest=_digest(changed))
+    changed = thing.replace(values=given, places=places, property_texts=tuple(texts))
+    return changed.replace(digest=_digest(changed))
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -54,15 +54,18 @@ class _Entry(Record):
     items: bytes
 
 
-@dataclass(slots=True)
 class Library:
     """Modules by name, the names of the kinds in each, and the kinds themselves as they are asked for."""
 
-    modules: dict[str, tuple[str, ...]]
-    sources: dict[str, Source]
-    entries: dict[str, tuple[Any, ...]]
-    readers: Mapping[str, tuple[Metric, ...]]
-    loaded: dict[str, Kind] = field(default_factory=dict)
+    def __init__(
+        self,
+        modules: dict[str, tuple[str, ...]],
+        sources: dict[str, Source],
+        entries: dict[str, tuple[Any, ...]],
+        readers: Mapping[str, tuple[Metric, ...]],
+    ) -> None:
+        self.modules, self.sources, self.entries, self.readers = modules, sources, entries, readers
+        self.loaded: dict[str, Kind] = {}
 
     def names(self) -> Iterable[str]:
         """The names of all kinds."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from zlang.check.kind_declarations import Declared
 from zlang.check.program import Expr, Kind
 from zlang.syntax import tree
@@ -12,28 +10,24 @@ Named = tree.Let | tree.LetColumn | tree.FunctionDef | tree.Param | tree.Declara
 """What a name of a file stands for."""
 
 
-@dataclass(slots=True)
 class Module:
     """A file: its entries by name, its kinds, and the files that it imports, `merged` or `named`.
 
     `settings` are the values that an import gives to its params, each with the file in which its names are looked up.
     """
 
-    written: tree.Tree
-    prefix: tuple[str, ...]
-    entries: dict[str, Named] = field(default_factory=dict)
-    kinds: dict[str, Kind] = field(default_factory=dict)
-    kind_nodes: dict[str, tuple[tree.KindDef, Declared]] = field(default_factory=dict)
-    settings: dict[str, tuple[tree.Expr, Module | None]] = field(default_factory=dict)
-    libraries: dict[str, str] = field(default_factory=dict)
-    merged: list[Module] = field(default_factory=list)
-    named: dict[str, Module] = field(default_factory=dict)
-    resolved: dict[str, Expr] = field(default_factory=dict)
-    pending: list[str] = field(default_factory=list)
-    broken: frozenset[str] = frozenset()
-    is_broken: bool = False
-    lacks_import: bool = False
-    lacks_kinds: bool = False
+    def __init__(self, written: tree.Tree, prefix: tuple[str, ...], broken: frozenset[str] = frozenset()) -> None:
+        self.written, self.prefix, self.broken = written, prefix, broken
+        self.entries: dict[str, Named] = {}
+        self.kinds: dict[str, Kind] = {}
+        self.kind_nodes: dict[str, tuple[tree.KindDef, Declared]] = {}
+        self.settings: dict[str, tuple[tree.Expr, Module | None]] = {}
+        self.libraries: dict[str, str] = {}
+        self.merged: list[Module] = []
+        self.named: dict[str, Module] = {}
+        self.resolved: dict[str, Expr] = {}
+        self.pending: list[str] = []
+        self.is_broken = self.lacks_import = self.lacks_kinds = False
 
 
 def merged_kind(module: Module, name: str) -> Kind | None:

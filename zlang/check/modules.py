@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from zlang.check import library
 from zlang.check.findings import Findings
@@ -40,9 +39,8 @@ class Modules:
             self.sources.append(source)
         imported = {entry.target for entry in parsed.tree.entries if isinstance(entry, tree.Import)}
         lacks_import = "import" in parsed.broken or bool(parsed.broken & self.library.modules.keys() - imported)
-        module = Module(
-            parsed.tree, prefix, broken=parsed.broken, is_broken=bool(parsed.findings), lacks_import=lacks_import
-        )
+        module = Module(parsed.tree, prefix, parsed.broken)
+        module.is_broken, module.lacks_import = bool(parsed.findings), lacks_import
         self.files[key or source.name] = module
         places = self._declare(module, (*chain, source.name))
         for entry in parsed.tree.entries:
@@ -95,7 +93,7 @@ class Modules:
         is_own = (
             base_kind is None or base_kind.is_own or not all(isinstance(item, tree.Default) for item in entry.items)
         )
-        made = module.kinds[name] = replace(made, is_own=is_own)
+        made = module.kinds[name] = made.replace(is_own=is_own)
         module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
         own = made.properties if declared is None else [item.name.text for item in _own_properties(entry)]
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked when it is asked for

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -127,8 +126,7 @@ STATES = ("cold", "hot", "property", "held")
 """States that can be verified; `held` is verified after the measurement."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Instance:
+class Instance(Record):
     """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on.
 
     `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
@@ -149,7 +147,7 @@ class Instance:
     is_given: bool
     digest: str
     span: Span | None = None
-    places: Mapping[str, Span] = field(default_factory=dict)
+    places: Mapping[str, Span] = MappingProxyType({})
     replays: bool = False
     origin: Instance | None = None
     named: tuple[tuple[Instance, Span], ...] = ()
@@ -166,6 +164,9 @@ class Instance:
     def beneath(self) -> tuple[Instance, ...]:
         """All that it stands on directly, its parent last."""
         return (*self.parts, *([self.parent] if self.parent else []))
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @property
     def name(self) -> str:
@@ -355,8 +356,7 @@ class KindAction(Record):
     readers: tuple[ReaderDef, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class Kind(Record):
     """A kind: role, properties, what it offers and needs, and what it does.
 
     `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that need it. One
@@ -386,14 +386,17 @@ class Kind:
     is_ambient: bool = False
     phases: tuple[str, ...] = ()
     draws: bool = False
-    traits: Mapping[str, Expr] = field(default_factory=dict)
+    traits: Mapping[str, Expr] = MappingProxyType({})
     own_traits: tuple[str, ...] = ()
     armed: Expr | None = None
     asserts: tuple[Assertion, ...] = ()
-    without: Mapping[str, str] = field(default_factory=dict)
+    without: Mapping[str, str] = MappingProxyType({})
     is_own: bool = False
     is_copied: bool = False
     section: Expr | None = None
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""

@@ -8,7 +8,6 @@ steps; a value of 0 is a pause.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -87,7 +86,7 @@ def frame_of(frame: Frame, part: SchedulePart, number: int) -> Frame:
     values = {**frame.instance.values, **part.values}
     in_part = Frame(frame.instance, frame.target, context)
     values |= {name: expr.value(in_part) for name, expr in _changed(frame.instance).items()}
-    return Frame(replace(frame.instance, values=values), frame.target, context)
+    return Frame(frame.instance.replace(values=values), frame.target, context)
 
 
 def _changed(workload: Instance) -> Mapping[str, Expr]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 
 from zlang.check import schedules
@@ -214,7 +213,7 @@ def _pairs(run: Value, on: Value) -> Iterator[_Pair]:
     for workload in things_of(run):
         own = [(copy, workload.parent.label) for copy in _copies(workload.parent)] if workload.parent else shared
         # The stream says what it runs on, so that it is the same as one that the experiment gives its target.
-        bare = workload if workload.parent is None else replace(workload, parent=None)
+        bare = workload if workload.parent is None else workload.replace(parent=None)
         for copy in _numbered(bare):
             places: list[tuple[Instance | None, str]] = [*own] if own else [(None, "")]
             for sent, its_places in _sent(copy, places):
@@ -237,7 +236,7 @@ def _sent(
     for number, machine in enumerate(each_member(group)):
         sent = moved(workload, workload.parent, machine)
         end = f".{machine.label}"
-        sent = replace(sent, key=f"{sent.key}{end}", label=f"{sent.label}{end}")
+        sent = sent.replace(key=f"{sent.key}{end}", label=f"{sent.label}{end}")
         yield sent, places[number : number + 1] if is_each else places
 
 
@@ -262,7 +261,7 @@ def _copies(thing: Instance) -> Iterator[Instance]:
     for parent in _copies(thing.parent) if thing.parent else (None,):
         end = parent.key.removeprefix(thing.parent.key) if parent and thing.parent else ""
         for copy in _numbered(moved(thing, parent, thing.origin)):
-            yield replace(copy, key=f"{copy.key}{end}", label=f"{copy.label}{end}") if end else copy
+            yield copy.replace(key=f"{copy.key}{end}", label=f"{copy.label}{end}") if end else copy
 
 
 def _has_copies(thing: Instance | None) -> bool:
@@ -283,5 +282,5 @@ def _numbered(thing: Instance) -> Iterator[Instance]:
         yield (
             thing
             if thing.copies == 1
-            else replace(thing, key=f"{thing.key}{end}", label=f"{thing.label}{end}", copies=1)
+            else thing.replace(key=f"{thing.key}{end}", label=f"{thing.label}{end}", copies=1)
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,7 +120,7 @@ def _smaller(planned: Planned, share: float) -> Iterator[list[tuple[str, Planned
 
     def plan_of(smaller: Experiment) -> Planned:
         order, reached = schedule.order, schedule.reached
-        return replace(planned, schedule=Schedule(smaller, schedule.seed, schedule.part, order, reached=reached))
+        return planned.replace(schedule=Schedule(smaller, schedule.seed, schedule.part, order, reached=reached))
 
     most = min(int(share * experiment.repeat), experiment.repeat - 1)
     repeats = [number for number in (most, most - 1) if number > 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from zlang.check.program import Experiment
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
 from zlang.pipeline.programs import levels, lint
+from zlang.record import Record
 from zlang.suggest import did_you_mean
 from zlang.text import as_unicode
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_SEED = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(Record):
     """An experiment with its order of trials and its plan."""
 
     experiment: Experiment
@@ -72,7 +71,7 @@ def cut(planned: Planned, most: int) -> list[Planned]:
         Planned(
             planned.experiment,
             share,
-            Plan(replace(header, part=str(share.share), trials=share.trials), Builder(share).items),
+            Plan(header.limited_to(str(share.share), share.trials), Builder(share).items),
         )
         for share in planned.schedule.shares(most)
     ]

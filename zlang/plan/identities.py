@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from zlang.cache import Cache
 from zlang.check import digests
@@ -93,6 +92,6 @@ def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instan
     """Streams called by their places, on targets with other names."""
     for number, stream in enumerate(streams):
         name = "" if len(streams) == 1 else place_of(number)
-        workload = replace(stream.workload, alias="workload" if len(streams) == 1 else f"workload{number}")
+        workload = stream.workload.replace(alias="workload" if len(streams) == 1 else f"workload{number}")
         on = stream.on and targets[stream.on.key, stream.on.digest]
         yield Stream(name, name, workload, on)

@@ -8,7 +8,6 @@ docs/identity.md says what is in it, and when it may change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import orjson
 
@@ -49,7 +48,7 @@ def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instanc
     parent, origin = _with_neutral_name(thing.parent, names), _with_neutral_name(thing.origin, names)
     alias = names.setdefault(thing.key, f"thing{len(names)}")
     under = tuple([wrapper for item in thing.under if (wrapper := _with_neutral_name(item, names)) is not None])
-    return replace(thing, alias=alias, parent=parent, origin=origin, under=under)
+    return thing.replace(alias=alias, parent=parent, origin=origin, under=under)
 
 
 def values_of(thing: Instance | None) -> Iterator[str]:

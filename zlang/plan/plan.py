@@ -12,7 +12,7 @@ and `CDPATH` (empty).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from zlang.check.questions import Expectation, Plot, Search, Table, Until
@@ -278,6 +278,10 @@ class Header:
     metrics: tuple[Metric, ...] = ()
     machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+
+    def limited_to(self, part: str, trials: int) -> Header:
+        """The header of a part of the plan."""
+        return replace(self, part=part, trials=trials)
 
     @property
     def at_most(self) -> int:

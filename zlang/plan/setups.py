@@ -80,7 +80,7 @@ class Setups:
         names: set[str] = set()
         parent = instance.parent if instance.parent and instance.parent.kind.role == "resource" else None
         own = with_parts(instance, lambda part: _recording_reads(part, names))
-        frame = Frame(replace(own, parent=instance.parent and _recording_reads(instance.parent, names)))
+        frame = Frame(own.replace(parent=instance.parent and _recording_reads(instance.parent, names)))
         make = hosts.action_of(instance, "present" if instance.is_given else "create")
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
         places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
@@ -279,7 +279,7 @@ class _RecordedValues(Mapping[str, Value]):
 def _recording_reads(instance: Instance, names: set[str]) -> Instance:
     parent = instance.parent and _recording_reads(instance.parent, names)
     own = with_parts(instance, lambda part: _recording_reads(part, names))
-    return replace(own, values=_RecordedValues(own, names), parent=parent)
+    return own.replace(values=_RecordedValues(own, names), parent=parent)
 
 
 def carried_by(thing: Instance, resources: Sequence[Instance]) -> Instance | None:

@@ -83,7 +83,7 @@ class TrialSteps:
         frames = []
         for event in config.during:
             site = event.parent or treatment_site(event, config.on)
-            frames.append(drawn_frame(replace(event, parent=None), site, self._draw(config.key, event.digest)))
+            frames.append(drawn_frame(event.replace(parent=None), site, self._draw(config.key, event.digest)))
         return tuple(frames)
 
     def _ended(self, events: Sequence[Frame]) -> Iterator[Step]:

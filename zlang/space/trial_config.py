@@ -6,8 +6,7 @@ In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises Program
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 from zlang.check import digests, naming, streams
 from zlang.check.instances import chain
@@ -23,20 +22,46 @@ AS_IS = "as_is"
 COLD = "cold"
 
 
-@dataclass(frozen=True)
 class TrialConfig:
     """The workload, target, settings, protocol and collectors of a point.
 
-    `key` is the hash of the values that it reaches: in one program they decide all that is done.
+    `key` is the hash of the values that it reaches: in one program they decide all that is done. The `targets` are
+    those of all streams and of the workloads that are events, each once, the `things` all that the trial is of, and the
+    `cache_state` that which the protocol verified: `as_is` where it verified none.
     """
 
-    streams: tuple[Stream, ...]
-    with_: tuple[Instance, ...]
-    before: Instance | None
-    protocol: Instance
-    collectors: tuple[Instance, ...]
-    key: str
-    during: tuple[Instance, ...] = ()
+    __slots__ = (
+        "before",
+        "cache_state",
+        "collectors",
+        "during",
+        "key",
+        "protocol",
+        "streams",
+        "targets",
+        "things",
+        "with_",
+    )
+
+    def __init__(
+        self,
+        *,
+        streams: tuple[Stream, ...],
+        with_: tuple[Instance, ...],
+        before: Instance | None,
+        protocol: Instance,
+        collectors: tuple[Instance, ...],
+        key: str,
+        during: tuple[Instance, ...],
+    ) -> None:
+        self.streams, self.with_, self.before, self.protocol = streams, with_, before, protocol
+        self.collectors, self.key, self.during = collectors, key, during
+        self.targets = _targets(streams, during)
+        own = (before,) if before else ()
+        workers = (*own, *[stream.workload for stream in streams], *during, protocol, *collectors)
+        self.things = naming.TrialThings(self.targets, with_, workers)
+        verified = [phase for phase in protocol.kind.phases if phase.startswith("verify_")]
+        self.cache_state = verified[-1].removeprefix("verify_") if verified else AS_IS
 
     @property
     def workload(self) -> Instance:
@@ -47,29 +72,6 @@ class TrialConfig:
     def on(self) -> Instance | None:
         """The target of the first stream."""
         return self.streams[0].on
-
-    @cached_property
-    def targets(self) -> tuple[Instance, ...]:
-        """The targets of all streams and of the workloads that are events, each once."""
-        own = [event.parent for event in self.during if event.parent is not None]
-        if not own:
-            return streams.targets(self.streams)
-        return tuple({(on.key, on.digest): on for on in (*streams.targets(self.streams), *own)}.values())
-
-    @cached_property
-    def things(self) -> naming.TrialThings:
-        """All that the trial is of."""
-        before = (self.before,) if self.before else ()
-        workloads = (stream.workload for stream in self.streams)
-        workers = (*before, *workloads, *self.during, self.protocol, *self.collectors)
-        return naming.TrialThings(self.targets, self.with_, workers)
-
-    @cached_property
-    def cache_state(self) -> str:
-        """The state of the caches that the protocol verified; `as_is` where it verified none."""
-        phases = self.protocol.kind.phases
-        verified = [phase.removeprefix("verify_") for phase in phases if phase.startswith("verify_")]
-        return verified[-1] if verified else AS_IS
 
     @property
     def is_cold(self) -> bool:
@@ -114,6 +116,13 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
         key=key,
         during=during,
     )
+
+
+def _targets(every: tuple[Stream, ...], during: tuple[Instance, ...]) -> tuple[Instance, ...]:
+    own = [event.parent for event in during if event.parent is not None]
+    if not own:
+        return streams.targets(every)
+    return tuple({(on.key, on.digest): on for on in (*streams.targets(every), *own)}.values())
 
 
 def _shared(things: Iterable[Instance | None]) -> str:

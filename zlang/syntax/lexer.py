@@ -8,7 +8,6 @@ of layout; every character is in a token, a comment, a blank or a finding.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from zlang.diagnostics import MOST, Code, Diagnostic
 from zlang.record import Record
@@ -21,15 +20,13 @@ END = "$END"
 ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader", "assert")
 
 
-@dataclass(slots=True)
 class Token:
     """A terminal's name, its text and place, and how many braces are open before it."""
 
-    type: str
-    text: str
-    start: int
-    end: int
-    depth: int = 0
+    __slots__ = ("depth", "end", "start", "text", "type")
+
+    def __init__(self, type_: str, text: str, start: int, end: int, depth: int = 0) -> None:
+        self.type, self.text, self.start, self.end, self.depth = type_, text, start, end, depth
 
 
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

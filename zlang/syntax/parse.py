@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from zlang.diagnostics import MOST, Code, Diagnostic, Edit, Fix
@@ -89,14 +88,14 @@ def clause(source: Source) -> tuple[tree.Clause | None, tuple[Diagnostic, ...]]:
     return driver.parse_inside(0, len(source.text), "item"), tuple(driver.findings)
 
 
-@dataclass(slots=True)
 class _Part:
-    state: int
-    symbol: str
-    value: Any
-    start: int
-    end: int
-    height: int
+    """A symbol on the stack of the automaton, with its value and its place."""
+
+    __slots__ = ("end", "height", "start", "state", "symbol", "value")
+
+    def __init__(self, state: int, symbol: str, value: Any, place: tuple[int, int], height: int) -> None:
+        self.state, self.symbol, self.value, self.height = state, symbol, value, height
+        self.start, self.end = place
 
 
 class Driver:
@@ -127,7 +126,7 @@ class Driver:
     def run(self, tokens: list[Token], start: str) -> Any:
         """The value of the start symbol, or None where an expression could not be read."""
         end_state = self.tables.ends[start]
-        stack = [_Part(state=self.tables.starts[start], symbol="", value=None, start=0, end=0, height=0)]
+        stack = [_Part(self.tables.starts[start], "", None, (0, 0), 0)]
         actions = self.tables.actions
         position = 0
         while True:
@@ -147,9 +146,7 @@ class Driver:
                     return stack[1].value if len(stack) > 1 and stack[1].symbol == "lines" else None
                 position = recovered
             elif action >= 0:
-                stack.append(
-                    _Part(state=action, symbol=token.type, value=token, start=token.start, end=token.end, height=0)
-                )
+                stack.append(_Part(action, token.type, token, (token.start, token.end), 0))
                 position += 1
             elif not self._reduce(stack, -1 - action, token):
                 recovered = self._recover(stack, tokens, position) if self._continues(start) else None
@@ -182,7 +179,7 @@ class Driver:
         if length:
             del stack[-length:]
         goto = self.tables.gotos[stack[-1].state][origin]
-        stack.append(_Part(state=goto, symbol=origin, value=value, start=begin, end=end, height=height))
+        stack.append(_Part(goto, origin, value, (begin, end), height))
         return True
 
     def _report(self, stack: list[_Part], token: Token) -> None:
