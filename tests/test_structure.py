@@ -329,18 +329,20 @@ def test_a_name_says_what_it_stands_for() -> None:
 
 
 LATE_LIBRARIES = {
-    "asyncssh", "covertable", "csv", "dataclasses", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark", "numpy",
-    "orjson", "pydantic", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile", "textwrap", "tomllib",
-    "traceback", "typer",
+    "asyncssh", "covertable", "csv", "dataclasses", "difflib", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark",
+    "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile",
+    "textwrap", "tomllib", "traceback", "typer",
 }  # fmt: skip
 """What takes long to import, or only some commands need."""
 LATE_STAGES = {
+    "zlang/check/declarations.py": {"ENTRIES"},
     "zlang/check/experiments.py": {"clauses", "vocabulary"},
     "zlang/lint/trial.py": {"Expectation"},
     "zlang/plan/header.py": {"library"},
+    "zlang/syntax/parse.py": {"slips"},
     "zlang/syntax/tables.py": {"replace_file"},
 }
-"""Outside of `cli` and `pipeline`: what a program without clauses, or a start with saved tables, does not need."""
+"""Outside of `cli` and `pipeline`: what no program needs without clauses or errors, and no start with saved tables."""
 
 
 def late_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:

@@ -6,7 +6,8 @@ Rule: this module knows no metric by its name. What a reader can measure stands 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from zlang.record import Record
 
 PERCENTILES = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
 """The percentiles of a distribution that each trial has, and how many thousandths lie below them."""
@@ -16,8 +17,7 @@ STATISTICS = {"mean": "mean", "max": "max"} | {
 """The statistics that each trial has of a distribution, with their descriptions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Record):
     """A metric: `type` is one of the language, `unit` that of the database, `better` is `higher`, `lower` or empty.
 
     `needs` is the trait that a workload must have for there to be such a metric, `means` what rules know it as. A
@@ -67,7 +67,7 @@ def statistics_of(metric: Metric) -> dict[str, Metric]:
     for name, words in STATISTICS.items():
         means = f"{metric.means}.{name}" if metric.means else ""
         own = {"name": f"{metric.name}_{name}", "doc": f"{metric.doc}, {words}", "means": means}
-        result[name] = replace(metric, is_distribution=False, **own)
+        result[name] = metric.replace(is_distribution=False, **own)
     return result
 
 

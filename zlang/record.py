@@ -7,8 +7,9 @@ alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Self, dataclass_transform
+from typing import Any, Self, dataclass_transform, get_type_hints
 
 
 @dataclass_transform(frozen_default=True)
@@ -51,6 +52,25 @@ class Record(metaclass=_RecordType):
         fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
         values = [changed.pop(field) if field in changed else getattr(self, field) for field in fields]
         return type(self)(*values, **changed)
+
+    def as_dict(self) -> dict[str, object]:
+        """The values of all fields, by name."""
+        return dict(zip(self.record_fields, _values(self), strict=True))  # type: ignore[attr-defined]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, handler: Callable[[Any], Any]) -> Any:
+        """Have pydantic read a record as it reads a dataclass of the same fields."""
+        from dataclasses import field, make_dataclass
+
+        from pydantic_core import core_schema
+
+        defaults: dict[str, Any] = cls.record_defaults  # type: ignore[attr-defined]
+        fields = [
+            (name, hint, field(default=defaults[name]) if name in defaults else field())
+            for name, hint in get_type_hints(cls).items()
+        ]
+        like = handler(make_dataclass(cls.__name__, fields, frozen=True, namespace={"__doc__": cls.__doc__}))
+        return core_schema.no_info_after_validator_function(lambda value: cls(**vars(value)), like)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Self
 
 
 def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
     """At most `most` candidates that the user may have meant, the likeliest first."""
+    import difflib
+
     by_lower_case = {c.lower(): c for c in candidates}
     matches = difflib.get_close_matches(word.lower(), by_lower_case, n=most, cutoff=0.65)
     if not matches and 1 < len(word) <= _SHORT:
@@ -35,6 +36,8 @@ def _is_one_letter_off(word: str, candidate: str) -> bool:
 
 
 def _likeness(word: str, candidate: str) -> float:
+    import difflib
+
     return difflib.SequenceMatcher(None, candidate, word.lower()).ratio()
 
 

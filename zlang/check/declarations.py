@@ -34,7 +34,6 @@ from zlang.source import Span
 from zlang.suggest import did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
-from zlang.syntax.slips import ENTRIES
 
 _MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 LONGEST_SEARCH = 1000
@@ -63,6 +62,8 @@ def resolve_declaration(
     span, kind_name, items = node.span, node.kind, node.items
     kind = context.scope.kind(kind_name)
     if kind is None:
+        from zlang.syntax.slips import ENTRIES
+
         name = str(kind_name)
         hint: str = (
             ENTRIES.get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from zlang.check import remembered, values
@@ -25,42 +26,45 @@ _MEASURING = ("run", "together", "watch", "look")
 
 
 def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> KindAction:
-    """An action with its commands and readers."""
-    commands: list[Command] = []
+    """An action with its readers; its commands are resolved when they are asked for."""
     definitions: list[ReaderDef] = []
-    for command in node.commands:
-        if isinstance(command, tree.Reads):
+    for item in node.commands:
+        if isinstance(item, tree.Reads):
             arguments = tuple(
-                (item.name.text, resolve(context, item.value))
-                for item in command.arguments
-                if isinstance(item, tree.Field)
+                (field.name.text, resolve(context, field.value))
+                for field in item.arguments
+                if isinstance(field, tree.Field)
             )
-            yields = _known_reader(context, readers, command.reader)
-            definitions.append(
-                _reader_def(command.reader.text, resolve_parts(context, command.artefact), arguments, yields)
-            )
-            continue
-        attributes = {item.name.text: item for item in command.attributes if isinstance(item, tree.Field)}
-        candidates = ("why",) if command.is_asked else ("timeout", "why")
-        for name, item in attributes.items():
-            if name not in candidates:
-                hint = did_you_mean(name, candidates)
-                word = "ask" if command.is_asked else "sh"
-                context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
-        timeout = attributes.get("timeout")
-        text = () if command.is_asked else resolve_template(context, command.text)
-        commands.append(
-            Command(
-                text=text,
-                expect=resolve_parts(context, command.expect) if command.expect else None,
-                timeout=_timeout(context, timeout.value) if timeout else None,
-                why=resolve_plain_text(context, attributes["why"].value, "why") if "why" in attributes else "",
-                span=command.span,
-                fill=remembered.command(text),
-                request=resolve_parts(context, command.text) if command.is_asked else None,
-            )
-        )
-    return KindAction(node.name.text, *_selected(context, node), tuple(commands), tuple(definitions))
+            yields = _known_reader(context, readers, item.reader)
+            artefact = resolve_parts(context, item.artefact)
+            definitions.append(_reader_def(item.reader.text, artefact, arguments, yields))
+
+    @cache
+    def commands() -> tuple[Command, ...]:
+        return tuple([_command(context, item) for item in node.commands if not isinstance(item, tree.Reads)])
+
+    return KindAction(node.name.text, *_selected(context, node), commands, tuple(definitions))
+
+
+def _command(context: Context, node: tree.Sh) -> Command:
+    attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
+    candidates = ("why",) if node.is_asked else ("timeout", "why")
+    for name, item in attributes.items():
+        if name not in candidates:
+            hint = did_you_mean(name, candidates)
+            word = "ask" if node.is_asked else "sh"
+            context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
+    timeout = attributes.get("timeout")
+    text = () if node.is_asked else resolve_template(context, node.text)
+    return Command(
+        text=text,
+        expect=resolve_parts(context, node.expect) if node.expect else None,
+        timeout=_timeout(context, timeout.value) if timeout else None,
+        why=resolve_plain_text(context, attributes["why"].value, "why") if "why" in attributes else "",
+        span=node.span,
+        fill=remembered.command(text),
+        request=resolve_parts(context, node.text) if node.is_asked else None,
+    )
 
 
 def _reader_def(
@@ -111,7 +115,7 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
             return
         arguments = (*reader.arguments, ("found", argument))
         reads = _reader_def(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
-        actions[key] = KindAction(action.name, action.state, action.platform, action.commands, (reads,))
+        actions[key] = action.replace(readers=(reads,))
 
 
 def _timeout(context: Context, node: tree.Expr) -> Expr:

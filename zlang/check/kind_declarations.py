@@ -15,11 +15,15 @@ Report = Callable[[Diagnostic], None]
 
 
 class Declared(Record):
-    """The properties of a declaration by name, which of them must be given, and the tool whose versions they name."""
+    """The properties of a declaration by name, which of them must be given, and the tool whose versions they name.
+
+    Of a kind of the library it is known whether it `draws` by a seed: it was checked when the package was built.
+    """
 
     nodes: Mapping[str, tree.Property]
     required: tuple[str, ...]
     tool: str = ""
+    draws: bool | None = None
 
 
 def declared_in(node: tree.KindDef, report: Report) -> Declared:

@@ -67,7 +67,7 @@ class KindScope(NoScope):
         self.option: tuple[str | Expr, ...] = ()
         self.is_of_one = False
         self.may_name_itself = False
-        self.draws = False
+        self.draws = bool(declared.draws)
         self.read_names: set[str] = set()
         self._pending: list[str] = []
         self._cached_option = digests.Memory(self._option)

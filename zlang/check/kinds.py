@@ -51,11 +51,13 @@ def kind_of(
     properties = declared or declared_in(node, report)
     tool = properties.tool or node.name.text
     scope = KindScope(node, properties, lambda scope, property_: define(scope, tool, property_), report)
-    kind = _KindBuilder(node, module, readers, scope).build(properties.required)
+    kind = _KindBuilder(node, module, readers, scope, is_whole=properties.draws is None).build(properties.required)
     for item in node.items:
         if isinstance(item, tree.Default):
             message = "only a kind that extends another has a `default`: `kind NAME: KIND { … }`"
             report(Code.BAD_KIND.at(item.span, message=message))
+    if properties.draws is not None:
+        return kind
     for finding in kind_checks.findings(node, kind.phases, scope.read_names):
         report(finding)
     for name in scope.read_names & scope.nodes.keys():
@@ -67,12 +69,13 @@ def kind_of(
 
 
 class _KindBuilder:
-    """Builds a kind of the items of its declaration."""
+    """Builds a kind of the items of its declaration; one `is_whole` whose commands are all resolved at once."""
 
-    def __init__(self, node: tree.KindDef, module: str, readers: Readers, scope: KindScope) -> None:
+    def __init__(self, node: tree.KindDef, module: str, readers: Readers, scope: KindScope, *, is_whole: bool) -> None:
         self.node, self.module, self.readers, self.scope = node, module, readers, scope
         self.context, self.report = scope.context, scope.context.report
         self.phases = names_in(node, "phases")
+        self.is_whole = is_whole
 
     def build(self, required: tuple[str, ...]) -> Kind:
         """Build the kind; `required` are the properties that must be given."""
@@ -95,6 +98,7 @@ class _KindBuilder:
                 case tree.ActionDef():
                     action = resolve_action(self.context, self.readers, item)
                     actions[action.name, action.state, action.platform] = action
+                    _ = action.commands if self.is_whole else ()
                 case tree.Field() if item.name.text == "doc":
                     doc = resolve_plain_text(self.context, item.value, "doc")
                 case tree.Field() if item.name.text == "writes":

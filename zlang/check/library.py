@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from zlang.check import kind_checks
 from zlang.check.kind_declarations import Declared, declared_in
 from zlang.check.kinds import kind_of
 from zlang.check.lazy import LazyMapping
@@ -50,6 +48,7 @@ class _Entry(Record):
     role: str
     parents: tuple[str, ...]
     required: tuple[str, ...]
+    draws: bool
     properties: dict[str, bytes]
     items: bytes
 
@@ -93,7 +92,7 @@ class Library:
         entry = _Entry(*self.entries[name])
         source = self.sources[entry.module]
         nodes: LazyMapping[tree.Property] = LazyMapping(entry.properties, lambda packed: _unpacked(packed, source))
-        return Declared(nodes, entry.required)
+        return Declared(nodes, entry.required, draws=entry.draws)
 
     def kind(self, name: str) -> Kind:
         """The kind of that name."""
@@ -141,16 +140,21 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
     entries: dict[str, tuple[Any, ...]] = {}
-    readers: dict[str, bytes] = {}
-    for module, text in texts.items():
-        parsed = parse.program(Source(f"stdlib/{module}.zexp", text))
-        for finding in parsed.findings:
-            _fail_on_finding(finding)
-        kinds = [entry for entry in parsed.tree.entries if isinstance(entry, tree.KindDef)]
+    trees = {module: _parsed(module, text) for module, text in texts.items()}
+    declared = {
+        reader.name.text: _declared_metrics(reader)
+        for parsed in trees.values()
+        for reader in parsed.entries
+        if isinstance(reader, tree.ReaderDecl)
+    }
+    readers = {
+        name: marshal.dumps([tuple(item.as_dict().values()) for item in some], tables.FORMAT)
+        for name, some in declared.items()
+    }
+    for module, parsed in trees.items():
+        kinds = [entry for entry in parsed.entries if isinstance(entry, tree.KindDef)]
         modules[module] = tuple(kind.name.text for kind in kinds)
         for kind in kinds:
-            for finding in kind_checks.of_properties(kind):
-                _fail_on_finding(finding)
             entries[kind.name.text] = (
                 module,
                 _place(kind.span),
@@ -158,12 +162,10 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 kind.role.text,
                 tuple(parent.text for parent in kind.parents),
                 declared_in(kind, _fail_on_finding).required,
+                _checked(kind, module, declared).draws,
                 {i.name.text: _packed(i) for i in kind.items if isinstance(i, tree.Property)},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
-        for reader in (entry for entry in parsed.tree.entries if isinstance(entry, tree.ReaderDecl)):
-            declared = [item for node in reader.metrics if (item := metric_of(node, _fail_on_finding)) is not None]
-            readers[reader.name.text] = marshal.dumps([astuple(item) for item in declared], tables.FORMAT)
     made = (texts, modules, entries, readers)
     try:
         replace_file(SAVED, marshal.dumps(made, tables.FORMAT))
@@ -171,6 +173,25 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         if must:
             raise
     return made
+
+
+def _parsed(module: str, text: str) -> tree.Tree:
+    parsed = parse.program(Source(f"stdlib/{module}.zexp", text))
+    for finding in parsed.findings:
+        _fail_on_finding(finding)
+    return parsed.tree
+
+
+def _declared_metrics(reader: tree.ReaderDecl) -> tuple[Metric, ...]:
+    return tuple([item for node in reader.metrics if (item := metric_of(node, _fail_on_finding)) is not None])
+
+
+def _checked(node: tree.KindDef, module: str, readers: Mapping[str, tuple[Metric, ...]]) -> Kind:
+    """The whole kind, of which all parts were looked at."""
+    kind = kind_of(node, module, readers, _fail_on_finding)
+    dict(kind.properties)
+    dict(kind.traits)
+    return kind
 
 
 def _place(span: Span) -> _Place:

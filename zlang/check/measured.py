@@ -7,7 +7,6 @@ argument `metrics` of its reader, what it is told declares them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from zlang.check import streams, values
 from zlang.check.factors import each_level
@@ -71,7 +70,7 @@ def _of_streams(
         own = [metric for reader, metric in measured if reader in of_kinds]
         for metric in in_trials(own) if group else ():
             name, doc = f"{group}.{metric.name}", f"{metric.doc}, of {group}"
-            yield _STREAMS, replace(metric, name=name, doc=doc, needs="", means="")
+            yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")
 
 
 def _of_phases(events: Sequence[str], measured: Sequence[tuple[str, Metric]]) -> Iterator[tuple[str, Metric]]:
@@ -84,7 +83,7 @@ def _of_phases(events: Sequence[str], measured: Sequence[tuple[str, Metric]]) ->
     for phase in dict.fromkeys((QUIET, *events, AFTER)) if events else ():
         for metric in can_be_cut:
             name, doc = f"{PHASE}.{phase}.{metric.name}", f"{metric.doc}, in the phase {phase}"
-            yield _STREAMS, replace(metric, name=name, doc=doc, needs="", means="")
+            yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")
 
 
 def words(item: object) -> list[str]:

@@ -347,13 +347,21 @@ class Assertion(Record):
 
 
 class KindAction(Record):
-    """An action of a kind (`create`, `flush`, `run` …), for a state and a platform if it names them."""
+    """An action of a kind (`create`, `flush`, `run` …), for a state and a platform if it names them.
+
+    Its `commands` are resolved when they are first asked for: of the library's kinds a program uses few.
+    """
 
     name: str
     state: str
     platform: str
-    commands: tuple[Command, ...]
+    resolve_commands: Callable[[], tuple[Command, ...]]
     readers: tuple[ReaderDef, ...]
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What is carried out, in this order."""
+        return self.resolve_commands()
 
 
 class Kind(Record):

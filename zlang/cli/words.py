@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -142,6 +141,8 @@ def over_budget(expected: float, budget: float, fitting: Iterable[tuple[str, flo
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
     """The changes of a file, as patch(1) takes them unless there are characters that nobody would see."""
     name = visible(name)
+    import difflib
+
     for exact in difflib.unified_diff(_lines(old), _lines(new), name, f"{name} ({how})"):
         line = visible(exact, LAYOUT)
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -18,6 +18,7 @@ import orjson
 from zlang.errors import RunError
 from zlang.plan.estimate import Outlook
 from zlang.plan.plan import Header, Plan, Setup, Trial
+from zlang.record import Record
 from zlang.text import visible_json
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def _line(tag: str, item: Header | Outlook | Setup | Trial) -> bytes:
 def _jsonable(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Record):
+        return value.as_dict()
     message = f"BUG: a plan holds a {type(value).__name__}"
     raise TypeError(message)
 

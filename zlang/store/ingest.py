@@ -21,6 +21,7 @@ import orjson
 
 from zlang.errors import RunError
 from zlang.files import scratch
+from zlang.metrics import Metric
 from zlang.store import incremental, load, store
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource, run_folders
@@ -195,5 +196,5 @@ def _stage_run(
     ingested.trials += run.done
     ingested.valid += run.valid
     if mark is not None:
-        row = {**run.named, "mark": mark, "brought": orjson.dumps(run.columns.brought).decode()}
+        row = {**run.named, "mark": mark, "brought": orjson.dumps(run.columns.brought, default=Metric.as_dict).decode()}
         staging.add("sources", row)

@@ -18,6 +18,7 @@ from zlang.syntax.tree import Comment
 
 END = "$END"
 ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader", "assert")
+CLAUSES = ("where", "expect", "table", "plot", "find")
 
 
 class Token:

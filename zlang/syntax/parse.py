@@ -14,7 +14,7 @@ from zlang.diagnostics import MOST, Code, Diagnostic, Edit, Fix
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import Hint, did_you_mean
-from zlang.syntax import lexer, slips, tables, tree
+from zlang.syntax import lexer, tables, tree
 from zlang.syntax.build import BUILDERS
 from zlang.syntax.lexer import END, Token
 
@@ -183,6 +183,8 @@ class Driver:
         return True
 
     def _report(self, stack: list[_Part], token: Token) -> None:
+        from zlang.syntax import slips
+
         here = Span(self.source, token.start, max(token.end, token.start + (token.type != END)))
         if token.start < self.quiet_until:
             return
@@ -406,7 +408,7 @@ class Driver:
             while tokens[following].type == "NEWLINE":
                 following += 1
             begins = tokens[following]
-            is_orphan = begins.type in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"} or begins.text in slips.CLAUSES
+            is_orphan = begins.type in {"FIELD", "WHERE", "ZIP_OPEN", "RBRACE"} or begins.text in lexer.CLAUSES
             if begins.depth > 0 or not is_orphan:
                 break
             position = following + 1

@@ -14,7 +14,7 @@ from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import nearest
 from zlang.syntax import tree
-from zlang.syntax.lexer import ENTRY_WORDS, Token
+from zlang.syntax.lexer import CLAUSES, ENTRY_WORDS, Token
 from zlang.units import UNITS
 
 Meant = tuple[str, Fix | None]
@@ -349,7 +349,6 @@ def foreign_value(stop: StopPlace) -> Meant | None:
 
 
 SLIPS = (search, comparison, sign, choice, number, made, clause, foreign, foreign_value, clause_word, word)
-CLAUSES = ("where", "expect", "table", "plot", "find")
 ENTRIES = {
     "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
     "while": "there are no loops: `NAME = 4KiB | 8KiB` measures both",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import replace
 
 from zlang.check import library
 from zlang.check.traits import TRAITS
@@ -25,7 +24,7 @@ _OWN = ("place", "host", "cache")
 def _meanings() -> dict[str, Metric]:
     """The metrics of the library, also the percentiles of time, which rules work out."""
     declared_metrics = [metric for declared in library.load().readers.values() for metric in in_trials(declared)]
-    of_time = [replace(item, name=item.name + OF_TIME, means=item.means + OF_TIME) for item in declared_metrics]
+    of_time = [item.replace(name=item.name + OF_TIME, means=item.means + OF_TIME) for item in declared_metrics]
     return {metric.name: metric for metric in (*declared_metrics, *of_time)}
 
 
