@@ -59,12 +59,12 @@ z_sweep() {
 z_replaced() {
   for z_out in $z_held; do
     { read -r z_inode z_born && IFS= read -r z_path; } 2>/dev/null <"$z_folder/$z_out/made" || continue
-    z_there=$(ls -di -- "$z_path" 2>/dev/null) || continue
+    z_there=$(stat --format='%i %W' -- "$z_path" 2>/dev/null || ls -di -- "$z_path" 2>/dev/null) || continue
     z_there=${z_there#"${z_there%%[! ]*}"}
     [ "${z_there%% *}" = "$z_inode" ] || return 0
-    case $z_born in '' | *[!0-9]*) continue ;; esac # an inode is used again; `made` has its time of birth on Linux
-    z_there=$(stat --format=%W -- "$z_path" 2>/dev/null) || continue
-    [ "$z_there" = "$z_born" ] || return 0
+    z_there=${z_there#* }
+    case $z_born$z_there in *[!0-9]*) continue ;; esac # an inode is used again; `made` has its time of birth on Linux
+    [ -z "$z_born" ] || [ "$z_there" = "$z_born" ] || return 0
   done
   return 1
 }
@@ -91,7 +91,7 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
   trap 'z_end TERM' TERM
   trap 'z_is_killed=1; z_end KILL' USR2
   z_log=$z_folder/$5/$4
-  if mkdir -p -- "$z_folder/$5" && cd -P -- "$z_base"; then
+  if { [ -d "$z_folder/$5" ] || mkdir -p -- "$z_folder/$5"; } && cd -P -- "$z_base"; then
     if z_replaced; then
       echo "$z_path is not the directory that this run made" >"$z_log.err"
       z_code=126
