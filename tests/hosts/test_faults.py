@@ -8,6 +8,7 @@ import time
 
 from beds import Bed
 from command_line import Zlang
+from waiting import wait_for
 
 from zlang.run.events import Start
 
@@ -100,3 +101,18 @@ def _await_measurements(zlang: Zlang, process: subprocess.Popen[bytes], count: i
                 return
         time.sleep(0.05)
     raise AssertionError(process.communicate())
+
+
+def test_a_visit_that_is_killed_leaves_nothing(zlang: Zlang, bed: Bed) -> None:
+    """Before there is a run folder, only the machines themselves know that they were visited."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", "printf '#!/bin/sh\\nexec sleep 60\\n' >/usr/local/bin/getconf; chmod +x /usr/local/bin/getconf")
+    try:
+        process = zlang.start("run", zlang.program(SLOW), "--yes")
+        wait_for(lambda: bed.on("host1", "ls -d /data/zlang/visit-*"))
+        process.kill()
+        process.communicate()
+        wait_for(lambda: bed.on("host1", "ls -d /data/zlang") == "" == bed.on("host2", "ls -d /data/zlang"))
+    finally:
+        bed.on("host1", "rm /usr/local/bin/getconf")
+    assert not (zlang.at / "runs").exists()

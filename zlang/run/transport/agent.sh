@@ -120,6 +120,20 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
   printf 'ended %s %s %s %s\n' "$1" "$z_code" "$z_wall" "$z_up"
 }
 
+z_forget() {
+  find "$z_folder" -xdev ! -type d -exec rm -f -- {} +
+  find "$z_folder" -xdev -depth -type d -exec rmdir -- {} +
+  if [ -e "$z_base/.made-by-zlang" ] && [ "$(ls -A "$z_base")" = .made-by-zlang ]; then
+    rm -f -- "$z_base/.made-by-zlang"
+    rmdir -- "$z_base"
+  fi
+}
+
+# Of a visit, which creates nothing, no run folder tells a later command that it was there.
+z_leave() {
+  case $z_run in visit-*) z_forget ;; esac
+}
+
 # Ends everything when no line has come for z_dead seconds: the link is cut, and the coordinator counts nothing any more.
 z_watch() {
   trap 'z_fed=1' USR1
@@ -137,6 +151,7 @@ z_watch() {
   done
   kill -STOP $$ # so that it starts nothing meanwhile
   z_sweep
+  z_leave
   kill -KILL $$
 }
 
@@ -205,16 +220,12 @@ while IFS=' ' read -r z_verb z_id z_rest; do
         printf 'forgotten mounted\n'
         continue
       fi
-      find "$z_folder" -xdev ! -type d -exec rm -f -- {} +
-      find "$z_folder" -xdev -depth -type d -exec rmdir -- {} +
-      if [ -e "$z_base/.made-by-zlang" ] && [ "$(ls -A "$z_base")" = .made-by-zlang ]; then
-        rm -f -- "$z_base/.made-by-zlang"
-        rmdir -- "$z_base"
-      fi
+      z_forget
       printf 'forgotten\n'
       ;;
   esac
 done
 kill -TERM "$z_dog" 2>/dev/null
 z_sweep
+z_leave
 exit 0
