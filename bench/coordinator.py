@@ -1,7 +1,7 @@
 """Measure several machines, as namespaces with an ssh server each: what it costs to reach them, and their common start.
 
 In: nothing. Out: a line for each figure. It needs root, and what tests/hosts needs. The times are those of the journal,
-so run it on a machine that does nothing else; processor time and memory are those of the coordinator (`wait4`).
+so run it on a machine that does nothing else; processor time and memory are those of the coordinator.
 
     python bench/coordinator.py
 """
@@ -9,6 +9,7 @@ so run it on a machine that does nothing else; processor time and memory are tho
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -39,7 +40,9 @@ dir at on client { path = "/data" }
 shell waits { command = "{command}"  writes = off  timeout = 10min }
 experiment group { on = at  run = waits  repeat = {repeat} }
 """
-MIB = 1 << 20
+_PEAK = re.compile(r"^VmHWM:\s*([0-9]+) kB", re.MULTILINE)
+_OFTEN = 0.05
+"""Seconds between two looks at the memory of the coordinator."""
 _SETTLED, _OBSERVED = 10, 30
 """Seconds after which all machines measure, and seconds in which the coordinator is observed."""
 
@@ -64,17 +67,16 @@ def group(machines: int, command: str, repeat: int) -> str:
 
 
 def run(zlang: Zlang, text: str) -> float:
-    """Run a program to its end; gives the coordinator's largest memory in MiB."""
+    """Run a program to its end; gives the coordinator's largest memory in MiB until the results are ingested."""
     process = zlang.start("run", zlang.program(text), "--yes", "--lanes", "1")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.read()
-    message = process.stderr.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    status, largest = Path(f"/proc/{process.pid}/status"), 0
+    while process.poll() is None and not (zlang.at / "results.duckdb").exists():
+        largest = max(largest, *map(int, _PEAK.findall(status.read_text())), 0)
+        time.sleep(_OFTEN)
+    _, errors = process.communicate()
     if not (zlang.at / "runs").is_dir():
-        sys.exit(message)
-    return usage.ru_maxrss * 1024 / MIB
+        sys.exit(errors.decode())
+    return largest / 1024
 
 
 def share_of_a_core(bed: Bed, place: Path, machines: int) -> float:
