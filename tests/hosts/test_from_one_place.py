@@ -43,6 +43,22 @@ dir there on server { path = "/shared" }
 shell says { command = "uname -n"  from = client  writes = off }
 experiment e { on = there  run = says }
 """
+FILES = """
+host box
+dir here on box { path = "/data/ann" }
+file data on here { size = 64KiB }
+shell reads { command = "cat data >/dev/null"  writes = off }
+experiment e { on = data  run = reads  cache = cold }
+"""
+MOUNTED = """
+import filesystems
+host box
+dir here on box { path = "/data/ann" }
+loop disk on here { size = 64MiB }
+ext4 volume on disk
+shell nothing_much { command = "true" }
+experiment e { on = volume  run = nothing_much }
+"""
 HOSTS = """
 [hosts.san1]
 ssh = "root@host1"
@@ -105,6 +121,20 @@ def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zla
     refused = zlang("run", program, "--reach", "san3=host1", code=1).err
     assert "uses no host `san3`" in refused
     assert not (zlang.at / "runs").exists()
+
+
+def test_an_ordinary_user_measures_in_files_and_is_told_what_needs_root(zlang: Zlang, bed: Bed) -> None:
+    bed.on("host1", "useradd -p '*' ann && install -d -o ann /data/ann /data/ann/runs /home/ann/.ssh")
+    bed.on("host1", "install -o ann -m 600 /run/bed/authorized /home/ann/.ssh/authorized_keys")
+    try:
+        (zlang.at / "zlang.toml").write_text('[hosts.box]\nssh = "ann@host1"\ndirectory = "/data/ann/runs"\n')
+        zlang.run(FILES, "--yes")
+        assert zlang.rows("select cache_state, valid from all_trials") == [{"cache_state": "cold", "valid": True}]
+        refused = zlang("run", zlang.program(MOUNTED, "mounted.zexp"), "--yes", code=1).err
+        assert "`box` must be run by root" in refused
+        assert "log in as `root@host1`" in refused
+    finally:
+        assert bed.on("host1", "ls -A /data/ann/runs; rm -r /data/ann; userdel -r ann 2>/dev/null; true") == ""
 
 
 def test_kill_9_and_resume_leave_nothing_on_any_machine(zlang: Zlang, bed: Bed) -> None:
