@@ -88,6 +88,7 @@ def _rows(schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
     """Each trial with the numbers of what will have been made for it."""
     import random
 
+    from zlang.check import hosts
     from zlang.plan.build import Builder
     from zlang.plan.state import Make, State, Unmake
     from zlang.report.design import Row
@@ -95,7 +96,7 @@ def _rows(schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
     builder, state = Builder(schedule), State()
     draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - values that say nothing
     for position, slot in enumerate(slots, 1):
-        trial, setups = builder.trial(slot)
+        config, setups, stale = builder.state(slot)
         for change in state.changes(setups):
             state = state.after(change)
             if isinstance(change, Make):
@@ -104,16 +105,16 @@ def _rows(schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
             elif isinstance(change, Unmake):
                 standing.pop(change.setup.key, None)
         made = tuple(standing[setup.key] for setup in setups if setup.creates and not setup.is_ambient)
-        levels = tuple(trial.factors.values())
+        levels = tuple(schedule.factors(slot.point).values())
         yield Row(
-            trial=trial.identity,
+            trial=config.key,
             run="",
             replicate=slot.replicate,
             position=position,
             block=slot.block,
-            host=trial.host,
+            host="+".join(hosts.names_of(config.streams)),
             levels=levels,
             log=draw.gauss(0, 1),
             setups=made,
         )
-        state = state.invalidate(trial.invalidates)
+        state = state.invalidate(stale)

@@ -89,10 +89,7 @@ class Builder:
         own = self.identities.of(config)
         setups, protocol = steps.prepared(config, slot.replicate, own)
         frames = steps.frames(config, slot.replicate, own)
-        writes = [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
-        changed = self._changed(config, writes)
-        if slot.ends_block:
-            changed += [item.key for item in setups if item.signature not in self._lasting_setups]
+        writes = _writes(config, frames)
         work, fetch = self._footprints(config, frames, writes)
         trial = Trial(
             number=slot.number,
@@ -103,7 +100,7 @@ class Builder:
             cache=config.protocol.kind.name,
             cache_state=config.cache_state,
             setups=tuple(setup.signature for setup in setups),
-            invalidates=tuple(dict.fromkeys(changed)),
+            invalidates=self._invalidated(slot, config, writes, setups),
             steps=steps.steps(config, protocol, frames),
             host="+".join(hosts.names_of(config.streams)),
             whole_plot=slot.whole_plot,
@@ -113,6 +110,21 @@ class Builder:
         )
         steps.exposure.require_guards(config, setups, trial)
         return trial, setups
+
+    def state(self, slot: Slot) -> tuple[TrialConfig, tuple[Setup, ...], tuple[str, ...]]:
+        """What a trial is of, the setups that it needs, parents first, and the keys of those that it leaves stale."""
+        config = trial_config(self._experiment, slot.point)
+        setups, _ = self.trial_steps.prepared(config, slot.replicate)
+        writes = _writes(config, self.trial_steps.frames(config, slot.replicate, ""))
+        return config, setups, self._invalidated(slot, config, writes, setups)
+
+    def _invalidated(
+        self, slot: Slot, config: TrialConfig, writes: Sequence[bool], setups: Sequence[Setup]
+    ) -> tuple[str, ...]:
+        changed = self._changed(config, writes)
+        if slot.ends_block:
+            changed += [item.key for item in setups if item.signature not in self._lasting_setups]
+        return tuple(dict.fromkeys(changed))
 
     def _changed(self, config: TrialConfig, writes: Sequence[bool]) -> list[str]:
         """The keys of what a trial leaves changed; `writes` says of which streams the workload does."""
@@ -186,6 +198,11 @@ class Builder:
         if traits is None:
             traits = self._cached_targets[key] = footprint.target_traits(on)
         return traits
+
+
+def _writes(config: TrialConfig, frames: Sequence[Frame]) -> list[bool]:
+    """Of which streams the workload leaves its target changed."""
+    return [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
 
 
 def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:

@@ -68,10 +68,10 @@ class State:
     def changes(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
         """The steps, in order, after which every setup of `needed` (parents first) stands and is fresh."""
         keys = {setup.key for setup in needed}
-        for unmake in self.teardown():
-            if unmake.setup.is_ambient and unmake.setup.key not in keys:
+        for there in reversed(self.standing):
+            if there.is_ambient and there.key not in keys:
                 state = self
-                cleared = self._unmake_all_on(unmake.setup.key)
+                cleared = self._unmake_all_on(there.key)
                 for each in cleared:
                     state = state.after(each)
                 return *cleared, *state.changes(needed)
@@ -80,8 +80,8 @@ class State:
         for setup in needed:
             if state.has(setup):
                 continue
-            was = next((there for there in state.standing if there.key == setup.key), None)
-            steps: tuple[Change, ...] = (*state._unmake_all_on(setup.key), Make(setup))
+            was = state._standing_at(setup.key)
+            steps: tuple[Change, ...] = (*(state._unmake_all_on(setup.key) if was else ()), Make(setup))
             if was and setup.base is not None and was.base == setup.base and was.key not in state.stale:
                 steps = (Alter(was, setup),)
             for change in steps:
@@ -91,14 +91,19 @@ class State:
 
     def has(self, setup: Setup) -> bool:
         """Tell whether the setup stands as it is needed."""
-        return setup.key not in self.stale and any(
-            there.key == setup.key and there.signature == setup.signature for there in self.standing
-        )
+        there = self._standing_at(setup.key)
+        return there is not None and there.signature == setup.signature and setup.key not in self.stale
+
+    def _standing_at(self, key: str) -> Setup | None:
+        for there in self.standing:
+            if there.key == key:
+                return there
+        return None
 
     def after(self, change: Change) -> State:
         """Give the state once a change has been carried out."""
         key = change.setup.key
-        others = tuple(there for there in self.standing if there.key != key)
+        others = tuple([there for there in self.standing if there.key != key])
         match change:
             case Make(setup):
                 return State((*others, setup), self.stale - {key})
