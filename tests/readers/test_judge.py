@@ -13,7 +13,7 @@ import reader_samples as samples
 from zlang.plan.plan import ALONE, Action, Fetch, Reader, Step
 from zlang.readers import outside, streams
 from zlang.readers.judge import judge
-from zlang.readers.reading import Reading, StreamReading, Window
+from zlang.readers.reading import Phase, Reading, StreamReading, Window
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
 
@@ -264,14 +264,16 @@ def test_a_metric_of_a_single_stream_also_has_its_name(out: Path) -> None:
 
 def test_streams_are_read_within_the_time_of_the_trial(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = StreamReading("one", "one", {"rate": 1.0}, ())
+    phase = Phase("scrub", 2.0, 3.0)
 
     def read(_readers: object, _out: Path, _reader: Reader, _step: Step, window: Window | None = None) -> Reading:
         assert window == (1.0, 5.0)
-        return Reading({"rate": 1.0}, streams=(stream,))
+        return Reading({"rate": 1.0}, streams=(stream,), phases=(phase,), window=(2.0, 3.0))
 
     monkeypatch.setattr("zlang.readers.streams.read", read)
-    measures = samples.step("measure", streams.NAME, "")
-    assert judge(samples.trial(measures), out, (1.0, 5.0)).streams == (stream,)
+    measures = [samples.step(name, streams.NAME, "") for name in ("measure-c1", "measure-c2")]
+    verdict = judge(samples.trial(*measures), out, (1.0, 5.0))
+    assert (verdict.streams, verdict.phases, verdict.window) == ((stream, stream), (phase, phase), (2.0, 3.0))
 
 
 def test_what_nobody_checked_of_results_from_outside_is_said(out: Path) -> None:
