@@ -164,3 +164,11 @@ def test_what_is_stale_stays_so_until_it_is_made_anew() -> None:
     assert stale.after(Make(POOL2)).stale == {"other"}
     assert stale.after(Alter(SET, QUICK)).stale == {"other"}
     assert stale.after(Make(OTHER)).stale == frozenset()
+
+
+def test_what_is_stale_stays_so_until_it_is_made_or_taken_away() -> None:
+    state, _ = bring(State(), POOL, OTHER, DATA)
+    stale = state.invalidate(["pool", "data", "other"])
+    assert stale.after(Unmake(DATA)).stale == {"pool", "other"}
+    assert stale.after(Make(OTHER)).stale == {"pool", "data"}
+    assert stale.after(Alter(POOL, POOL2)).stale == {"pool", "data", "other"}

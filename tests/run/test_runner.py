@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from zlang.run.events import (
     Ask,
     Begin,
     Commit,
+    End,
     Event,
     Fail,
     Finish,
@@ -45,6 +47,7 @@ from zlang.run.events import (
     Session,
     Start,
 )
+from zlang.run.executor import LOST, Handle
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
@@ -746,3 +749,168 @@ def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, s
     assert "measure" not in executor.order
     errors = (folder.path / "trials/t1/1/a1/verify.err").read_text("utf-8")
     assert errors == f"{said.format(at)}\n"
+
+
+# -- several machines
+
+
+class Group(FakeExecutor):
+    """Machines whose clocks are ahead, and whose files are fetched; `fails` says with what code."""
+
+    def __init__(self, codes: dict[str, int] | None = None, fetch: int = 0) -> None:
+        super().__init__(codes=codes or {})
+        self.fetched: list[tuple[str, str]] = []
+        self.begun: list[tuple[list[str], str]] = []
+        self.codes["fetch"] = fetch
+        self.code: int | None = None
+        """What the steps end with of which none has a code of its own."""
+
+    def ahead(self, host: str) -> float:
+        return {"c1": 1.5, "c2": 2.5}.get(host, 0.0)
+
+    def bring(self, out: Path, host: str = "") -> FakeHandle:  # type: ignore[override]
+        self.fetched.append(("/".join(out.parts[-3:]), host))
+        return FakeHandle("fetch", self)
+
+    def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
+        self.begun.append(([step.name for step in steps], "/".join(out.parts[-3:])))
+        if self.code is None:
+            codes.update({each.name: self.codes.get(each.name, 0) for each in steps})
+        self.codes["together"] = self.code or max(codes.values(), default=0)
+        return FakeHandle("together", self)
+
+
+def on(host: str, *names: str) -> list[Step]:
+    return [replace(step(name), host=host) for name in names]
+
+
+TOGETHER = [*on("c1", "measure-c1"), *on("c2", "measure-c2")]
+
+
+def starts_and_ends(folder: Folder) -> list[tuple[object, ...]]:
+    events = [event for event in journal.Lines(folder.journal) if isinstance(event, Start | End)]
+    return [
+        (each.step, each.out, each.ahead) if isinstance(each, Start) else (each.step, each.out, each.rc, each.files)
+        for each in events
+    ]
+
+
+def test_machines_begin_together_and_each_has_its_lines(tmp_path: Path) -> None:
+    folder, executor = new_folder(tmp_path, plan(trial(1, steps=TOGETHER))), Group()
+    events = list(fake_run(folder, executor))
+    out = "trials/t1/1/a1"
+    assert executor.begun == [(["measure-c1", "measure-c2"], "t1/1/a1")]
+    assert executor.fetched == [("t1/1/a1", "")]
+    assert starts_and_ends(folder) == [
+        ("measure-c1", out, 1.5),
+        ("measure-c2", out, 2.5),
+        ("measure-c1", out, 0, ""),
+        ("measure-c2", out, 0, ""),
+    ]
+    assert outcomes(events) == [""]
+    times = [event.t for event in journal.Lines(folder.journal) if isinstance(event, Start | End)]
+    assert times[0] == times[1] < times[2] == times[3]
+
+
+@pytest.mark.parametrize(
+    ("codes", "code", "ends", "why_not"),
+    [
+        ({"measure-c2": 3}, None, [0, 3], "measure-c2: exited with 3"),
+        ({"measure-c1": 4, "measure-c2": 3}, None, [4, 3], "measure-c1: exited with 4"),
+        ({}, 5, [5, 5], "measure-c1: exited with 5"),
+    ],
+)
+def test_one_machine_that_fails_fails_the_trial(
+    tmp_path: Path, codes: dict[str, int], code: int | None, ends: list[int], why_not: str
+) -> None:
+    folder, executor = new_folder(tmp_path, plan(trial(1, steps=TOGETHER))), Group(codes)
+    executor.code = code
+    assert outcomes(list(fake_run(folder, executor))) == [why_not]
+    assert [row[2] for row in starts_and_ends(folder)[2:]] == ends
+    failed = run_state.read(folder.journal).ended["trials/t1/1"].failed
+    assert failed is not None
+    assert (failed.out, failed.step) == ("trials/t1/1/a1", why_not.partition(":")[0])
+
+
+@pytest.mark.parametrize(("code", "is_made_again"), [(LOST, True), (3, False)])
+def test_what_stood_on_a_machine_that_was_lost_is_made_again(tmp_path: Path, code: int, *, is_made_again: bool) -> None:
+    def item(name: str) -> Setup:
+        parts = setup(name, name)
+        return replace(parts, make=tuple(replace(each, host="c2") for each in parts.make))
+
+    items = (item("s"), trial(1, "s", TOGETHER), trial(2, "s", on("c2", "alone")))
+    executor = Group({"measure-c2": code})
+    list(fake_run(new_folder(tmp_path, plan(*items)), executor))
+    again = ["unmake-s", "make-s"] if is_made_again else []
+    assert executor.order == ["make-s", *again, "alone", "unmake-s"]
+
+
+def test_a_trial_whose_files_cannot_be_fetched_fails(tmp_path: Path) -> None:
+    folder, executor = new_folder(tmp_path, plan(trial(1, steps=on("c1", "measure")))), Group(fetch=7)
+    assert outcomes(list(fake_run(folder, executor))) == ["fetch: exited with 7"]
+    assert starts_and_ends(folder)[0] == ("measure", "trials/t1/1/a1", 1.5)
+
+
+def test_what_makes_something_on_a_machine_is_fetched_from_there(tmp_path: Path) -> None:
+    there = replace(setup("s", "k"), make=tuple(on("c1", "make-s")))
+    executor = Group(fetch=7)
+    folder = new_folder(tmp_path, plan(there, trial(1, "s", on("c1", "measure"))))
+    assert outcomes(list(fake_run(folder, executor)))[0] == "make-s: exited with 7"
+    assert executor.fetched[0] == ("setups/s/a1", "c1")
+
+
+def test_lanes_of_machines_that_share_no_trial(tmp_path: Path) -> None:
+    items = (trial(1, steps=on("c1", "first")), trial(2, steps=on("c2", "second")), trial(3, steps=on("c1", "third")))
+    folder, executor = new_folder(tmp_path, plan(*items)), Group()
+    events = list(fake_run(folder, executor))
+    assert sorted(executor.order) == ["first", "second", "third"]
+    assert outcomes(events) == ["", "", ""]
+    assert run_state.read(folder.journal).is_finished
+
+
+# -- what earlier sessions left
+
+
+def test_what_the_journal_has_lost_is_unmade_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd")))
+    for name in ("p", "d"):
+        (folder.path / f"setups/{name}/a1").mkdir(parents=True)
+        (folder.path / f"setups/{name}/a1/make.out").touch()
+    executor = FakeExecutor()
+    list(fake_run(folder, executor, Selection(nothing=True)))
+    assert executor.order == ["unmake-d", "unmake-p"]
+
+
+def test_what_stands_from_before_is_never_used(tmp_path: Path) -> None:
+    """Its child could not be unmade at first, so it stands still when a trial needs it."""
+    folder = dies_while_it_measures(tmp_path)
+    again = FakeExecutor(codes={"unmake-d": 1})
+    events = fake_run(folder, again)
+    for event in events:
+        if isinstance(event, LeftBehind):
+            again.codes.clear()
+    assert again.order[:5] == ["unmake-d", "unmake-d", "unmake-p", "make-p", "make-d"]
+
+
+def test_the_place_of_an_attempt_is_not_used_again_though_its_output_is_gone(tmp_path: Path) -> None:
+    folder = dies_while_it_measures(tmp_path)
+    shutil.rmtree(folder.path / "setups")
+    list(fake_run(folder, FakeExecutor(), Selection(nothing=True)))
+    assert [path.name for path in (folder.path / "setups/p").iterdir()] == ["a2"]
+
+
+def test_a_directory_with_a_line_end_in_its_path_ends_the_run(tmp_path: Path) -> None:
+    at = tmp_path / "a\nb"
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
+    make = makes_a_directory(folder, at, Path("setups/s/a1"))
+    assert refused(fake_run(folder, FakeExecutor(during={"make-s": make}))) == (
+        f"{str(at)!r} has a line end in its path",
+        "measure in a directory without one",
+    )
+
+
+def test_a_directory_that_two_setups_name_is_locked_once(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(setup("s", "k"), setup("t", "l"), trial(1, "st")))
+    at = tmp_path / "made"
+    during = {f"make-{name}": makes_a_directory(folder, at, Path(f"setups/{name}/a1")) for name in ("s", "t")}
+    assert outcomes(list(fake_run(folder, FakeExecutor(during=during)))) == [""]

@@ -620,8 +620,8 @@ class _Run:
         began = self._now()
         yield from self._record_all([Start(began, step.name, out, self.executor.ahead(step.host)) for step in steps])
         rc = yield from self._wait(self.executor.start_together(steps, self._directory(out), codes))
-        ends = [End(self._now(), step.name, out, codes.get(step.name, rc), "") for step in steps]
-        yield from self._record_all(ends)
+        ended = self._now()
+        yield from self._record_all([End(ended, step.name, out, codes.get(step.name, rc)) for step in steps])
         self._check()
         if LOST in {rc, *codes.values()}:
             self._lane.state = self._lane.state.invalidate(setup.key for setup in self._lane.state.standing)
