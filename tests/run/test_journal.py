@@ -247,3 +247,10 @@ def test_the_name_of_a_new_journal_is_waited_for(tmp_path: Path, monkeypatch: py
     assert waited == [tmp_path]
     assert path.stat().st_mode & 0o777 == 0o644
     assert b"\n\n" not in path.read_bytes()
+
+
+def test_a_line_that_ends_otherwise_is_not_believed() -> None:
+    line = journal.encode(Finish(1.0), 1)
+    assert journal.decode(line) is not None
+    assert journal.decode(line.replace(b"}\n", b"x\n")) is None
+    assert journal.decode(b'"7}\n') is None

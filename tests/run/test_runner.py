@@ -29,7 +29,7 @@ from run_fakes import (
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
-from zlang.run import journal, run_state, runner
+from zlang.run import hashes, journal, run_state, runner
 from zlang.run.events import (
     Altered,
     Ask,
@@ -914,3 +914,19 @@ def test_a_directory_that_two_setups_name_is_locked_once(tmp_path: Path) -> None
     at = tmp_path / "made"
     during = {f"make-{name}": makes_a_directory(folder, at, Path(f"setups/{name}/a1")) for name in ("s", "t")}
     assert outcomes(list(fake_run(folder, FakeExecutor(during=during)))) == [""]
+
+
+def test_what_one_machine_measures_is_measured_in_its_order(tmp_path: Path) -> None:
+    executor = Group()
+    assert outcomes(list(fake_run(new_folder(tmp_path, plan(trial(1, steps=on("c1", "one", "two")))), executor))) == [
+        ""
+    ]
+    assert (executor.order, executor.begun) == (["one", "two"], [])
+
+
+def test_the_journal_has_hashes_of_facts_alone(tmp_path: Path) -> None:
+    facts = [step("uname", Action.FACT), step("odd", Action.FACT)]
+    _, _, folder = carry_out(tmp_path, plan(setup("s", "k"), trial(1, "s"), facts=facts), odd=1)
+    files = {event.step: event.files for event in journal.Lines(folder.journal) if isinstance(event, End)}
+    of_uname = hashes.of_file(folder.path / "facts/uname.out")
+    assert files == {"uname": of_uname, "odd": "", "make-s": "", "measure": "", "unmake-s": ""}
