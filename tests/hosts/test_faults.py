@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from pathlib import Path
 
 from beds import Bed
 from command_line import Zlang
@@ -81,8 +82,12 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
     assert "`san1` needs `odd_tool`" in zlang("run", "program.zexp", "--yes", code=1).err
 
 
-def test_a_changed_host_key_is_refused(zlang: Zlang, bed: Bed) -> None:
+def test_a_changed_or_unknown_host_key_is_refused(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
+    Path(zlang.environment["HOME"], ".ssh/known_hosts").write_text("")
+    refused = zlang("run", zlang.program(SLOW), "--yes", "--reach", "san2=root@10.66.0.12", code=1).err
+    assert "the host key of `san2` (root@10.66.0.12) is not known" in refused
+    assert "type `ssh root@10.66.0.12` once" in refused
     bed("rekey", "host2")
     try:
         refused = zlang("run", zlang.program(SLOW), "--yes", code=1).err

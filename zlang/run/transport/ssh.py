@@ -91,6 +91,7 @@ class Machine:
         self._since_boot = self._measured_at = 0.0
         """Its wall clock less the time since its boot, which changes only if the clock is moved."""
         self._variables = variables
+        self._is_key_known = False
         self._connection: SSHClientConnection | None = None
         self._agent: SSHClientProcess[bytes] | None = None
         self._work: dict[str, asyncio.Future[int]] = {}
@@ -120,21 +121,23 @@ class Machine:
             await self.measure_clock()
         except asyncssh.HostKeyNotVerifiable as error:
             await self.close()
-            host = self.reach.address.host if self.reach.address else ""
+            login = f"type `{_by_hand(self.reach)}` once"
+            if not self._is_key_known:
+                raise MachineLost(f"the host key of {where} is not known", f"compare its key: {login}") from None
             raise MachineLost(
                 f"the host key of {where} is not the one that is known: {error}",
-                f"compare its key, then remove the old one with `ssh-keygen -R {host}` and type `ssh {host}` once",
+                f"compare its key, then remove the old one with `ssh-keygen -R {_known_name(self.reach)}`, and {login}",
             ) from None
         except asyncssh.PermissionDenied:
             await self.close()
             raise MachineLost(
-                f"{where} does not let this user in", f"`ssh {self.reach.address}` has to work without a password"
+                f"{where} does not let this user in", f"`{_by_hand(self.reach)}` has to work without a password"
             ) from None
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
             await self.close()
             reason = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
             raise MachineLost(
-                f"{where} cannot be reached: {reason}", f"`ssh {self.reach.address} true` has to work"
+                f"{where} cannot be reached: {reason}", f"`{_by_hand(self.reach)} true` has to work"
             ) from None
         except BaseException:
             await self.close()
@@ -149,10 +152,13 @@ class Machine:
         given |= {"username": address.user} if address.user else {}
         given |= {"port": address.port} if address.port else {}
         options = await asyncssh.SSHClientConnectionOptions.construct(**given, config=())  # of ~/.ssh/config
+        # What ~/.ssh/config names; `UserKnownHostsFile none` would let any key pass.
+        known_hosts = _existing(options.known_hosts or _KNOWN_HOSTS) or b""
+        name = options.host_key_alias or options.host
+        self._is_key_known = bool(asyncssh.match_known_hosts(known_hosts, name, "", options.port)[0])
         return await asyncssh.connect(
             **given,
-            # What ~/.ssh/config names; `UserKnownHostsFile none` would let any key pass.
-            known_hosts=_existing(options.known_hosts or _KNOWN_HOSTS) or b"",
+            known_hosts=known_hosts,
             agent_forwarding=False,
             x11_forwarding=False,
             password_auth=False,
@@ -184,7 +190,8 @@ class Machine:
                 break
             if word == "refused" or not line:
                 reason = rest_of_line if word == "refused" else heard or "its shell ended"
-                raise MachineLost(f"`{self.name}` ({self.reach.address}) cannot be used: {reason}")
+                message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
+                raise MachineLost(message, f"`{_by_hand(self.reach)} sh -c true` has to work")
             heard = line.strip() or heard  # what its login shell prints
         boot = rest_of_line.split()[0]
         self.boot = boot
@@ -415,6 +422,21 @@ class Machine:
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None
         if hashes:
             self._write(f"drop {out}")
+
+
+def _by_hand(reach: Reach) -> str:
+    """The command with which a person logs in on a machine."""
+    address = reach.address
+    assert address is not None, "BUG: a machine without an address"
+    login = f"{address.user}@{address.host}" if address.user else address.host
+    return f"ssh -p {address.port} {login}" if address.port else f"ssh {login}"
+
+
+def _known_name(reach: Reach) -> str:
+    """The name under which ssh knows the key of a machine."""
+    address = reach.address
+    assert address is not None, "BUG: a machine without an address"
+    return f"'[{address.host}]:{address.port}'" if address.port not in {0, 22} else address.host
 
 
 def _clocks(words: Sequence[str]) -> tuple[float, float]:
