@@ -236,6 +236,10 @@ class _Clauses:
         name = str(node)
         if name in questions.AXES and not self.words.find(node.path):
             return FactorRef(name, (), questions.AXES[name])
+        if phases.is_phase(node, self.words) and phases.phases_of(self.words):
+            hint = "a table shows phases, `table … by phase`; a plot over `second` shows when each begins"
+            self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
+            return None
         return self._factor(node)
 
     def _measure_on_axis(self, node: tree.Expr, axis: str) -> Measure | None:

@@ -17,6 +17,7 @@ from zlang.check.factors import each_level
 from zlang.check.instances import Frame, each_member, moved, treatment_site
 from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.metrics import AFTER, QUIET
 from zlang.record import Record
 
 MOST_POINTS = 1000
@@ -171,8 +172,16 @@ def rehearsal_findings(
 
 
 def event_findings(experiment: Experiment, events: Sequence[Instance], on: Instance | None) -> Iterator[Diagnostic]:
-    """Findings about events that would change a thing that the run did not create."""
+    """Findings about events of one name, and about those that would change a thing that the run did not create."""
+    names: set[str] = {QUIET, AFTER}
     for event in events:
+        name = event_name(event)
+        if name in names:
+            assert experiment.during is not None, "BUG: an event that nobody asked for"
+            several = f"an event called `{name}`" if name in {QUIET, AFTER} else f"two events called `{name}`"
+            hint = f"give it a name of its own: `{event.kind.name} NAME {{ … }}`"
+            yield Code.NOT_ALLOWED.at(experiment.during.span, name="during", value=several, hint=hint)
+        names.add(name)
         site = event.parent or treatment_site(event, on)
         if event.kind.role == "event" and event.kind.needs is not None and _is_given(site):
             assert experiment.during is not None, "BUG: an event that nobody asked for"
