@@ -32,12 +32,13 @@ def is_mended_by_blocks(planned: Planned) -> bool:
 
 def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
     from zlang.check import streams
-    from zlang.report import compare
 
     # Streams bring targets of their own, so that any factor may decide what is set up.
     is_any = streams.have_targets(schedule.experiment)
     if not (schedule.whole or is_any) or schedule.trials > _LONGEST:
         return ()
+    from zlang.report import compare
+
     design = _design(planned, schedule)
     if design is None:
         return ()
