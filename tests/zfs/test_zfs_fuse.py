@@ -289,11 +289,16 @@ def test_a_pool_that_is_given_stays(zfs_fuse: ZfsFuse) -> None:
     with device.open("wb") as file:
         file.truncate(2**26)
     zfs_fuse.say("zpool", "create", "-R", str(root), "-m", "/", "theirs", str(device))
+    zfs_fuse.say("zfs", "create", "-o", "recordsize=16K", "theirs/old")
+    zfs_fuse.say("cp", "/etc/hostname", str(root / "old" / "data"))
     given = f'given pool tank on here {{ called = "theirs"  at = "{root}"  failmode = wait }}'
+    given += '\ngiven dataset old on tank { called = "old"  recordsize = 16KiB }'
     program = re.sub(r"pool tank on here .*", given, one(dataset="recordsize = 8KiB"))
-    zfs_fuse.run(program.replace("cache = cold", ""))
+    zfs_fuse.run(program.replace("cache = cold", "").replace("data on volume", "data on (volume | old)"))
     assert zfs_fuse.failed() == []
-    assert zfs_fuse.say("zfs", "list", "-H", "-o", "name").split() == ["theirs"]
+    assert zfs_fuse.say("zfs", "list", "-H", "-o", "name").split() == ["theirs", "theirs/old"]
+    assert zfs_fuse.say("ls", str(root / "old")).split() == ["data"]
+    zfs_fuse.say("cmp", "/etc/hostname", str(root / "old" / "data"))
     export(zfs_fuse, "theirs")
 
 

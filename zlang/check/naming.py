@@ -125,6 +125,13 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
         if instance.is_given and below is not None and instance.span is not None:
             hint = f"remove `given`, and the run makes it; or remove `on {below.label}`"
             yield Code.GIVEN_ON_DEVICE.at(instance.span, name=instance.label, device=below.label, hint=hint)
+        under = instance.parent
+        if under is not None and under.is_given and not instance.is_given and _may_be_taken(instance, under):
+            message = (
+                f"`{instance.label}` would be made in `{under.label}`, which is `given`, where its name may be taken"
+            )
+            hint = "make it in a directory of the run's own: `dir NAME { path = … }`"
+            yield Code.NOT_SHOWN.at(instance.span or experiment.run.span, message=message, hint=hint)
     for each in every:
         is_resource = each.by.kind.role == "resource"
         span = each.span or each.by.span or experiment.run.span
@@ -136,6 +143,13 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
             others = [other.label for other in trial.with_]
             hint = f"add `with = {_list([*others, each.thing.label])}` to the experiment"
             yield Code.NOT_TAKEN.at(span, name=each.thing.label, hint=hint)
+
+
+def _may_be_taken(thing: Instance, under: Instance) -> bool:
+    """Whether a place that a thing makes in what it stands on does not have the name of the run in it."""
+    places = [f"{place}/" for place in _offered_texts(under) if place]
+    own = [(text, place) for text in _offered_texts(thing) for place in places if text.startswith(place)]
+    return thing.kind.has("create") and any("$RUN" not in text.removeprefix(place) for text, place in own)
 
 
 def found_at(experiment: Experiment) -> Iterator[Diagnostic]:

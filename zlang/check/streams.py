@@ -19,6 +19,7 @@ from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, V
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import AFTER, QUIET
 from zlang.record import Record
+from zlang.source import Span
 
 MOST_POINTS = 1000
 """How many points are looked at before a program is planned."""
@@ -130,6 +131,13 @@ def target_axes(experiment: Experiment) -> list[Axis]:
     return axes + (list(experiment.run.axes) if have_targets(experiment) else [])
 
 
+def _changes_given(span: Span, workload: Instance, on: Instance) -> Diagnostic:
+    message = f"`{workload.label}` would change `{on.label}`, which is `given`"
+    return Code.NOT_SHOWN.at(
+        span, message=message, hint="let it only read, or let it run on something that the run creates"
+    )
+
+
 def may_differ(experiment: Experiment) -> bool:
     """Whether a trial may have streams that are not copies of one."""
     return bool(
@@ -138,9 +146,12 @@ def may_differ(experiment: Experiment) -> bool:
 
 
 def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """Findings about streams that run at the same time."""
+    """Findings about what streams do, what they would change that is not the run's, and what they do together."""
     for stream in streams:
         yield from schedules.findings(stream.workload, stream.on)
+        if stream.on is not None and stream.on.is_given and _writes(stream.workload, stream.on):
+            yield _changes_given(experiment.run.span, stream.workload, stream.on)
+            return
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on
@@ -149,13 +160,13 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
         if other is stream:
             continue
         is_same = stream.workload.key == other.workload.key
-        if is_same or _writes(stream):
+        if is_same or _writes(stream.workload, stream.on):
             subject = f"on `{on.label}`" if on else "at the same time"
             message = f"`{stream.workload.label}` occurs twice {subject}"
-            if _writes(stream):
+            if _writes(stream.workload, stream.on):
                 message = f"two streams of `{stream.group}` write the same data {subject}"
             hint = f"give each a target of its own, such as `copies = {len(streams)}` of the target"
-            if is_same and not _writes(stream):
+            if is_same and not _writes(stream.workload, stream.on):
                 hint = "write it once, with `copies = 2`"
             yield Code.STREAMS_CLASH.at(experiment.run.span, message=message, hint=hint)
             return
@@ -183,7 +194,10 @@ def event_findings(experiment: Experiment, events: Sequence[Instance], on: Insta
             yield Code.NOT_ALLOWED.at(experiment.during.span, name="during", value=several, hint=hint)
         names.add(name)
         site = event.parent or treatment_site(event, on)
-        if event.kind.role == "event" and event.kind.needs is not None and _is_given(site):
+        if site is not None and site.is_given and event.kind.role == "workload":
+            if _writes(event, site) and experiment.during is not None:
+                yield _changes_given(experiment.during.span, event, site)
+        elif event.kind.role == "event" and event.kind.needs is not None and _is_given(site):
             assert experiment.during is not None, "BUG: an event that nobody asked for"
             assert site is not None, "BUG: nothing is given"
             hint = "let the run create it: remove `given`"
@@ -199,9 +213,9 @@ def _is_given(thing: Instance | None) -> bool:
     return False
 
 
-def _writes(stream: Stream) -> bool:
-    writes = stream.workload.kind.writes
-    return writes is not None and writes.value(Frame(stream.workload, stream.on)) is True
+def _writes(workload: Instance, on: Instance | None) -> bool:
+    writes = workload.kind.writes
+    return writes is not None and writes.value(Frame(workload, on)) is True
 
 
 def placed_by(experiment: Experiment) -> frozenset[str]:

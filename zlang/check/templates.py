@@ -105,6 +105,8 @@ def thing_in(span: Span, find: Callable[[Any], Instance | None], reads: frozense
 def _member(attribute: str, thing: Value) -> Value:
     """An offer of a thing, or its property; absent if it has neither."""
     assert isinstance(thing, Instance)
+    if attribute == "is_given":
+        return thing.is_given
     if attribute in thing.kind.offers:
         return thing.kind.offers[attribute].value(Frame(thing))
     if attribute not in thing.kind.properties:

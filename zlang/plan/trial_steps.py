@@ -17,7 +17,7 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
 from zlang.plan.schedule import resources_of
-from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame, steps_of
+from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, leaves_changed, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
 from zlang.space import faults
 from zlang.space.trial_config import AS_IS, COLD, TrialConfig
@@ -188,7 +188,7 @@ class TrialSteps:
     def _require_changeable(self, treatment: Instance, on: Instance) -> None:
         """Raise ProgramError where a treatment would change what is not the run's own."""
         at = treatment_site(treatment, on)
-        if treatment.kind.role == "treatment" and at is not None and at.is_given:
+        if at is not None and at.is_given and leaves_changed(treatment, drawn_frame(treatment, at, "0")):
             assert self._experiment.before is not None, "BUG: a treatment that nobody asked for"
             message = f"`{treatment.kind.name}` would change `{at.label}`, which is `given`"
             hint = "apply it to something that the run creates"

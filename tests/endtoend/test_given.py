@@ -1,0 +1,52 @@
+"""What is given: verified, measured, and never changed."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import Zlang
+
+PROGRAM = """
+import fio
+
+given dir archive { path = "archive" }
+given file old on archive { called = "old one.dat"  size = SIZE }
+file fresh on archive { size = 64KiB }
+let target = old | fresh
+fio reads { rw = read  bs = 4KiB }
+experiment e { on = target  run = reads  cache = hot }
+"""
+
+
+@pytest.fixture
+def archive(zlang: Zlang) -> dict[str, bytes]:
+    """A directory with files that are not the run's, one of which has the name of a file that the run makes."""
+    (zlang.at / "archive").mkdir()
+    files = {"old one.dat": bytes(65536), "fresh": b"mine"}
+    for name, content in files.items():
+        (zlang.at / "archive" / name).write_bytes(content)
+    return files
+
+
+def contents(zlang: Zlang) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (zlang.at / "archive").iterdir()}
+
+
+def test_what_is_given_is_measured_and_stays(zlang: Zlang, archive: dict[str, bytes]) -> None:
+    zlang("run", zlang.program(PROGRAM.replace("SIZE", "64KiB")))
+    counted = zlang.rows("select target, cache_state, read_bytes > 0 as has_read from trials order by 1")
+    assert [tuple(row.values()) for row in counted] == [("old", "hot", True), ("fresh", "hot", True)]
+    assert contents(zlang) == archive
+
+
+def test_what_is_not_as_stated_is_not_measured(zlang: Zlang, archive: dict[str, bytes]) -> None:
+    ended = zlang("run", zlang.program(PROGRAM.replace("SIZE", "128KiB")), code=1)
+    assert "has 65536 bytes, not 131072" in ended.out + ended.err
+    assert contents(zlang) == archive
+
+
+@pytest.mark.parametrize("field", ["run = writes", "run = reads  before = writes", "run = reads  during = writes"])
+def test_nothing_writes_to_it(zlang: Zlang, archive: dict[str, bytes], field: str) -> None:
+    text = PROGRAM.replace("SIZE", "64KiB").replace("on = target  run = reads  cache = hot", f"on = old  {field}")
+    ended = zlang("plan", zlang.program(f"{text}fio writes {{ rw = write }}\n"), code=1)
+    assert "would change `old`, which is `given`" in ended.err
+    assert contents(zlang) == archive
