@@ -42,7 +42,10 @@ import zfs
 
 host guest { zfs = "VERSION" }
 dir here on guest { path = "/var/tmp/here" }
-pool tank on here { size = 128MiB  allocation = sparse  ashift = 12 }
+pool tank on here {
+  size = 128MiB  allocation = sparse  ashift = 12
+  layout = draid1  devices = 6  draid_data = 2  draid_spares = 1  offline = 1
+}
 dataset volume on tank { recordsize = 8KiB | 128KiB  compression = lz4  primarycache = all | metadata }
 file data on volume { size = 4MiB }
 fio reads { rw = randread  bs = 8KiB  io_size = 256KiB }

@@ -72,7 +72,7 @@ POOLS = [
     "layout = mirror  log = mirror(2)  side = 64MiB  ashift = 9  failmode = continue",
     "layout = raidz1  groups = 2  cache = 1  ashift = 12  autoexpand = on  autoreplace = on",
     "layout = raidz2  log = stripe(1)  delegation = off  listsnapshots = on  ashift = 13",
-    "layout = raidz3  devices = 5  failmode = panic",
+    "layout = raidz3  devices = 5  failmode = panic  offline = 2",
 ]
 
 DATASETS = [
