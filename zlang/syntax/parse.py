@@ -21,8 +21,8 @@ from zlang.syntax.lexer import END, Token
 LONGEST = 1 << 20
 MOST_WORDS = 200_000
 DEEPEST = 100
-_SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
-_SOFT |= {
+SOFT = {"PROPERTY", "OFFERS", "NEEDS", "REQUIRES", "SH", "READS", "ASK", "OF", "BY", "IN", "AS"}
+SOFT |= {
     "EXPECT",
     "TABLE",
     "PLOT",
@@ -36,7 +36,7 @@ _SOFT |= {
     "DISTRIBUTION",
     "ASSERT",
 }
-_SOFT |= {"DISTRIBUTION", "WITH", "FOR", "DEFAULT", "WITHOUT"}
+SOFT |= {"DISTRIBUTION", "WITH", "FOR", "DEFAULT", "WITHOUT"}
 """Words that are names wherever they cannot be what they are in the grammar: `fio reads { … }`."""
 _LISTS = {"lines", "items", "kind_items", "commands", "metrics"}
 _COLLECTING = {"append", "first", "nothing", "one", "pair"}
@@ -132,7 +132,7 @@ class Driver:
         while True:
             token = tokens[position]
             action = actions[stack[-1].state].get(token.type)
-            if action is None and token.type in _SOFT:
+            if action is None and token.type in SOFT:
                 token.type = "NAME"
                 action = actions[stack[-1].state].get(token.type)
             if stack[-1].state == end_state and token.type == END:
