@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SCRIPTS := .ci/need .ci/run tests/vm/build.sh tests/private_zfs_fuse.sh tests/hosts/hosts.sh zlang/run/transport/agent.sh
-TOOLS  := fio dash bash busybox shellcheck strace fincore=util-linux ps=procps iostat=sysstat compsize=btrfs-compsize smartctl=smartmontools time \
+TOOLS  := fio cc=gcc dash bash busybox shellcheck strace fincore=util-linux ps=procps iostat=sysstat compsize=btrfs-compsize smartctl=smartmontools time \
 	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount sfdisk=fdisk zfs-fuse \
 	  qemu-system-x86_64=qemu-system-x86 debootstrap ssh=openssh-client sshd=openssh-server ip=iproute2 slurmctld slurmd sbatch=slurm-client munged=munge \
 	  chromium-headless-shell /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf=fonts-dejavu-core
@@ -13,7 +13,7 @@ SHELL  := /bin/sh
 # Thousands of short processes start: none compiles what another one has compiled, whatever the machine is set to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick tools vscode site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
+.PHONY: help demo test quick tools vscode tree-sitter site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
@@ -32,6 +32,7 @@ help:
 	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
 	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
 	@echo 'make vscode   the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
+	@echo 'make tree-sitter  the parser of editors/tree-sitter-zexp, after a change of the grammar (node, tree-sitter)'
 	@echo 'make site     the documentation as pages that a browser shows and searches without a network, site/index.html'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
@@ -186,6 +187,11 @@ $(VENV)/mutants.done: $(VENV)/dev.done
 vscode: $(VENV)/dev.done
 	$(BIN)/python tools/generate_textmate.py
 	cd editors/vscode && npm ci --no-audit --no-fund && npm run package
+
+# The parser in C of the grammar for other editors. It needs node, and tree-sitter's command: `cargo install tree-sitter-cli`.
+tree-sitter: $(VENV)/dev.done
+	$(BIN)/python tools/generate_tree_sitter.py
+	cd editors/tree-sitter-zexp && tree-sitter generate && sha256sum grammar.js src/parser.c | cut -d' ' -f1 >src/parser.sha256
 
 site: $(VENV)/dev.done
 	$(BIN)/python tools/site.py
