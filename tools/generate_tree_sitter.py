@@ -155,7 +155,9 @@ def grammar_js(writer: Writer) -> str:
     """The text of `grammar.js`."""
     body = "\n".join(f"    {line}" for line in writer.lines())
     externals = ", ".join([*(f"$.{name}" for name in EXTERNAL.values()), *map(json.dumps, BRACKETS)])
-    keywords = ", ".join(json.dumps(word) for word, token in tables.load().keywords.items() if token not in SOFT)
+    keywords = ", ".join(
+        json.dumps(word) for word, token in sorted(tables.load().keywords.items()) if token not in SOFT
+    )
     return (
         "// The grammar of .zexp files, written by tools/generate_tree_sitter.py from zlang/syntax/zexp.lark.\n"
         "module.exports = grammar({\n"
@@ -205,7 +207,7 @@ def highlights(writer: Writer) -> str:
         "(make (path (identifier) @type))",
         "(make_on (path (identifier) @type))",
         "(type_name (identifier) @type)",
-        f"((identifier) @type.builtin (#any-of? @type.builtin {' '.join(json.dumps(name) for name in types.SCALARS)}))",
+        f"((identifier) @type.builtin (#any-of? @type.builtin {' '.join(json.dumps(name) for name in sorted(types.SCALARS))}))",
         '((identifier) @boolean (#any-of? @boolean "on" "off"))',
         "(word_on) @boolean",
     ]

@@ -2,7 +2,7 @@
 module.exports = grammar({
   name: 'zexp',
   word: $ => $.identifier,
-  reserved: { global: $ => ["let", "param", "profile", "import", "on", "given", "experiment", "kind", "where", "trait", "is", "if", "then", "else", "or", "and", "not"] },
+  reserved: { global: $ => ["and", "else", "experiment", "given", "if", "import", "is", "kind", "let", "not", "on", "or", "param", "profile", "then", "trait", "where"] },
   extras: $ => [/[ \t\r]/, /\\\n/, $.comment, $._line_break],
   externals: $ => [$._newline, $.field_name, $._zip_open, $._open_end, $.number, $.not_in, "(", ")", "[", "]", "{", "}", $._continuation, $._line_break],
   rules: {
@@ -223,6 +223,7 @@ module.exports = grammar({
       $.type_variant,
       $.type_limited,
       $.type_list,
+      $.type_schedule,
     ),
     type_name: $ => choice(
       $.identifier,
@@ -231,6 +232,7 @@ module.exports = grammar({
     type_variant: $ => seq($.identifier, "(", $.identifier, ":", $.identifier, ")"),
     type_limited: $ => seq($.identifier, "(", $.identifier, ":", $.identifier, $._range, ")"),
     type_list: $ => seq("[", $._type, "]"),
+    type_schedule: $ => seq("[", $._type, "for", $.identifier, "]"),
     _commands: $ => choice(
       seq(optional($._commands), $._newline),
       seq(optional($._commands), $._command),
@@ -383,6 +385,7 @@ module.exports = grammar({
       $.string,
       $.word_on,
       $.list_of,
+      $.schedule,
       $.list_from,
       seq("(", $._expr, ")"),
       $.tuple_of,
@@ -393,11 +396,25 @@ module.exports = grammar({
       seq("[", $._arguments, "]"),
       seq("[", $._arguments, seq(",", repeat($._continuation)), "]"),
     ),
+    schedule: $ => choice(
+      seq("[", $._periods, "]"),
+      seq("[", $._periods, seq(",", repeat($._continuation)), "]"),
+    ),
     list_from: $ => choice(
       seq("[", $._expr, "for", $.identifier, "in", $._range, "]"),
       seq("[", $._expr, "for", $.identifier, "in", $._range, "if", $._disjunction, "]"),
     ),
     tuple_of: $ => seq("(", $._expr, seq(",", repeat($._continuation)), $._arguments, ")"),
+    _periods: $ => choice(
+      $._period,
+      seq($._periods, seq(",", repeat($._continuation)), $._period),
+    ),
+    _period: $ => choice(
+      $.period,
+      $.period_between,
+    ),
+    period: $ => seq($._expr, "for", $._sum),
+    period_between: $ => seq($._expr, $.identifier, $._expr, "for", $._sum),
     identifier: $ => /[A-Za-z_][\p{L}\p{N}_]*(-[\p{L}\p{N}_]+)*/,
     string: $ => token(choice(/"""([^"]|"[^"]|""[^"])*"""/, /"([^"\\\n]|\\[^\n])*"/)),
     comparison_operator: $ => choice("==", "!=", "<=", ">=", "<", ">"),

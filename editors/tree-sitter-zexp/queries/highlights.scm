@@ -21,6 +21,6 @@
 (make (path (identifier) @type))
 (make_on (path (identifier) @type))
 (type_name (identifier) @type)
-((identifier) @type.builtin (#any-of? @type.builtin "size" "duration" "rate" "iops" "share" "count" "number" "bool" "string" "path" "version" "command"))
+((identifier) @type.builtin (#any-of? @type.builtin "bool" "command" "count" "duration" "iops" "number" "path" "rate" "share" "size" "string" "version"))
 ((identifier) @boolean (#any-of? @boolean "on" "off"))
 (word_on) @boolean
