@@ -183,6 +183,7 @@ def highlights(writer: Writer) -> str:
     def any_of(texts: set[str], capture: str) -> str:
         return f"[{' '.join(json.dumps(text) for text in sorted(texts))}] @{capture}"
 
+    scalars = " ".join(json.dumps(name) for name in sorted(types.SCALARS))
     lines = [
         "; Written by tools/generate_tree_sitter.py.",
         "(identifier) @variable",
@@ -207,7 +208,7 @@ def highlights(writer: Writer) -> str:
         "(make (path (identifier) @type))",
         "(make_on (path (identifier) @type))",
         "(type_name (identifier) @type)",
-        f"((identifier) @type.builtin (#any-of? @type.builtin {' '.join(json.dumps(name) for name in sorted(types.SCALARS))}))",
+        f"((identifier) @type.builtin (#any-of? @type.builtin {scalars}))",
         '((identifier) @boolean (#any-of? @boolean "on" "off"))',
         "(word_on) @boolean",
     ]
