@@ -121,4 +121,4 @@ def test_the_parser_in_c_was_made_of_the_grammar() -> None:
     subprocess.run([sys.executable, ROOT / "tools/generate_tree_sitter.py", "--check"], check=True)
     digest = (GRAMMAR / "src/parser.sha256").read_text()
     parts = [(GRAMMAR / name).read_bytes() for name in ("grammar.js", "src/parser.c")]
-    assert digest == "".join(hashlib.sha256(part).hexdigest() + "\n" for part in parts)
+    assert digest == "".join(hashlib.sha256(part).hexdigest() + "\n" for part in parts), "run `make tree-sitter`"
