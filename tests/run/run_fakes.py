@@ -57,7 +57,7 @@ def trial(
     )
 
 
-def plan(*items: Setup | Trial, facts: Sequence[Step] = ()) -> Plan:
+def plan(*items: Setup | Trial, facts: Sequence[Step] = (), machines: Sequence[str] = ()) -> Plan:
     header = Header(
         experiment="test",
         title="A test",
@@ -70,6 +70,7 @@ def plan(*items: Setup | Trial, facts: Sequence[Step] = ()) -> Plan:
         sources={},
         facts=tuple(facts),
         tools={},
+        machines={name: {} for name in machines},
     )
     return Plan(header, lambda: iter(items))
 

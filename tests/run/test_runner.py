@@ -29,7 +29,7 @@ from run_fakes import (
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
-from zlang.run import hashes, journal, run_state, runner
+from zlang.run import hashes, journal, machine, run_state, runner
 from zlang.run.events import (
     Altered,
     Ask,
@@ -132,7 +132,7 @@ def test_a_failing_unmake_is_told_and_tried_again_and_its_parent_left_alone(tmp_
     items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd"))
     executor, events, folder = carry_out(tmp_path, plan(*items), unmake_d=1)
     assert executor.order == ["make-p", "make-d", "measure", "unmake-d"]
-    assert isinstance(events[-1], LeftBehind)
+    assert events[-1] == LeftBehind("data", folder.path / "setups/d/a1", "unmake-d: exited with 1")
     again = FakeExecutor()
     assert isinstance(list(fake_run(folder, again))[-1], Finish)
     assert again.order == ["unmake-d", "unmake-p"]
@@ -237,7 +237,7 @@ def test_where_nobody_answers_the_run_stops_and_can_be_resumed(tmp_path: Path) -
     executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
     with pytest.raises(RunError, match="is waiting for a manual step: fit 1 cards") as stopped:
         answered(folder, executor, [True, False])
-    assert "resume" in stopped.value.hint
+    assert stopped.value.hint == "when it is done, type `zlang resume --yes`"
     state = run_state.read(folder.journal)
     assert (state.done, state.leftovers, type(state.last)) == (2, {}, Interrupt)
     again = FakeExecutor()
@@ -861,9 +861,11 @@ def test_what_makes_something_on_a_machine_is_fetched_from_there(tmp_path: Path)
 
 def test_lanes_of_machines_that_share_no_trial(tmp_path: Path) -> None:
     items = (trial(1, steps=on("c1", "first")), trial(2, steps=on("c2", "second")), trial(3, steps=on("c1", "third")))
-    folder, executor = new_folder(tmp_path, plan(*items)), Group()
+    facts = [step("here", Action.FACT), *(replace(step(f"on-{name}", Action.FACT), host=name) for name in ("c1", "c2"))]
+    folder, executor = new_folder(tmp_path, plan(*items, facts=facts, machines=["c1", "c2"])), Group()
     events = list(fake_run(folder, executor))
-    assert sorted(executor.order) == ["first", "second", "third"]
+    assert sorted(executor.order) == ["first", "here", "on-c1", "on-c2", "second", "third"]
+    assert executor.order.index("first") < executor.order.index("third")
     assert outcomes(events) == ["", "", ""]
     assert run_state.read(folder.journal).is_finished
 
@@ -930,3 +932,29 @@ def test_the_journal_has_hashes_of_facts_alone(tmp_path: Path) -> None:
     files = {event.step: event.files for event in journal.Lines(folder.journal) if isinstance(event, End)}
     of_uname = hashes.of_file(folder.path / "facts/uname.out")
     assert files == {"uname": of_uname, "odd": "", "make-s": "", "measure": "", "unmake-s": ""}
+
+
+def test_a_machine_that_is_lost_ends_its_lane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(_executor: FakeExecutor, host: str) -> str:
+        return f"`{host}` was lost" if host == "c1" else ""
+
+    monkeypatch.setattr(Group, "lost", lost)
+    items = (trial(1, steps=on("c1", "first")), trial(2, steps=on("c2", "second")))
+    executor = Group()
+    assert refused(fake_run(new_folder(tmp_path, plan(*items, machines=["c1", "c2"])), executor)) == (
+        "`c1` was lost",
+        "when the machine is back, type `zlang resume`",
+    )
+    assert executor.order == ["second"]
+
+
+def test_what_is_given_out_of_a_trial_is_what_the_judge_and_the_journal_have(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(setup("s", "k"), setup("t", "l"), trial(1, "st")))
+    executor = FakeExecutor(codes={"unmake-t": 1})
+    (outcome,) = (event for event in fake_run(folder, executor) if isinstance(event, Outcome))
+    assert outcome.verdict == Opinion()
+    lines = list(journal.Lines(folder.journal))
+    (commit,) = (event for event in lines if isinstance(event, Commit))
+    assert commit.files == hashes.of_directory(folder.path / commit.out)
+    assert [event.node for event in lines if isinstance(event, Session)] == [machine.node()]
+    assert executor.order[-2:] == ["unmake-t", "unmake-s"], "what stands beside it goes"
