@@ -63,7 +63,7 @@ def test_what_is_elsewhere_is_asked_for_and_recorded(zlang: Zlang) -> None:
     waits = zlang("run", program, code=1)
     assert "manual step: on server: mount it\nRUN=" in waits.err
     assert "zlang resume --yes" in waits.err
-    zlang("plan", program, "--emit", "sh", "--out", ".")
+    (zlang.at / "plan.sh").write_text(zlang("plan", program, "--emit", "sh").out)
     done = subprocess.run(["sh", "plan.sh", "other"], cwd=zlang.at, input=b"\n" * 9, capture_output=True, check=True)
     said = [line for line in done.stderr.decode().splitlines() if line.startswith("manual step")]
     assert said == [
