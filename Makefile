@@ -99,9 +99,11 @@ layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
 # In six streams, for most tests wait: for a guest each, what takes long, what mounts and is killed, all others. Each is shown at its end.
+# The second guest has few tests, so others follow them.
 GUEST   := tests/vm/test_scripts.py
+FOLLOW  := tests/trust/test_closing.py tests/run
 LONG    := tests/docs tests/zfs
-DEVICES := tests/trust tests/filesystems tests/hosts tests/run
+DEVICES := tests/trust tests/filesystems tests/hosts
 STREAMS := tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others
 pytest: $(VENV)/dev.done
 	@$(MAKE) --no-print-directory --keep-going --jobs=6 --output-sync=target $(STREAMS)
@@ -110,7 +112,7 @@ tests-in-guest:
 	$(BIN)/pytest $(GUEST)
 
 tests-in-another-guest:
-	$(BIN)/pytest tests/vm --ignore=$(GUEST)
+	$(BIN)/pytest tests/vm $(FOLLOW) --ignore=$(GUEST)
 
 tests-endtoend:
 	$(BIN)/pytest tests/endtoend
@@ -119,10 +121,10 @@ tests-long:
 	$(BIN)/pytest $(LONG)
 
 tests-of-devices:
-	$(BIN)/pytest $(DEVICES)
+	$(BIN)/pytest $(DEVICES) $(FOLLOW:%=--ignore=%)
 
 tests-others:
-	$(BIN)/pytest $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES))
+	$(BIN)/pytest $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES) $(FOLLOW))
 	$(MAKE) --no-print-directory newest fuzz-a-minute campaign-a-minute
 
 coverage: $(VENV)/dev.done
