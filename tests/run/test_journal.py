@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -141,6 +143,13 @@ def test_a_line_that_is_missing_altered_doubled_or_moved_is_noticed(tmp_path: Pa
     assert _read(path, [one, three, two, four]) == ([1, 3, 4], [missing, misplaced], 0)
     assert _read(path, [one, two, b"junk\n", three]) == ([1, 2, 3], [], 1)
     assert _read(path, [one, flipped]) == ([1], [missing], 0)
+    assert _read(path, [one, flipped, flipped, four]) == (
+        [1, 4],
+        ["lines 2 to 3 of the journal are missing or broken"],
+        0,
+    )
+    assert _read(path, [one, flipped, flipped]) == ([1], ["lines 2 to 3 of the journal are missing or broken"], 0)
+    assert _read(path, [one, two, b"junk\n", b"\n", b"junk\n", three]) == ([1, 2, 3], [], 2)
 
 
 def test_what_a_crash_tore_is_no_gap(tmp_path: Path) -> None:
@@ -170,6 +179,11 @@ def test_an_older_journal_has_no_numbers(tmp_path: Path) -> None:
     assert _read(path, [one, two[:9] + b"\n", session]) == ([1, 3], [], 1)
     assert _read(path, [one, two[:9] + b"\n", one]) == ([1, 1], ["line 2 of the journal is missing or broken"], 0)
     assert _read(path, [one, two, journal.encode(Finish(3.0), 3)]) == ([1, 2, 3], [], 0)
+    assert _read(path, [one, journal.encode(Finish(2.0), 2), one]) == (
+        [1, 2],
+        ["line 3 of the journal is missing or broken"],
+        0,
+    )
     body = b'{"t":1.0,"event":"spare","trial":"a","replicate":1,"number":1,"why":"precise"'
     skip = Skip(1.0, "a", 1, 1, "precise")
     assert journal.decode(b'%b,"crc":%d}\n' % (body, journal.cksum(body))) == (None, skip)
@@ -224,6 +238,28 @@ def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
     )
 
 
+def test_what_was_not_written_is_said_and_the_next_line_is_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    with journal.Writer(path) as writer:
+        writer.write(Finish(1.0))
+        with monkeypatch.context() as fault:
+            fault.setattr("os.fsync", _fail)
+            with pytest.raises(RunError) as refused:
+                writer.write(Finish(2.0))
+        assert refused.value.message == f"cannot write the journal {path}: Input/output error"
+        writer.write(Finish(2.0))
+        writer.write(Finish(3.0))
+    lines = path.read_bytes().splitlines()
+    assert [bool(line) for line in lines] == [True, True, False, True, True]
+    assert list(journal.Lines(path))[-1] == Finish(3.0)
+
+
+def _fail(descriptor: int) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 def test_lines_that_are_missing_are_counted() -> None:
     assert [len(journal.Gap(first, last)) for first, last in ((1, 1), (3, 5), (7, 4))] == [1, 3, 1]
 
@@ -241,10 +277,10 @@ def test_the_name_of_a_new_journal_is_waited_for(tmp_path: Path, monkeypatch: py
     waited: list[Path] = []
     monkeypatch.setattr("zlang.run.journal.sync_directory", waited.append)
     path = tmp_path / "journal.jsonl"
-    for _ in range(2):
+    for number in (1, 2):
         with journal.Writer(path) as writer:
+            assert waited == [tmp_path], number
             writer.write(Finish(1.0))
-    assert waited == [tmp_path]
     assert path.stat().st_mode & 0o777 == 0o644
     assert b"\n\n" not in path.read_bytes()
 

@@ -451,3 +451,23 @@ def test_the_texts_of_a_list_are_lines() -> None:
 @pytest.mark.parametrize("way", GUARDED)
 def test_check_finds_nothing_where_it_is_guarded(tmp_path: Path, way: str) -> None:
     assert found(tmp_path, *GUARDED[way]) == []
+
+
+def test_devices_are_found_beside_choices_that_have_no_value(tmp_path: Path) -> None:
+    several = 'let n = 0 | 1 | 2\ndisk more { id = "/dev/disk/by-id/ata-MORE_{4 / n}"  serial = "S3"  size = 64MiB }'
+    devices = naming.devices_of(chosen(tmp_path, several, "on = here  run = look"))
+    assert {name for one in devices for name in one.names} >= {
+        ID,
+        "/dev/disk/by-id/ata-MORE_4",
+        "/dev/disk/by-id/ata-MORE_2",
+    }
+
+
+def test_a_kind_may_arm_several_names(tmp_path: Path) -> None:
+    both = (
+        'kind pair: resource on host { property one: path { required = on  doc = "a device" }\n'
+        'offers blocks = one  armed = [one, "{one}-part1"]  guard { sh "true" { why = "x" } } }\n'
+        'pair two on host { one = "/dev/disk/by-id/ata-TWO" }'
+    )
+    devices = naming.devices_of(chosen(tmp_path, both, "on = here  run = look"))
+    assert ("/dev/disk/by-id/ata-TWO", "/dev/disk/by-id/ata-TWO-part1") in {one.names for one in devices}
