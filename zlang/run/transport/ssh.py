@@ -181,7 +181,8 @@ class Machine:
             _loader(script), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
         )
         directory = os.fsencode(self.reach.directory)
-        agent.stdin.write(script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
+        with suppress(BrokenPipeError):  # a shell that has ended already said why
+            agent.stdin.write(script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
         heard = ""
         while True:
             line = (await agent.stdout.readline()).decode("utf-8", "replace")
