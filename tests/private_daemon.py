@@ -32,7 +32,7 @@ class ZfsFuse:
 
     def say(self, *words: str) -> str:
         """What a command prints; it has to succeed."""
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
