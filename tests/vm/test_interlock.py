@@ -34,6 +34,8 @@ for device in others/volume md/others vdd1; do
   echo theirs >/run/others/$device/theirs
 done
 zpool create -m none others /dev/vdd2
+# What a pool frees while it is created is written some transactions later.
+for each in 1 2 3 4; do zpool sync others; done
 zpool create -m none exported /dev/vdd3
 zpool export exported
 udevadm settle
