@@ -167,19 +167,22 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     1,90000 90400 89700,6.1,14.8
     ```
     """
-    busy = [(trial, trial.metrics["processor"]) for trial in _trials_with(results, "processor")]
-    result = [pair for pair in busy if pair[1] > _BUSY]
-    if result:
-        worst, share = max(result, key=lambda pair: pair[1])
-        text = in_trials([trial for trial, _ in result], worst, [trial for trial, _ in busy])
+    if busy := _worst(results, "processor", _BUSY):
+        share, text = busy
         yield f"each worker of the load used {share:.0f} % of a processor, {text}: the generator is the bottleneck"
-        return
-    pressed = [(trial, trial.metrics["pressure"]) for trial in _trials_with(results, "pressure")]
-    waited = [pair for pair in pressed if pair[1] > _PRESSED]
-    if waited:
-        worst, share = max(waited, key=lambda pair: pair[1])
-        text = in_trials([trial for trial, _ in waited], worst, [trial for trial, _ in pressed])
+    elif pressed := _worst(results, "pressure", _PRESSED):
+        share, text = pressed
         yield f"tasks waited for a processor for {share:.0f} % of the time, {text}"
+
+
+def _worst(results: Results, metric: str, limit: float) -> tuple[float, str] | None:
+    """The largest value of a metric above a limit, and in which trials there are such values."""
+    every = _trials_with(results, metric)
+    above = [trial for trial in every if trial.metrics[metric] > limit]
+    if not above:
+        return None
+    worst = max(above, key=lambda trial: trial.metrics[metric])
+    return worst.metrics[metric], in_trials(above, worst, every)
 
 
 def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
@@ -205,11 +208,8 @@ def machines_begin_apart(results: Results) -> Iterator[str]:
     8,410000 405000 412000,0.004
     ```
     """
-    begun = [(trial, trial.metrics["skew"]) for trial in _trials_with(results, "skew")]
-    result = [pair for pair in begun if pair[1] > _APART]
-    if result:
-        worst, seconds = max(result, key=lambda pair: pair[1])
-        text = in_trials([trial for trial, _ in result], worst, [trial for trial, _ in begun])
+    if apart := _worst(results, "skew", _APART):
+        seconds, text = apart
         yield f"the machines began {wording.measured(seconds, 's')} apart, {text}"
 
 
