@@ -212,6 +212,21 @@ def sign(stop: StopPlace) -> Meant | None:
     return None
 
 
+def schedule(stop: StopPlace) -> Meant | None:
+    """A schedule without its brackets, without a comma, or with a part that does not say how long it lasts."""
+    token, text = stop.token, stop.text
+    if token.text == "for" and (alone := _ALONE_BEFORE.search(text, 0, token.start)):
+        return f"a value that changes is a list of its parts: `[{alone[1]} for 30s, …]`", None
+    part = text[text.rfind("[", 0, token.start) + 1 : token.start]
+    if not _PERIOD.search(f"{part}{token.text}") or "]" in part or "\n" in part:
+        return None
+    if token.type == "NUMBER":
+        return "put a comma between the parts of a schedule", stop.fix(stop.end, stop.end, ",")
+    if token.text in {"]", ",", "for"}:
+        return "each part of a schedule says how long it lasts: `[500/s for 30s, 500/s to 1000/s for 30s]`", None
+    return None
+
+
 def clause_word(stop: StopPlace) -> Meant | None:
     """A word in an experiment that is neither a clause nor a field, or a field without its sign."""
     token, text = stop.token, stop.text
@@ -348,7 +363,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
-SLIPS = (search, comparison, sign, choice, number, made, clause, foreign, foreign_value, clause_word, word)
+SLIPS = (search, schedule, comparison, sign, choice, number, made, clause, foreign, foreign_value, clause_word, word)
 ENTRIES = {
     "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
     "while": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
@@ -433,6 +448,8 @@ _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
+_ALONE_BEFORE = re.compile(r"=[ \t]*(\d[\w./%]*)[ \t]+\Z")
+_PERIOD = re.compile(r"^[^\[]*[\w)%][ \t]+(?:for|to)\b(?!.*\bin\b)")
 _PLOT = re.compile(r"\bplot[ \t]+[^\n]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
