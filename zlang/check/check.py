@@ -6,10 +6,12 @@ findings. Nothing here touches a file itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from zlang.check import hosts
+from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.experiments import Experiments
 from zlang.check.findings import TooManyFindings
 from zlang.check.module import Module
@@ -45,17 +47,20 @@ class Overrides(Record):
     profile: str | None = None
 
 
-def program(source: Source, read: Read, overrides: Overrides | None = None) -> Checked:
-    """Check a whole program. `read` gives the text of an imported file and raises OSError."""
-    return _Checker(source, read, overrides or Overrides()).run()
+def program(source: Source, read: Read, overrides: Overrides | None = None, work: Afresh = AFRESH) -> Checked:
+    """Check a whole program. `read` gives the text of an imported file and raises OSError.
+
+    `work` may know entries from a check before, without overrides. Then this raises UnsureError.
+    """
+    return _Checker(source, read, overrides or Overrides(), work).run()
 
 
 class _Checker:
     """Reads the files of a program, then resolves its names, then its experiments."""
 
-    def __init__(self, source: Source, read: Read, overrides: Overrides) -> None:
-        self.source, self.overrides = source, overrides
-        self.modules = Modules(read, overrides.values)
+    def __init__(self, source: Source, read: Read, overrides: Overrides, work: Afresh) -> None:
+        self.source, self.overrides, self.work = source, overrides, work
+        self.modules = Modules(read, overrides.values, work.parsed)
         self.root = Module(tree.Tree(source, (), ()), ())
         self.experiments: dict[str, Experiment] = {}
 
@@ -67,6 +72,7 @@ class _Checker:
             pass
         except RecursionError:
             self.modules.findings.items.append(too_deep(Span(self.source, 0, 0)))
+        self.work.end(self.modules.findings)
         params = tuple(name for name, entry in self.root.entries.items() if isinstance(entry, tree.Param))
         trees = tuple(module.written for module in self.modules.files.values())
         checked = Program(
@@ -79,9 +85,10 @@ class _Checker:
         settings = settings_of(self.modules, root, self.overrides.values, self.overrides.profile)
         names = ProgramNames(self.modules, settings)
         scope = ModuleScope(names, root)
+        self.work.begin(names, root)
         for name in root.entries:
-            scope.lookup(name, root.entries[name].span)
-        for module in list(self.modules.files.values()):
+            self.work.entry(name, lambda name: scope.lookup(name, root.entries[name].span))
+        for module in [file for file in self.modules.files.values() if file is not root]:
             inner = ModuleScope(names, module)
             for name in module.entries:
                 inner.lookup(name, module.entries[name].span)
@@ -93,13 +100,17 @@ class _Checker:
                     finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
                     self.modules.findings.report(finding.also(places[entry.name.text], "first defined here"))
                 places[entry.name.text] = entry.name.span
-                checked = experiments.check(self._amended(entry, root), scope)
+                checked = self.work.experiment(entry, partial(self._experiment, experiments, entry, scope))
                 if checked is not None:
                     self.experiments[entry.name.text] = checked
         if not any(finding.code.severity is Severity.ERROR for finding in self.modules.findings.items):
             for experiment in self.experiments.values():
-                self._hosts(experiment)
-            self._unused_choices(names)
+                for finding in self.work.findings(experiment, "hosts", partial(self._hosts, experiment))[0]:
+                    self.modules.findings.report(finding)
+            self._unused_choices(self.work.paths | names.factors.keys())
+
+    def _experiment(self, experiments: Experiments, entry: tree.ExperimentDef, scope: ModuleScope) -> Experiment | None:
+        return experiments.check(self._amended(entry, scope.module), scope)
 
     def _amended(self, entry: tree.ExperimentDef, root: Module) -> tree.ExperimentDef:
         """The experiment with what it takes from the one that it amends: fields of its own take their place."""
@@ -130,25 +141,26 @@ class _Checker:
         )
         return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
-    def _unused_choices(self, names: ProgramNames) -> None:
+    def _unused_choices(self, paths: Iterable[str]) -> None:
         """Choices that have a name, of which no experiment measures the levels."""
         used = {path.partition(".")[0] for experiment in self.experiments.values() for path in experiment.factors}
-        unused = {path.partition(".")[0] for path in names.factors} - used if self.experiments else ()
+        unused = {path.partition(".")[0] for path in paths} - used if self.experiments else ()
         for name, entry in self.root.entries.items():
             root = "+".join(word.text for word in entry.of.names) if isinstance(entry, tree.LetColumn) else name
             if root in unused and not isinstance(entry, tree.Declaration):
                 hint = f"use `{name}` where its value belongs, or remove the line"
                 self.modules.findings.report(Code.UNUSED_CHOICE.at(entry.name.span, name=name, hint=hint))
 
-    def _hosts(self, experiment: Experiment) -> None:
-        """Report what a thing needs and its host lacks. This takes time if things have many forms."""
+    def _hosts(self, experiment: Experiment) -> SubjectResult:
+        """Find what a thing needs and its host lacks. This takes time if things have many forms."""
+        findings: list[Diagnostic] = []
         every = (experiment.on, experiment.with_, experiment.before, experiment.run, experiment.collect)
         reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
         result = [self.modules.kind_by_name(name) for type_ in reached for name in sorted(type_.kinds | type_.beneath)]
         if any(kind and (kind.role == "machine" or hosts.unsupported(kind, PLATFORMS[0])) for kind in result):
             machines: dict[str, Instance] = {}
             for thing, host in hosts.used_by(experiment):
-                for finding in hosts.lacking(thing, host):
-                    self.modules.findings.report(finding)
+                findings += hosts.lacking(thing, host)
                 if host and host.span and machines.setdefault(host.label, host).key != host.key:
-                    self.modules.findings.report(Code.DUPLICATE.at(host.span, name=host.label))
+                    findings.append(Code.DUPLICATE.at(host.span, name=host.label))
+        return tuple(findings), ""

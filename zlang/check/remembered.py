@@ -16,7 +16,7 @@ from zlang.check.rendering import shell_text
 T = TypeVar("T")
 TARGET, PARENT, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "gate", "frame"))
 _LEAST_WORK = 3
-"""What is less work than this takes no longer than looking it up."""
+"""Evaluations with less work than this are as fast as a lookup."""
 
 
 def expression(expr: Expr) -> Expr:
@@ -39,7 +39,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
         given = instance.values if instance else {}
         if type(given) is not dict:  # other mappings note what is read of them
             return compute(frame)
-        read: list[object] = [given.get(name) for name in names]
+        read: list[object] = list(map(given.get, names))
         if has_target:
             read.append(frame.target)
         if has_parent:
@@ -57,7 +57,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
 
 
 def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
-    """What fills a command in: neighbouring parts that read the same are filled in together, and once."""
+    """The parts that fill a command in; neighbours that read the same factors are filled in together, once."""
     pieces: list[tuple[list[str | Expr], frozenset[str]]] = []
     for part in parts:
         reads = frozenset[str]() if isinstance(part, str) else part.reads
