@@ -17,6 +17,7 @@ from zlang.metrics import Metric
 from zlang.source import TABLE, Source, Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import parse, tree
+from zlang.syntax.parse import Parsed
 
 Read = Callable[[str], str]
 
@@ -24,8 +25,8 @@ Read = Callable[[str], str]
 class Modules:
     """The files that were read. `values` are those of `--set`; `read` gives the text of a file and raises OSError."""
 
-    def __init__(self, read: Read, values: Mapping[str, str]) -> None:
-        self._read, self._values = read, values
+    def __init__(self, read: Read, values: Mapping[str, str], parsed: Callable[[Source], Parsed]) -> None:
+        self._read, self._values, self._parsed = read, values, parsed
         self.sources: list[Source] = []
         self.files: dict[str, Module] = {}
         self.findings = Findings(self.files)
@@ -33,7 +34,8 @@ class Modules:
 
     def load(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...], key: str = "") -> Module:
         """Read a file and all that it imports."""
-        parsed = parse.program(source)
+        parsed = self._parsed(source)
+        source = parsed.tree.source
         self.findings.items += parsed.findings
         if all(source.name != value.name for value in self.sources):
             self.sources.append(source)
@@ -226,12 +228,14 @@ class Modules:
 
     def armed_things(self) -> tuple[Expr, ...]:
         """All that is declared in any file and is written to only if it is armed."""
-        declared = [expr for module in self.files.values() for expr in module.resolved.values()]
-        return tuple(expr for expr in declared if any(self._is_armed(name) for name in _kinds_of(expr)))
+        files = self.files.values()
+        declared = [file.resolved[name] for file in files for name in file.entries if name in file.resolved]
+        return tuple(expr for expr in declared if self.is_armed(expr))
 
-    def _is_armed(self, name: str) -> bool:
-        kind = self.kind_by_name(name)
-        return kind is not None and kind.armed is not None
+    def is_armed(self, expr: Expr) -> bool:
+        """Whether what is declared is written to only if it is armed."""
+        kinds = map(self.kind_by_name, _kinds_of(expr))
+        return any(kind is not None and kind.armed is not None for kind in kinds)
 
     @property
     def readers(self) -> Mapping[str, tuple[Metric, ...]]:

@@ -447,10 +447,10 @@ class Experiment(Record):
     `span` is its name, `places` are where its fields stand, by name, and its clauses, by text.
     `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `during` what happens
     while it is measured, `cache` the protocol of its caches: one that was declared, or one of `protocols` by its name.
-    `clauses` are what it asks of its results; `design` says which of the points are measured, `repeat` how often at
-    most, `until` when it is enough, `search` which factor is not measured at all its levels. `risks` are the factors
-    that decide together whether something can be worked out at a point. `armed` are the declared things that are
-    written to only if they are armed, `metrics` what its readers declare. A run may take `budget` seconds.
+    `clauses` are what it asks of its results; `design` says which of the points are measured, `repeat` how often each
+    of them at most, `until` when it is enough, `search` which factor is not measured at all its levels. `risks` are the
+    factors that decide together whether something can be worked out at a point. `armed` are the declared things that
+    are written to only if they are armed, `metrics` what its readers declare. A run may take `budget` seconds.
     """
 
     name: str
@@ -464,7 +464,7 @@ class Experiment(Record):
     cache: Expr
     protocols: Mapping[str, Kind]
     collect: Expr | None
-    repeat: int
+    repeat: Expr
     design: Expr
     wheres: tuple[Expr, ...]
     factors: Mapping[str, FactorDef]

@@ -446,4 +446,6 @@ _SINGLE = {
     "LOG": "`facet` or `log`",
     "FIELD": "`name = value`",
     "NEWLINE": "the end of the line",
+    "AS": "`as` and a name",
+    "FOR": "`for`",
 }
