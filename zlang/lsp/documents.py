@@ -6,13 +6,16 @@ In: texts by their address. Out: `Analysis`: the checked program, all findings, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from pygls import uris
 
-from zlang.check.check import Checked, Overrides
+from zlang.check.afresh import AFRESH, Afresh
+from zlang.check.check import Overrides
+from zlang.check.increments import Increments, UnsureError
+from zlang.check.program import Experiment
 from zlang.diagnostics import Diagnostic
 from zlang.errors import RunError
 from zlang.lsp.positions import TextLines
@@ -20,7 +23,7 @@ from zlang.lsp.symbols import Symbols
 from zlang.pipeline import plans, programs
 from zlang.source import Source
 from zlang.syntax import format as formatting
-from zlang.syntax import parse
+from zlang.syntax import parse, reparse
 
 ENDING = ".zexp"
 _MOST_FILES = 1000
@@ -29,15 +32,21 @@ _MOST_FILES = 1000
 class ParsedText:
     """A text with its tree: all that can be said of it by itself. `source` has a newline at each line end."""
 
-    def __init__(self, path: str, text: str, version: int | None = None) -> None:
+    def __init__(self, path: str, text: str, version: int | None = None, before: ParsedText | None = None) -> None:
         self.version = version
+        self._sound = before.sound if before is not None else None
         self.source = Source(path, formatting.plain(text))
         self.lines = TextLines(self.source.text)
 
     @cached_property
     def parsed(self) -> parse.Parsed:
-        """The tree, and what is wrong with the form."""
-        return parse.program(self.source)
+        """The tree, and what is wrong with the form. Little is read again of a text that was like it."""
+        return reparse.program(self._sound, self.source) if self._sound else parse.program(self.source)
+
+    @property
+    def sound(self) -> parse.Parsed | None:
+        """The tree, if nothing is wrong with the form; else that of the last text before of which this was so."""
+        return self.parsed if "parsed" in self.__dict__ and not self.parsed.findings else self._sound
 
     @property
     def has_symbols(self) -> bool:
@@ -51,13 +60,36 @@ class ParsedText:
 
 
 class Analysis:
-    """A program with all that it imports, checked once."""
+    """A program with all that it imports, checked once. `work` may know parts of it from the check before."""
 
-    def __init__(self, root: ParsedText, checked: Checked) -> None:
-        self.root, self.checked = root, checked
+    def __init__(self, root: ParsedText, texts: Mapping[str, str], work: Afresh = AFRESH) -> None:
+        self.root = root
+        self.checked = programs.check(root.source, Overrides(), texts, work)
         self.findings: list[Diagnostic]
         self.problem: RunError | None
-        self.findings, self.counts, self.problem = plans.report(checked)
+        self.findings, _, self.problem = plans.report(self.checked, work=work)
+        self.factors = {
+            path: factor.replace(span=work.place(experiment, factor.span))
+            for experiment in self.checked.program.experiments.values()
+            for path, factor in experiment.factors.items()
+        }
+
+        self._sizes: dict[int, tuple[Experiment, str]] = {}
+
+    def take_sizes(self, before: Analysis) -> None:
+        """Take over what was computed about experiments that have not changed."""
+        experiments = self.checked.program.experiments.values()
+        self._sizes = {
+            id(experiment): before._sizes[id(experiment)]
+            for experiment in experiments
+            if id(experiment) in before._sizes
+        }
+
+    def size(self, experiment: Experiment, compute: Callable[[], str]) -> str:
+        """What there is to say of the size of an experiment, computed once."""
+        if id(experiment) not in self._sizes:
+            self._sizes[id(experiment)] = experiment, compute()
+        return self._sizes[id(experiment)][1]
 
     @property
     def paths(self) -> set[str]:
@@ -73,6 +105,7 @@ class Documents:
         self._analyses: dict[str, Analysis] = {}
         self._last: dict[str, Analysis] = {}
         self._symbols: dict[str, Symbols] = {}
+        self._work: dict[str, Increments] = {}
         self._saved: dict[str, tuple[float, ParsedText]] = {}
         self.folders: list[str] = []
 
@@ -82,7 +115,7 @@ class Documents:
         before = self._open.get(path)
         if before is not None and before.has_symbols:
             self._symbols[path] = before.symbols
-        parsed = self._open[path] = ParsedText(path, text, version)
+        parsed = self._open[path] = ParsedText(path, text, version, before)
         self.forget(path)
         return parsed
 
@@ -140,12 +173,30 @@ class Documents:
             if root is None:
                 return None
             texts = {name: text.source.text for name, text in self._open.items()}
-            analysis = Analysis(root, programs.check(root.source, Overrides(), texts))
+            analysis = self._analyse(root, texts)
             self._last[path] = analysis
             if self.text(path) is not root:  # it has changed meanwhile
                 return analysis
             self._analyses[path] = analysis
         return self._analyses[path]
+
+    def _analyse(self, root: ParsedText, texts: Mapping[str, str]) -> Analysis:
+        """Check a program; of what is known from before, only what may have changed."""
+        work = self._work.setdefault(root.source.name, Increments(self._parsed))
+        try:
+            analysis = Analysis(root, texts, work)
+        except UnsureError:
+            del self._work[root.source.name]
+            analysis = Analysis(root, texts)
+        before = self._last.get(root.source.name)
+        if before is not None:
+            analysis.take_sizes(before)
+        return analysis
+
+    def _parsed(self, source: Source) -> parse.Parsed:
+        """What a text is parsed to; each text is parsed once."""
+        text = self.text(source.name)
+        return text.parsed if text is not None and text.source.text == source.text else parse.program(source)
 
     def last_analysis(self, path: str) -> Analysis | None:
         """The last analysis of a program, while a newer one is computed."""
