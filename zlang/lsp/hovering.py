@@ -8,8 +8,8 @@ from pathlib import Path
 
 from zlang import units
 from zlang.check import library
-from zlang.check.check import Overrides
-from zlang.check.program import FactorDef, Kind
+from zlang.check.check import Checked, Overrides
+from zlang.check.program import Experiment, FactorDef, Kind
 from zlang.check.values import show
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
@@ -91,7 +91,7 @@ FIELDS = {
     "run": "the workload",
     "during": "what happens during the measurement",
     "cache": "the cache protocol: `cold`, `hot`, `warm`, `as_is`, or one of your own",
-    "repeat": "the number of replicates of every point",
+    "repeat": "the number of replicates of every point, which can depend on levels",
     "design": "which points are measured: `full`, `pairwise`, `triples`, `sample(N)`",
     "budget": "how long the run may take",
     "collect": "collectors that observe the measurement",
@@ -121,14 +121,20 @@ def size_of(analysis: Analysis | None, name: str) -> str:
     if analysis is None or plans.is_wrong(analysis.findings) or name not in analysis.checked.program.experiments:
         return ""
     experiment = analysis.checked.program.experiments[name]
+    return analysis.size(experiment, lambda: _size_of(analysis.checked, experiment))
+
+
+def _size_of(checked: Checked, experiment: Experiment) -> str:
     try:
-        planned = plans.plan(analysis.checked, experiment, plans.DEFAULT_SEED, Overrides())
+        planned = plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides())
         trials = planned.plan.header.trials
         points = planned.plan.header.points
         seconds = sum(costs.estimate(planned, _NO_DATABASE).seconds.values()) if trials <= _FEW else 0.0
     except (ProgramError, RunError):
         return ""
-    parts = f"{points:,} points × {experiment.repeat}" if experiment.repeat > 1 else f"{points:,} points"
+    header = planned.plan.header
+    least = f"{header.least_repeat} to " if header.least_repeat else ""
+    parts = f"{points:,} points × {least}{header.repeat}" if header.repeat > 1 else f"{points:,} points"
     return f"{trials:,} trials ({parts})" + (f", about {_duration(seconds)}" if seconds else "")
 
 
@@ -144,8 +150,7 @@ def _duration(seconds: float) -> str:
 
 def factors(analysis: Analysis | None) -> dict[str, FactorDef]:
     """All factors of a program, by their path."""
-    experiments = analysis.checked.program.experiments.values() if analysis else ()
-    return {path: factor for experiment in experiments for path, factor in experiment.factors.items()}
+    return analysis.factors if analysis else {}
 
 
 def _factor(analysis: Analysis | None, path: str) -> Iterator[str]:
