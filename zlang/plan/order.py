@@ -12,12 +12,14 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, pairwise
+from typing import TypeVar
 
 LONGEST_SHUFFLE = 1 << 20
 _LEAST_DRAWN = 10
 LONGEST_SORT = 10_000
 """So many plots are looked at one by one before the first of them."""
+T = TypeVar("T")
 Keys = Callable[[int], tuple[Hashable, ...]]
 Rounds = Sequence[Sequence[int]]
 """The levels of a search, by the round in which they may be measured."""
@@ -194,6 +196,19 @@ def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[
         for number in numbers:
             item, place = (_place_as_written(layout.repeat, levels, at) for at in (number - 1, number))
             yield size / len(numbers), item, place
+
+
+def sampled_neighbours(
+    items: Sequence[T], plot_of: Callable[[T], int], seed: int, count: int
+) -> Iterator[tuple[float, T | None, T]]:
+    """The same of trials that are listed, where what is drawn from the layout may not be there."""
+    source, pairs = random.Random(f"{seed}:sample"), list(pairwise(items))
+    yield 1, None, items[0]
+    for enters in (True, False):
+        some = [pair for pair in pairs if (plot_of(pair[0]) != plot_of(pair[1])) is enters]
+        drawn = source.sample(some, min(count, len(some)))
+        for before, item in drawn:
+            yield len(some) / len(drawn), before, item
 
 
 def _place_as_written(repeat: int, levels: Sequence[int], number: int) -> Place:

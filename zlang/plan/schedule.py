@@ -21,7 +21,7 @@ from zlang.check.program import (
     Instance,
 )
 from zlang.diagnostics import ProgramError
-from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, written
+from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, sampled_neighbours, written
 from zlang.plan.plan import Here, Scalar
 from zlang.plan.setups import Setups
 from zlang.space import bisection, points
@@ -89,9 +89,12 @@ class Schedule:
         self.hard_to_change = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
         self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
         self.plots = points.plots(self.space, self.taken, self.hard_to_change if order.has_plots else ())
-        self._setups = Setups(self.draw, part)
+        self.setups: Setups = like.setups if like else Setups(self.draw, part)
+        self._plot_states = _remembering(self._states)
         self._cells = [_cells(factor) for factor in experiment.factors.values()]
-        self.trials = self.plots.points * sum(map(len, self.rounds)) * experiment.repeat
+        replicates = points.replicates(experiment, self.space, self.taken)
+        self.repeat, self.least_repeat = max(replicates), min(replicates)
+        self.trials = sum(map(len, self.rounds)) * sum(times * some for times, some in replicates.items())
         self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
         if like is not None and rounds is None:
             self.trials = like.trials
@@ -160,7 +163,7 @@ class Schedule:
     def _in_plots(self) -> Iterator[Slot]:
         """Every trial in order, with the whole plots counted."""
         plot, last = 0, None
-        for number, place in enumerate(order(self._layout, self.order), start=1):
+        for number, place in enumerate(self._places(), start=1):
             slot = self._slot(number, place, plot)
             whole = place.plot if self.order.has_plots else tuple(map(slot.point.get, self.hard_to_change))
             if whole != last:
@@ -168,9 +171,31 @@ class Schedule:
                 slot = replace(slot, whole_plot=plot)
             yield slot
 
+    def _places(self) -> Iterator[Place]:
+        """The place of every trial in order; blocks of which there are no trials are not counted."""
+        places, blocks = order(self._layout, self.order), dict[int, int]()
+        if not self.is_uneven:
+            yield from places
+            return
+        for place in places:
+            if place.replicate <= points.repeat_at(self.experiment, self.plots.at(place.plot, place.point)):
+                yield replace(place, block=blocks.setdefault(place.block, len(blocks) + 1))
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether some points are measured more often than others."""
+        return self.least_repeat < self.repeat
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are, in an order that has whole plots."""
+        if self.is_uneven:
+            return max(slot.block for slot in self._every_slot())
+        return self._layout.passes * (self.plots.count if self.order is Order.PLANNED else 1)
+
     def slot(self, number: int) -> Slot:
         """The trial of a number; of one far away in an order without plots the whole plot (0) is not counted."""
-        if number <= _LOOKED_AT or self.part is not None:
+        if number <= _LOOKED_AT or self.part is not None or self.is_uneven:
             return next(islice(self.slots(), number - 1, None))
         place = next(order(self._layout, self.order, number - 1))
         counted = (
@@ -184,11 +209,11 @@ class Schedule:
 
     @property
     def _layout(self) -> Layout:
-        keys = self._states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
+        keys = self._plot_states if self.plots.count > 2 else None  # noqa: PLR2004 - there is nothing to sort
         return Layout(
             plots=self.plots.count,
             points=self.plots.size,
-            repeat=self.experiment.repeat,
+            repeat=self.repeat,
             seed=self.seed,
             keys=keys,
             rounds=self.rounds,
@@ -202,6 +227,9 @@ class Schedule:
 
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
         """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
+        if self.is_uneven:
+            yield from sampled_neighbours(list(self._every_slot()), lambda slot: slot.whole_plot, self.seed, count)
+            return
         if self.order is Order.AS_WRITTEN:
             counts = self.space.counts if self.taken is None else ()
             drawn = written(self._layout, tuple(accumulate(reversed(counts[1:]), mul)), count)
@@ -236,7 +264,7 @@ class Schedule:
             point = self.plots.at(plot, 0)
             before = treatment(self.experiment, point)
             for on in streams.targets(streams.at(self.experiment, point)):
-                for setup in self._setups.of(resources_of(on), before):
+                for setup in self.setups.of(resources_of(on), before):
                     rewritten = [setting for setting in setup.settings if setting.rewrites]
                     states += [
                         setup.base or setup.signature,

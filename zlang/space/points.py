@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from zlang.check import values
 from zlang.check.expressions import violation
-from zlang.check.program import Axis, Experiment, Expr, FactorDef, Point, Symbol
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Point, Symbol
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.source import Span
 from zlang.space import designs, space
 from zlang.space.designs import Plots, TooManyCombinations
 from zlang.space.space import Condition, Space, TooConnected
 from zlang.units import Quantity
 
 LARGEST_SAMPLE = 100_000
+MOST_UNEVEN = 100_000
+"""So many trials there can be where points are not all measured equally often: their order is gone through."""
+_AT_LEAST_ONCE = "it must be a whole number, at least 1"
+_SAYS_WHERE = "where a name may be absent, ask what there is first: `if on is file and … then … else …`"
 _STRENGTHS = {"pairwise": 2, "triples": 3}
 
 
@@ -36,18 +42,22 @@ def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
     try:
         built = space.build(axes, conditions(experiment))
     except TooConnected as error:
-        names = ", ".join(f"`{name}`" for name in error.paths)
         span = experiment.wheres[0].span if experiment.wheres else experiment.span
-        finding = Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)
-        if error.tried:
-            some = f"the {len(experiment.conditions)} conditions are tried at"
-            finding = finding.saying(f"{some} too many combinations of these factors: {names}")
-        raise ProgramError(finding) from None
+        raise ProgramError(_too_connected(experiment, error, span)) from None
     if built.count == 0:
         span = experiment.wheres[-1].span if experiment.wheres else experiment.span
         hint = "comment out conditions with `#` to see which one removes them" if experiment.wheres else ""
         raise ProgramError(Code.NO_POINTS.at(span, label="this removes the last ones", hint=hint))
     return built
+
+
+def _too_connected(experiment: Experiment, error: TooConnected, span: Span) -> Diagnostic:
+    names = ", ".join(f"`{name}`" for name in error.paths)
+    finding = Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)
+    if not error.tried:
+        return finding
+    some = f"the {len(experiment.conditions)} conditions are tried at"
+    return finding.saying(f"{some} too many combinations of these factors: {names}")
 
 
 def name_of(factor: FactorDef) -> str:
@@ -92,6 +102,53 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
             raise _too_large(experiment, size, "points to draw", LARGEST_SAMPLE, "draw fewer")
         return built.sample(size, seed)
     return None
+
+
+def repeat_at(experiment: Experiment, point: Point) -> int:
+    """How often a point is measured at most. Raises ProgramError where that is not a number from 1 on."""
+    repeat = experiment.repeat
+    times = repeat.value(point)
+    if isinstance(times, Quantity) and times.amount >= 1 and times.amount.denominator == 1:
+        return int(times.amount)
+    if isinstance(times, Absent):
+        finding = Code.NOT_SHOWN.at(repeat.span, message="`repeat` has no value", hint=_SAYS_WHERE)
+    else:
+        finding = Code.NOT_ALLOWED.at(repeat.span, name="repeat", value=values.show(times), hint=_AT_LEAST_ONCE)
+    raise ProgramError(finding)
+
+
+def without_repeat(experiment: Experiment, point: FaultPoint) -> list[Diagnostic]:
+    """The finding where it cannot be said how often a point is measured; nothing if that is noted already."""
+    before = len(point.faults)
+    try:
+        repeat_at(experiment, point)
+    except ProgramError as error:
+        return [error.diagnostic] if len(point.faults) == before else []
+    return []
+
+
+def replicates(experiment: Experiment, built: Space, taken: list[dict[str, int]] | None) -> Counter[int]:
+    """How many points are measured how often, of those that a design takes of a space. Raises ProgramError."""
+    count = built.count if taken is None else len(taken)
+    reads = frozenset(experiment.repeat.reads & experiment.factors.keys())
+    result = Counter[int]()
+    if not reads:
+        return Counter({repeat_at(experiment, {}): count})
+    if taken is not None:
+        result.update(repeat_at(experiment, point) for point in taken)
+    else:
+        try:
+            for point, some in space.combinations(_axes(experiment), conditions(experiment), reads):
+                result[repeat_at(experiment, point)] += some
+        except TooConnected as error:
+            raise ProgramError(_too_connected(experiment, error, experiment.repeat.span)) from None
+    trials = sum(times * some for times, some in result.items())
+    if len(result) > 1 and trials > MOST_UNEVEN:
+        subject = "trials of points that are not measured equally often"
+        words = {"design": "repeat", "count": f"{trials:,}", "what": subject, "limit": f"{MOST_UNEVEN:,}"}
+        hint = "measure all points equally often, or fewer points: `design = sample(1000)`"
+        raise ProgramError(Code.DESIGN_TOO_LARGE.at(experiment.repeat.span, hint=hint, **words))
+    return result
 
 
 def plots(built: Space, taken: list[dict[str, int]] | None, hard_to_change: Iterable[str]) -> Plots:
