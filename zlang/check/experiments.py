@@ -83,7 +83,8 @@ class Experiments:
         """The experiment, or None where it says too little; what is wrong is reported."""
         context = self._names.context(module_scope)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
-        fields, repeat, until = self._items(node, context, protocols)
+        fields, repeated = self._items(node, context, protocols)
+        given_repeat = fields.pop("repeat", None)
         if "run" not in fields:
             no_load = self._no_load(node, context, fields)
             if no_load is None:
@@ -97,6 +98,7 @@ class Experiments:
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
         self._note_given(fields)
+        until = repeated if isinstance(repeated, tree.UntilClause) else None
         cache, design = (
             fields.get(name)
             or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
@@ -108,12 +110,13 @@ class Experiments:
         choosing = [fields[name] for name in _CHOOSING if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
+        least, repeat = self._repeat(node, where_context, repeated, given_repeat, factors)
         scope = ExperimentScope(module_scope, fields)
         yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
-        words = self._words(node, scope, factors, yields)
+        words = self._words(node, scope, where_context, factors, yields)
         clauses = self._clauses(node, scope, words) if words else []
         places = {word.text: item.span for item in node.items for word in tree.words(item)}
-        stopping, search = self._stopping(until, repeat[0], find, scope, words, factors) if words else (None, None)
+        stopping, search = self._stopping(until, least, find, scope, words, factors) if words else (None, None)
         return Experiment(
             name=node.name.text,
             title=node.title,
@@ -126,7 +129,7 @@ class Experiments:
             cache=cache,
             protocols=protocols,
             collect=fields.get("collect"),
-            repeat=repeat[1],
+            repeat=repeat,
             design=design,
             budget=budget,
             wheres=tuple(wheres),
@@ -171,12 +174,14 @@ class Experiments:
             self._names.risks.add(fields["during"].reads | on)
 
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
-        """Note that a given thing beneath the target decides together with the protocol whether caches are emptied."""
+        """Note what decides with the target whether something given is changed, and whether a cache can be verified."""
+        if {"on", "cache"} <= fields.keys():
+            self._names.risks.add(fields["on"].reads | fields["cache"].reads)
         on = fields["on"].type if "on" in fields else NOTHING
         on = on | (on.element or NOTHING)
         kinds = [kind for name in on.kinds | on.beneath if (kind := self._modules.kind_by_name(name)) is not None]
         if any(kind.has("present") for kind in kinds):
-            self._names.risks.add(fields["on"].reads.union(fields["cache"].reads if "cache" in fields else ()))
+            self._names.risks |= {fields["on"].reads | fields[name].reads for name in {"on", "before"} & fields.keys()}
 
     def _asserts(self, node: tree.ExperimentDef, context: Context, scope: ModuleScope) -> tuple[Assertion, ...]:
         """The conditions that must hold at each point: those of the experiment, and those of its files."""
@@ -207,15 +212,16 @@ class Experiments:
 
     def _items(
         self, node: tree.ExperimentDef, context: Context, protocols: Mapping[str, Kind]
-    ) -> tuple[dict[str, Expr], tuple[int, int], tree.UntilClause | None]:
-        """The fields by name, how often each point is measured at least and at most, and until when."""
+    ) -> tuple[dict[str, Expr], tree.Field | tree.UntilClause | None]:
+        """The fields by name, and what says how often each point is measured."""
         fields: dict[str, Expr] = {}
         places: dict[str, Span] = {}
-        repeat, until = (1, 1), None
+        repeated: tree.Field | tree.UntilClause | None = None
         for item in node.items:
             if isinstance(item, tree.Zip):
                 for word in item.names:
                     self._known_field(word)
+                    self._note_place(word, places)
                 wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
                 fields |= resolve_zip(context, item, (node.name.text,), wanted)
             elif isinstance(item, tree.Field | tree.UntilClause):
@@ -226,23 +232,27 @@ class Experiments:
                         finding = Code.UNEXPECTED.at(item.name.span, expected="`repeat`", found=f"`{name}`", hint=hint)
                         self._names.report(finding)
                         continue
-                    until = item
-                if name in places:
-                    is_choice = name in _ROLES or name == "cache"
-                    hint = f"measure both as a choice: `{name} = … | …`" if is_choice else ""
-                    finding = Code.DUPLICATE.at(item.name.span, name=name, hint=hint)
-                    self._names.report(finding.also(places[name], "first defined here"))
-                places[name] = item.name.span
+                self._note_place(item.name, places)
                 if name == "repeat":
-                    repeat = self._repeat(context, item, (node.name.text, name))
+                    repeated = item
                 elif isinstance(item, tree.Field) and self._known_field(item.name):
                     fields[name] = self._field(context, node, item, _field_type(name, protocols))
-        return fields, repeat, until
+        return fields, repeated
+
+    def _note_place(self, name: tree.Word, places: dict[str, Span]) -> None:
+        """Note where a field is defined; a second definition is reported."""
+        if name.text in places:
+            is_choice = name.text in _ROLES or name.text == "cache"
+            hint = f"measure both as a choice: `{name.text} = … | …`" if is_choice else ""
+            finding = Code.DUPLICATE.at(name.span, name=name.text, hint=hint)
+            self._names.report(finding.also(places[name.text], "first defined here"))
+        places[name.text] = name.span
 
     def _words(
         self,
         node: tree.ExperimentDef,
         scope: ExperimentScope,
+        where_context: Context,
         factors: Mapping[str, FactorDef],
         yields: Iterable[tuple[str, Metric]],
     ) -> Vocabulary | None:
@@ -253,7 +263,9 @@ class Experiments:
         from zlang.check import vocabulary
 
         is_partial = self._is_partial(node, scope)
-        return vocabulary.words_of(scope.fields, factors, scope, yields, is_partial=is_partial)
+        return vocabulary.words_of(
+            scope.fields, factors, scope, yields, is_partial=is_partial, conditions=where_context
+        )
 
     def _search(
         self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]
@@ -380,40 +392,74 @@ class Experiments:
                     finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)
                     self._names.report(finding.also(on.span, "this is what it runs on"))
 
-    def _repeat(self, context: Context, item: tree.Field | tree.UntilClause, path: Path) -> tuple[int, int]:
-        """How often each point is measured, at least and at most."""
+    def _repeat(
+        self,
+        experiment: tree.ExperimentDef,
+        context: Context,
+        item: tree.Field | tree.UntilClause | None,
+        given: Expr | None,
+        factors: Mapping[str, FactorDef],
+    ) -> tuple[int, Expr]:
+        """How often each point is measured at least, if that is decided by what is measured, and at most.
+
+        A factor with which it varies may have `given` it.
+        """
+        once = Expr(experiment.name.span, COUNT, lambda _: Quantity(Fraction(1)), is_constant=True)
+        path = (experiment.name.text, "repeat")
+        if given is not None or item is None:
+            self._names.risks.add(given.reads if given is not None else frozenset())
+            return 1, given or once
         node, is_until = item.value, isinstance(item, tree.UntilClause)
-        ends: list[int] = []
         if isinstance(node, tree.Range) and is_until and node.high is not None and node.step is None:
-            ends = [self._times(context, end, path, _LEAST) for end in (node.low, node.high)]
-            if 0 < ends[1] < ends[0]:
-                self._names.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {ends[0]} to {ends[1]}"))
-        elif is_until or isinstance(node, tree.Range):
+            low, high = (self._times(context, end, path, _LEAST) for end in (node.low, node.high))
+            if low is None or high is None:
+                return 1, once
+            least, most = (int(_amount(end)) for end in (low, high))
+            if most < least:
+                self._names.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {least} to {most}"))
+            return least, high
+        if is_until or isinstance(node, tree.Range):
             hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
             expected, result = "a range with `until`", f"`{node.span.text}`"
             self._names.report(Code.UNEXPECTED.at(node.span, expected=expected, found=result, hint=hint))
-        else:
-            ends = [self._times(context, node, path, 1)]
-        return (ends[0], ends[-1]) if all(ends) and ends else (1, 1)
+            return 1, once
+        times = self._times(context, node, path, 1, factors)
+        return 1, times or once
 
-    def _times(self, context: Context, node: tree.Expr, path: Path, least: int) -> int:
-        """A number of replicates; 0 where it is none."""
+    def _times(
+        self, context: Context, node: tree.Expr, path: Path, least: int, factors: Mapping[str, FactorDef] | None = None
+    ) -> Expr | None:
+        """A number of replicates, which can be decided by factors; None where it is none."""
         expr = resolve_typed(context, node, path, "repeat", COUNT)
         if expr.type.unknown:
-            return 0
+            return None
+        searched = ".".join((path[0], "find", ""))
+        if any(name.startswith(searched) for name in expr.reads):
+            hint = "let another factor decide how often a point is measured"
+            expected, result = "another factor", "the one that `find` searches"
+            self._names.report(Code.UNEXPECTED.at(expr.span, expected=expected, found=result, hint=hint))
+            return None
+        # What it reads and no point has, such as what an `if` does not take, is absent at each of them.
+        if not expr.is_constant and factors is not None and {axis.path for axis in expr.axes} <= factors.keys():
+            self._names.risks.add(frozenset(expr.reads & factors.keys()))
+            return expr
         if not expr.is_constant:
             hint = "write one number: `repeat = 3`"
+            if factors is not None:
+                hint += ", or let a factor decide: `repeat = if cache == cold then 5 else 3`"
             self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
-            return 0
-        value = expr.value({})
-        assert isinstance(value, Quantity)
-        if value.amount < least:
+            return None
+        if not isinstance(expr.value({}), Quantity):
+            hint = "no trial uses what it names"
+            self._names.report(Code.NOT_SHOWN.at(expr.span, message="`repeat` has no value", hint=hint))
+            return None
+        if _amount(expr) < least:
             hint = f"it must be at least {least}" + (
                 ", because one replicate says nothing about the next" if least > 1 else ""
             )
-            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=str(value), hint=hint))
-            return 0
-        return int(value.amount)
+            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=show(expr.value({})), hint=hint))
+            return None
+        return expr
 
     def _design(self, expr: Expr) -> None:
         if expr.type.unknown:
@@ -472,6 +518,13 @@ class Experiments:
                     self._names.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
+
+
+def _amount(number: Expr) -> Fraction:
+    """A number that is the same everywhere."""
+    value = number.value({})
+    assert isinstance(value, Quantity)
+    return value.amount
 
 
 def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
