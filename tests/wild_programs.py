@@ -71,7 +71,7 @@ def findings(text: str) -> list[Diagnostic]:
         for experiment in checked.program.experiments.values():
             try:
                 schedule = Schedule(experiment, 1)
-                for item in islice(build.plan(checked.program, schedule, {}).items(), _LOOKED_AT):
+                for item in islice(build.plan(checked.program, build.Builder(schedule), {}).items(), _LOOKED_AT):
                     assert repr(item)
                 count = schedule.space.count
                 for index in {0, count // 2, count - 1}:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from zlang.check import check
 from zlang.check.program import Instance
 from zlang.diagnostics import ProgramError
+from zlang.plan.order import Order
 from zlang.plan.schedule import Schedule
 from zlang.source import Source
 from zlang.units import Quantity
@@ -26,9 +27,11 @@ FIELDS = ("iodepth", "numjobs", "loops", "nrfiles")
 HEAD = 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\nlet twice(n) = n + n\n'
 
 
-Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[Any, str, int]], list[Any], bool]
-"""The names, the fields of `w`, a zip in it, the conditions, the fields of `v` if `run = w | v`, and whether it is
-`w with` these."""
+Repeat = tuple[int, int, int, int]
+"""Of which field of `w`, up to which number of it, how many replicates there are, and how many elsewhere."""
+Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[Any, str, int]], list[Any], bool, Repeat]
+"""The names, the fields of `w`, a zip in it, the conditions, the fields of `v` if `run = w | v`, whether it is
+`w with` these, and how often a point is measured."""
 
 
 class Undecided(Exception):
@@ -78,7 +81,7 @@ def holds(operator: str, known: int | None, number: int) -> bool:
 
 
 def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]]:
-    lets, fields, zipped, wheres, others, amends = program
+    lets, fields, zipped, wheres, others, amends, (repeating, most, some, else_some) = program
     try:
         if others and "run" not in chosen:
             raise Undecided("run", 2)  # noqa: TRY301 - the same as of any other choice
@@ -91,6 +94,7 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
             if "zip" not in chosen:
                 raise Undecided("zip", len(zipped))  # noqa: TRY301
             row += zipped[chosen["zip"]]
+        is_so = workload == "w" and row[repeating] <= most
     except Undecided as undecided:
         path, size = undecided.args
         for level in range(size):
@@ -105,7 +109,8 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
                 known = value(mine[name[1]], f"{workload}.{name[1]}", lets, chosen)
         if not holds(operator, known, number):
             return
-    yield tuple(row)
+    for _ in range(some if is_so else else_some):
+        yield tuple(row)
 
 
 def constant(expr: Any, lets: list[Any]) -> int | None:
@@ -171,7 +176,9 @@ def programs(draw: st.DrawFn) -> Program:
     named += [("v", i) for i in range(len(others))]
     operators = st.sampled_from(("<=", "!=", "< 3 <=", "in pairs"))
     wheres = draw(st.lists(st.tuples(st.sampled_from(named), operators, st.integers(1, 8)), max_size=2))
-    return lets, fields, zipped, wheres, others, bool(others) and draw(st.booleans())
+    times = st.integers(1, 3)
+    repeat = (draw(st.integers(0, len(fields) - 1)), draw(numbers), draw(times), draw(times))
+    return lets, fields, zipped, wheres, others, bool(others) and draw(st.booleans()), repeat
 
 
 def declared(lets: list[Any]) -> Iterator[str]:
@@ -185,7 +192,7 @@ def declared(lets: list[Any]) -> Iterator[str]:
 
 
 def text_of(program: Program) -> str:
-    lets, fields, zipped, wheres, others, amends = program
+    lets, fields, zipped, wheres, others, amends, (repeating, most, some, else_some) = program
     lines = [HEAD, *declared(lets), "fio w {", "  rw = read"]
     lines += [f"  {FIELDS[i]} = {written(expr)}" for i, expr in enumerate(fields)]
     if zipped:
@@ -195,6 +202,8 @@ def text_of(program: Program) -> str:
         head = ["let v = w with {"] if amends else ["fio v {", "  rw = write"]
         lines += [*head, *(f"  {FIELDS[i]} = {written(e)}" for i, e in enumerate(others)), "}"]
     lines += ["experiment e {", "  on = f  run = w | v" if others else "  on = f  run = w"]
+    so = f"run is w and w.{FIELDS[repeating]} <= {most}"
+    lines.append(f"  repeat = if {so} then {some} else {else_some}")
     for name, operator, number in wheres:
         subject = f"x{name}" if isinstance(name, int) else f"{name[0]}.{FIELDS[name[1]]}"
         pairs = f"({subject}, {subject}) in [({number}, {number}), ({number + 1}, {number + 1})]"
@@ -203,8 +212,8 @@ def text_of(program: Program) -> str:
 
 
 @settings(max_examples=250, deadline=None)
-@given(programs())
-def test_points_agree_with_brute_force(program: Program) -> None:
+@given(programs(), st.data())
+def test_points_agree_with_brute_force(program: Program, draw: st.DataObject) -> None:
     expected = Counter(trials(program, {}))
     text = text_of(program)
     checked = check.program(Source("program.zexp", text), str)
@@ -221,7 +230,10 @@ def test_points_agree_with_brute_force(program: Program) -> None:
     if program[5]:
         columns["v"] = [*FIELDS[: max(len(program[1]), len(program[4]))], *columns["w"][len(program[1]) :]]
     found: Counter[tuple[int, ...]] = Counter()
-    for point in Schedule(experiment, 1).space:
+    schedule = Schedule(experiment, 1, order=draw.draw(st.sampled_from(Order)))
+    slots = list(schedule.slots())
+    assert len({(tuple(slot.point.items()), slot.replicate) for slot in slots}) == len(slots) == schedule.trials
+    for point in (slot.point for slot in slots):
         workload = experiment.run.value(point)
         assert isinstance(workload, Instance)
         row = [workload.values[column] for column in columns[workload.label]]
