@@ -38,6 +38,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
         if not expected.accepts(option.type):
             hint: str = (
                 _with_unit(option, expected)
+                or _mebibytes(option, expected)
                 or _whole_number_hint(option, expected)
                 or _without_quotes(option, expected, context.scope)
                 or _as_choice(node, option, expected)
@@ -87,6 +88,7 @@ def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
 
 _SHARE = Type(frozenset({"share"}))
 _INSERTED = re.compile(r'"\$?\{([A-Za-z_][\w.]*)\}"')
+_MINUTES = re.compile(r"[\d_.]+m")
 _BARE = re.compile(r"-?[\d_.]+")
 
 
@@ -102,6 +104,14 @@ def _with_unit(option: Expr, expected: Type) -> Hint:
     amount = value.amount / 100 if wanted[0] == "share" else value.amount
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
     return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
+
+
+def _mebibytes(option: Expr, expected: Type) -> Hint:
+    """A hint for `1m`, which fio reads as a size."""
+    text = option.span.text
+    if "size" not in expected.scalars or not _MINUTES.fullmatch(text):
+        return Hint("")
+    return Hint(f"`{text}` is in minutes: write `{text[:-1]}MiB`", text, f"{text[:-1]}MiB", is_safe=False)
 
 
 def _whole_number_hint(option: Expr, expected: Type) -> Hint:
@@ -164,5 +174,9 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
         parts = [item.span.text for item in node.items]
         if not expected.accepts(option.type.element):
             parts = [part.strip('"') for part in parts]
+        if option.type.element.kinds == {"host"}:
+            names = ", ".join(f'"{part}"' for part in parts)
+            group = f"for all at once, declare `host machines {{ members = [{names}] }}` and write `machines`"
+            return Hint(f"{group}; for one after the other, write `{' | '.join(parts)}`")
         return Hint(f"write a choice as `{' | '.join(parts)}`", text, " | ".join(parts), is_safe=False)
     return Hint("")

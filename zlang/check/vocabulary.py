@@ -11,6 +11,8 @@ from types import MappingProxyType
 
 from zlang import metrics
 from zlang.check import streams, types, values
+from zlang.check.derived_columns import FindColumn, finder
+from zlang.check.expressions import Context
 from zlang.check.instances import Frame, explored
 from zlang.check.measured import MOST_LEVELS
 from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
@@ -40,7 +42,8 @@ class Vocabulary(Record):
     """The names that a clause can use: metrics, latencies that have histograms, factors.
 
     `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
-    `never` are the metrics and histograms that there are in no trial, with what would have to be so.
+    `never` are the metrics and histograms that there are in no trial, with what would have to be so. `derive` finds
+    what is no factor, but follows from factors.
     """
 
     metrics: Mapping[str, Metric]
@@ -49,6 +52,7 @@ class Vocabulary(Record):
     fields: Mapping[str, Expr]
     is_partial: bool = False
     never: Mapping[str, str] = MappingProxyType({})
+    derive: FindColumn | None = None
 
     def names(self) -> list[str]:
         """All of them."""
@@ -107,8 +111,9 @@ def words_of(
     measured: Iterable[tuple[str, Metric]],
     *,
     is_partial: bool,
+    conditions: Context,
 ) -> Vocabulary:
-    """The words of an experiment: what its readers measure, and its factors."""
+    """The words of an experiment: what its readers measure, its factors, and what names mean in its `conditions`."""
     result: dict[str, Metric] = {}
     distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
@@ -134,6 +139,7 @@ def words_of(
         fields=fields,
         is_partial=is_partial,
         never=never,
+        derive=finder(conditions, factors),
     )
 
 

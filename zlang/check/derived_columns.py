@@ -1,0 +1,56 @@
+"""Columns of answers that follow from factors: a property that is the same in all trials with some level.
+
+In: a name in a clause, the scope of conditions, the factors of an experiment. Out: a `FactorRef` with its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from math import prod
+
+from zlang.check import values
+from zlang.check.expressions import Context, resolve
+from zlang.check.factors import column_type
+from zlang.check.measured import MOST_LEVELS
+from zlang.check.program import Absent, Expr, FactorDef, FaultPoint
+from zlang.check.questions import FactorRef, LevelsWithValue
+from zlang.syntax import tree
+
+FindColumn = Callable[[tree.Name], FactorRef | Expr | None]
+
+
+def finder(context: Context, factors: Mapping[str, FactorDef]) -> FindColumn:
+    """What finds such a column by its name; of a name that has the same value in every trial, that value."""
+    silent = context.replace(report=lambda _: None)
+
+    def find(name: tree.Name) -> FactorRef | Expr | None:
+        expr = resolve(silent, name)
+        if expr.type.unknown or expr.call is not None:
+            return None
+        if expr.reads & factors.keys():
+            return _column(str(name), expr, factors)
+        return None if isinstance(expr.value(FaultPoint()), Absent) else expr
+
+    return find
+
+
+def _column(name: str, expr: Expr, factors: Mapping[str, FactorDef]) -> FactorRef | None:
+    """The column of what factors decide; None where they have too many combinations to try each."""
+    read = [factor for path, factor in factors.items() if path in expr.reads]
+    if prod(factor.size + 1 for factor in read) > MOST_LEVELS:
+        return None
+    result = []
+    for indexes in product(*((None, *range(factor.size)) for factor in read)):
+        pairs = list(zip(read, indexes, strict=True))
+        value = expr.value(FaultPoint((factor.path, index) for factor, index in pairs if index is not None))
+        if isinstance(value, Absent):
+            continue
+        levels = [
+            level
+            for factor, index in pairs
+            for level in ([None] * len(factor.columns) if index is None else map(values.cell, factor.level(index)))
+        ]
+        result.append(LevelsWithValue(tuple(levels), values.cell(value)))
+    paths = tuple(factor.column_path(i) for factor in read for i in range(len(factor.columns)))
+    return FactorRef(name, paths, column_type(expr.type), tuple(result)) if result else None
