@@ -6,7 +6,7 @@ findings. Rule: a measure without an aggregate is the median over the trials tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from zlang.check import phases, questions, types
@@ -18,6 +18,7 @@ from zlang.check.scope import Scope
 from zlang.check.terms import term
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition, resolve_typed
+from zlang.check.values import show
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import PHASE
@@ -101,8 +102,8 @@ class _Clauses:
             return self._expectation(node, text)
         if isinstance(node, tree.PlotClause):
             return self._plot(node, text)
-        measures = self._measures(node)
-        by = [self._factor(name) for name in node.by if not phases.is_phase(name, self.words)]
+        measures = self._measures(node, node.by)
+        by = [self._factor(name) for name in node.by]
         if self.expressions.is_wrong:
             return None
         return questions.Table(text, tuple(filter(None, measures)), tuple(filter(None, by)))
@@ -110,9 +111,14 @@ class _Clauses:
     def _plot(self, node: tree.PlotClause, text: str) -> questions.Plot | None:
         over = self._axis(node.over)
         axis = over.name if over and not over.paths else ""
+        sorted_by = (*node.by, *((node.facet,) if node.facet else ()))
+        if axis:
+            measures = [self._measure_on_axis(each, axis) for each in node.measures]
+            self._refuse_phases(sorted_by, axis)
+        else:
+            measures = self._measures(node, (node.over, *sorted_by))
         facet = self._factor(node.facet) if node.facet else None
-        measures = [self._measure_on_axis(each, axis) for each in node.measures] if axis else self._measures(node)
-        by = [self._factor(name) for name in node.by if axis or not phases.is_phase(name, self.words)]
+        by = [self._factor(name) for name in node.by]
         has_curves = axis in {"latency", "second"} or any(item and item.term.op == "distribution" for item in measures)
         if node.is_log and has_curves:
             expected = "lines, bars or points"
@@ -121,18 +127,28 @@ class _Clauses:
             )
         if self.expressions.is_wrong or over is None:
             return None
-        shown, sorted_by = tuple(filter(None, measures)), tuple(filter(None, by))
-        return questions.Plot(text=text, measures=shown, over=over, by=sorted_by, facet=facet, is_log=node.is_log)
+        shown, lines = tuple(filter(None, measures)), tuple(filter(None, by))
+        return questions.Plot(text=text, measures=shown, over=over, by=lines, facet=facet, is_log=node.is_log)
 
-    def _measures(self, node: tree.TableClause | tree.PlotClause) -> list[Measure | None]:
+    def _refuse_phases(self, sorted_by: Iterable[tree.Name], axis: str) -> None:
+        """Report a plot over an axis that has no figures of phases."""
+        for name in sorted_by:
+            if phases.is_phase(name, self.words) and phases.phases_of(self.words):
+                hint = "it shows when each phase begins" if axis == "second" else "sort a plot over a factor by phases"
+                self.expressions.report(
+                    Code.UNEXPECTED.at(name.span, expected=f"a factor in a plot over `{axis}`", found=PHASE, hint=hint)
+                )
+
+    def _measures(
+        self, node: tree.TableClause | tree.PlotClause, sorted_by: Iterable[tree.Name]
+    ) -> list[Measure | None]:
         """The measures, in each phase if they are sorted by it."""
-        if not any(phases.is_phase(name, self.words) for name in node.by):
+        is_of_phases = any(phases.is_phase(name, self.words) for name in sorted_by)
+        if not is_of_phases or not phases.phases_of(self.words):
             return [self._measure(measure) for measure in node.measures]
-        if not phases.phases_of(self.words):
-            return [self._measure(measure) for measure in node.measures if self._factor(node.by[-1])]
-        report = self.expressions.report
-        measures = [(self._measure(each), phase) for each, phase in phases.split(node.measures, self.words, report)]
-        return [each and replace(each, name=f"{each.name} ({phase})") for each, phase in measures]
+        of_phases = phases.split(node.measures, self.words, self.expressions.report)
+        measures = [(self._measure(each), phase) for each, phase in of_phases]
+        return [each and replace(each, term=Term(PHASE, (each.term,), phase)) for each, phase in measures]
 
     def _expectation(self, node: tree.Expect, text: str) -> questions.Expectation | None:
         condition, overall = node.condition, False
@@ -236,11 +252,7 @@ class _Clauses:
         name = str(node)
         if name in questions.AXES and not self.words.find(node.path):
             return FactorRef(name, (), questions.AXES[name])
-        if phases.is_phase(node, self.words) and phases.phases_of(self.words):
-            hint = "a table shows phases, `table … by phase`; a plot over `second` shows when each begins"
-            self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
-            return None
-        return self._factor(node)
+        return self._factor(node, questions.AXES)
 
     def _measure_on_axis(self, node: tree.Expr, axis: str) -> Measure | None:
         """A measure of a plot over one of `questions.AXES`."""
@@ -265,15 +277,34 @@ class _Clauses:
             hint = f"use a metric, such as `median({self.words.example()})`"
             self.expressions.report(Code.NOTHING_MEASURED.at(node.span, hint=hint))
 
-    def _factor(self, node: tree.Name) -> FactorRef | None:
+    def _factor(self, node: tree.Name, other_words: Iterable[str] = ()) -> FactorRef | None:
         instance = self.words.find(node.path)
+        derived = self.words.derive(node) if self.words.derive is not None else None
         if instance:
-            return FactorRef(str(node), tuple(column.path for column in instance), instance[0].sort)
+            factor = FactorRef(str(node), tuple(column.path for column in instance), instance[0].sort)
+            return derived if isinstance(derived, FactorRef) and _fills_gaps(derived, factor) else factor
+        if phases.is_phase(node, self.words) and phases.phases_of(self.words):
+            return questions.OF_PHASES
         if self.words.is_partial:
             self.expressions.is_wrong = True
             return None
+        if isinstance(derived, FactorRef):
+            return derived
+        if derived is not None and not self.words.ambiguous(node.path):
+            hint = f"it is {show(derived.value({}))} in every trial: leave it out"
+            self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
+            return None
         names = [column.name for column in self.words.columns]
-        hint = which_of(self.words.ambiguous(node.path)) or did_you_mean(str(node), names)
+        hint = phases.NONE if phases.is_phase(node, self.words) else which_of(self.words.ambiguous(node.path))
+        hint = hint or did_you_mean(str(node), [*names, *other_words])
         hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has no factors")
         self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
         return None
+
+
+def _fills_gaps(derived: FactorRef, factor: FactorRef) -> bool:
+    """Whether what follows from factors has a value also where a factor of that name does not exist."""
+    places = [derived.paths.index(path) for path in factor.paths if path in derived.paths]
+    return len(places) == len(factor.paths) and any(
+        all(item.levels[place] is None for place in places) for item in derived.values
+    )

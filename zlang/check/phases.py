@@ -1,4 +1,4 @@
-"""Phases in clauses: `median(read_iops where phase == scrub)`, and `by phase`.
+"""Phases in clauses: `median(read_iops where phase == scrub)`, `by phase` and `over phase`.
 
 In: a clause, and the names that it may use. Out: the clause with metrics of their own for each phase, as trials have
 them (`phase.scrub.read_iops`). Rule: a factor that is called `phase` comes first.
@@ -11,18 +11,21 @@ from typing import TypeVar
 
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
-from zlang.metrics import PHASE
+from zlang.metrics import AFTER, PHASE, QUIET
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
+NONE = "trials have phases if something happens: `during = …`"
+"""What to write where there are no phases."""
 _Node = TypeVar("_Node", tree.Expr, tree.Clause)
 Report = Callable[[Diagnostic], None]
 
 
 def phases_of(words: Vocabulary) -> tuple[str, ...]:
-    """The phases of which there are metrics."""
+    """The phases of which there are metrics, the first and the last in their places."""
     paths = (name.split(".") for name in words.metrics)
-    return tuple(dict.fromkeys(path[1] for path in paths if path[0] == PHASE and len(path) > 1))
+    names = dict.fromkeys(path[1] for path in paths if path[0] == PHASE and len(path) > 1)
+    return tuple(sorted(names, key=lambda name: (name == AFTER) - (name == QUIET)))
 
 
 def is_phase(node: object, words: Vocabulary) -> bool:
@@ -97,9 +100,7 @@ def _of(node: tree.Expr, phase: tree.Name | str, words: Vocabulary, report: Repo
         assert isinstance(phase, tree.Name), "BUG: a phase that nobody wrote"
         if not words.is_partial:
             phases = ", ".join(f"`{each}`" for each in phases_of(words))
-            hint = did_you_mean(name, phases_of(words)) or (
-                f"its phases are {phases}" if phases else "trials have phases if something happens: `during = …`"
-            )
+            hint = did_you_mean(name, phases_of(words)) or (f"its phases are {phases}" if phases else NONE)
             report(Code.NOT_ALLOWED.at(phase.span, name=PHASE, value=f"`{name}`", hint=hint))
         return node
     match node:

@@ -20,7 +20,8 @@ class Term:
     `median` and the other aggregates: of `terms[0]` over the trials for which `terms[1]`, if it is there, is true;
     `name` is how it was written, `type` what it is. `percentile`: the smallest latency below which the share `value` of
     all operations lies, by the histograms of direction and kind `paths`, of the trials for which `terms[0]`, if it is
-    there, is true. `in`: whether the first of `terms` is one of the others. Else: the operator of that name.
+    there, is true. `phase`: `terms[0]` in the phase `name`. `in`: whether the first of `terms` is one of the others.
+    Else: the operator of that name.
     """
 
     op: str
@@ -32,12 +33,28 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelsWithValue:
+    """A level of each of the `paths`, None where that factor does not exist, and the value that goes with them."""
+
+    levels: tuple[str | int | float | bool | None, ...]
+    value: str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class FactorRef:
-    """A factor that answers are sorted by: as it was written, its paths, and the type of its column."""
+    """A factor that answers are sorted by: as it was written, its paths, and the type of its column.
+
+    What is no factor, but follows from the levels of some, has its `values` by the levels of all of these.
+    """
 
     name: str
     paths: tuple[str, ...]
     type: str
+    values: tuple[LevelsWithValue, ...] = ()
+
+
+OF_PHASES = FactorRef("phase", ("phase",), "word")
+"""What is sorted by as if it were a factor: the measures are of a `phase` each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _AMOUNTS = frozenset({"size", "count", "duration"})
 
 
 class _OneAfterTheOther:
-    """What the parts logged over time."""
+    """The logs of all parts over time."""
 
     def __init__(self, parts: Sequence[tuple[Window, Intervals]], declared: Sequence[Metric]) -> None:
         self._parts, self._declared = parts, declared
@@ -41,13 +41,17 @@ class _OneAfterTheOther:
                 yield from intervals.samples(span, stream)
 
 
-def joined(parts: Sequence[Reading], declared: Sequence[Metric]) -> Reading:
-    """The whole of which these are the parts; its problems, if a part has some."""
+def joined(parts: Sequence[Reading], lasts: float, declared: Sequence[Metric]) -> Reading:
+    """The whole of so many seconds of which these are the parts; its problems, if a part has some.
+
+    It may end with a pause, in which nothing is carried out.
+    """
     problems = tuple(dict.fromkeys(problem for part in parts for problem in part.problems))
     windows = [part.window for part in parts if part.window is not None]
     if problems or len(windows) < len(parts):
         return Reading(problems=problems or ("it is not known when a part of the schedule was measured",))
-    whole = windows[0][0], max(end for _, end in windows)
+    begin = windows[0][0]
+    whole = begin, max(begin + lasts, *(end for _, end in windows))
     logged = [(own, part.intervals) for own, part in zip(windows, parts, strict=True) if part.intervals is not None]
     measured = [(own[1] - own[0], part) for own, part in zip(windows, parts, strict=True)]
     read = [part.read for part in parts if part.read is not None]
