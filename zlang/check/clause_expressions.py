@@ -128,6 +128,12 @@ class ClauseExpressions:
             hint = f"it is inside `{self.inside}(…)`"
             self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
+        of_each_trial = f"{node.arguments[0].span.text}_{name}"
+        if PERCENTILE.fullmatch(name) and of_each_trial in self.words.metrics and "." in of_each_trial:
+            hint = f"write `median({of_each_trial})`, over the percentiles of each trial"
+            expected_, given = self.a_distribution(), quoted(node.arguments[0])
+            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
+            return unknown(node.span)
         self.inside = name
         argument = resolve(self.context, node.arguments[0])
         self.inside = "where"
