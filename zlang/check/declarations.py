@@ -39,6 +39,8 @@ _MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 LONGEST_SEARCH = 1000
 """Levels that a search may have: each of them is in the plan, since any may have to be measured."""
 
+_MOST_LISTED = 8
+"""Up to so many properties of a kind are listed where one is not among them."""
 _OTHER_WORDS = {
     **dict.fromkeys(
         ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
@@ -250,9 +252,12 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
         return resolved
     if not resolved.type.kinds or not all(_can_stand_on(context, name, kind) for name in resolved.type.kinds):
         needed = kind.needs[0] if kind.role == "workload" and kind.needs else ()
-        expected = " or ".join(f"a `{p}`" for p in kind.parents or needed) or "nothing"
+        expected = " or ".join(f"a `{p}`" for p in kind.parents or needed)
         place = f"what `{kind.name}` {'runs' if kind.role == 'workload' else 'stands'} on"
         hint = _possible_parents(context, kind)
+        if not expected:
+            place, expected = f"`{kind.name}`", "declared without `on`"
+            hint = "an experiment says what it happens to: `during = NAME`" if kind.role == "event" else ""
         context.report(
             Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
         )
@@ -386,6 +391,12 @@ def _note_cost(context: Context, kind: Kind, definition: PropertyDef, given: Exp
             context.factors[axis.path] = factor.replace(cost=cost)
 
 
+def _properties_of(kind: Kind) -> str:
+    if len(kind.properties) > _MOST_LISTED:
+        return f"`zlang kinds {kind.name}` lists its properties"
+    return "it has " + (", ".join(f"`{name}`" for name in kind.properties) or "none")
+
+
 def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | None:
     definition = kind.properties.get(word.text)
     if definition is None:
@@ -393,7 +404,7 @@ def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | 
             kind.without.get(word.text)
             or _OTHER_WORDS.get(word.text)
             or did_you_mean(word.text, kind.properties)
-            or f"`zlang kinds {kind.name}` lists them"
+            or _properties_of(kind)
             + (f'; pass on others as `extra = ["{word.text}=…"]`' if "extra" in kind.properties else "")
         )
         context.report(Code.UNKNOWN_PROPERTY.at(word.span, kind=kind.name, name=word.text, hint=hint))
