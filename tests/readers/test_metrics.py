@@ -80,3 +80,50 @@ def test_metrics_of_a_kind_are_read_in_the_units_that_the_tool_prints(tmp_path: 
     reading = samples.read(tmp_path, "shell", "out", found=found)
     assert reading.problems == ()
     assert dict(reading.metrics) == {"took": 0.0185, "lat": 1500, "t": 0.0005}
+
+
+SERIES = [
+    ["ops", "iops", "csv", "ops", "", "./x.csv", "t in ms"],
+    ["lat", "duration", "csv", "lat_us", "us", "./x.csv", "t in ms"],
+]
+
+
+def test_the_rows_of_a_series_are_samples_and_its_metric_is_their_mean_over_time(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    (tmp_path / "x.csv").write_text("t, ops, lat_us\n500, 100, 250\n1000, 200, 250\n3000, 400, 500\n")
+    reading = samples.read(tmp_path, "shell", "out", (1000.0, 1003.0), found=SERIES)
+    assert reading.problems == ()
+    assert dict(reading.metrics) == pytest.approx({"ops": (50 + 100 + 800) / 3, "lat": (250e-6 + 2 * 500e-6) / 3})
+    assert [(one.t, one.metric, one.value) for one in reading.samples] == [
+        (1000.5, "ops", 100),
+        (1001.0, "ops", 200),
+        (1003.0, "ops", 400),
+        (1000.5, "lat", 250e-6),
+        (1001.0, "lat", 250e-6),
+        (1003.0, "lat", 500e-6),
+    ]
+
+
+def test_times_of_a_series_can_be_since_1970(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("t,ops\n1700000001,100\n1700000002,300\n1700000009,900\n")
+    found = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
+    reading = samples.read(tmp_path, "shell", "out", (1700000000.0, 1700000002.0), found=found)
+    assert dict(reading.metrics) == {"ops": 200}
+    assert [one.t for one in reading.samples] == [1700000001, 1700000002]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("t,ops\n", "ops: the column `ops` has no rows"),
+        ("s,ops\n1,2\n", "ops: there is no column `t`; the columns are s, ops"),
+        ("t,ops\n2,1\n1,1\n", "ops: the times in `t` go back"),
+        ("t,ops\nnoon,1\n", "the time: `noon` is not a number"),
+        ("t,ops\n1,many\n", "ops: `many` is not a number"),
+    ],
+)
+def test_why_a_series_is_not_read(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "stdout").write_text(text)
+    found = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
+    reading = samples.read(tmp_path, "shell", "stdout", (10.0, 20.0), found=found)
+    assert reading.problems == (why,)

@@ -46,13 +46,17 @@ _DIMENSIONLESS = "1"
 
 
 class KindMetric(Record):
-    """A metric of a kind: how and where it is found, in which unit the tool prints it, and in which file."""
+    """A metric of a kind: how and where it is found, in which unit the tool prints it, and in which file.
+
+    A series has the column of its `time`, as `NAME` or `NAME in UNIT`.
+    """
 
     metric: Metric
     how: str
     where: tree.Text
     unit: str
     source: str
+    time: str = ""
 
 
 def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -> Metric | None:
@@ -73,7 +77,7 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
         message = (
             'a metric of a kind says where it is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
             if of_kind
-            else "what a reader measures it finds by itself: `metric NAME: TYPE`"
+            else "a reader finds its metrics itself: write `metric NAME: TYPE`"
         )
         report(Code.BAD_KIND.at(node.span, message=message))
         return None
@@ -83,7 +87,7 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
             report(_wrong_unit(node.unit, type_))
             return None
         unit = stored_unit(type_, node.unit.text)
-    attributes = _attributes(node, report, (*_ATTRIBUTES, "from") if of_kind else _ATTRIBUTES)
+    attributes = _attributes(node, report, (*_ATTRIBUTES, "from", "time") if of_kind else _ATTRIBUTES)
     return Metric(
         name=name,
         type=type_,
@@ -116,7 +120,33 @@ def found_in(node: tree.MetricDecl, report: Report) -> KindMetric | None:
         hint = 'it is `stdout`, `stderr` or a file in the directory `OUT`, such as `"results.csv"`'
         report(Code.NOT_ALLOWED.at(source.span, name="from", value="this", hint=hint))
         return None
-    return KindMetric(metric, node.how.text, node.where, node.unit.text if node.unit else "", place)
+    time = next((i for i in node.attributes if isinstance(i, tree.Field) and i.name.text == "time"), None)
+    column = _text(time.value, report, "time") if time is not None else ""
+    if time is not None and column and (wrong := _time_problem(node.how.text, column)):
+        report(Code.NOT_ALLOWED.at(time.value.span, name="time", value=f"`{column}`", hint=wrong))
+        return None
+    unit = node.unit.text if node.unit else ""
+    return KindMetric(metric, node.how.text, where=node.where, unit=unit, source=place, time=column)
+
+
+def column_of_time(text: str) -> tuple[str, Fraction]:
+    """The column in `NAME` or `NAME in UNIT`, and how many seconds its unit is. Raises ValueError."""
+    name, _, unit = text.partition(" in ")
+    size = size_of(unit.strip() or "s", "duration")
+    if size is None:
+        raise ValueError(f"`{unit}` is not a unit of time")
+    return name.strip(), size
+
+
+def _time_problem(how: str, column: str) -> str:
+    """Why a metric has no series over that time."""
+    if how != "csv":
+        return 'only a column of a CSV file has a time: `csv "COLUMN"`'
+    try:
+        column_of_time(column)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def pattern_problem(pattern: str) -> str:
@@ -233,12 +263,12 @@ def _meaning(value: tree.Expr | None, report: Report) -> str:
     return ""
 
 
-def _text(value: tree.Expr | None, report: Report) -> str:
+def _text(value: tree.Expr | None, report: Report, name: str = "doc") -> str:
     if value is None:
         return ""
     if isinstance(value, tree.Text) and all(isinstance(part, str) for part in value.parts):
         return "".join(part for part in value.parts if isinstance(part, str))
-    report(Code.WRONG_TYPE.at(value.span, name="doc", expected="a plain text", found="this"))
+    report(Code.WRONG_TYPE.at(value.span, name=name, expected="a plain text", found="this"))
     return ""
 
 

@@ -10,6 +10,8 @@ Rule: what was asked for and is not there, or is no finite number, is a problem:
 A pattern's last match in the output counts: its first group or else the whole of it, and the second group is the unit,
 if there is one; `^` and `$` are those of a line. A path is `a.b[0]["c.d"]` in the first JSON document that fills whole
 lines. Of a CSV column the last row counts. Texts may hold a unit of their own, `18.5 ms`.
+A metric of which `found` names the column of its time, too, has a sample for each row, of the time since the row
+before; its own value is their mean over the measurement. A time is in seconds since 1970, or since the command began.
 """
 
 from __future__ import annotations
@@ -19,20 +21,25 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check.measured import words
-from zlang.check.metric_declarations import in_stored_unit, parse, size_of, stored_unit
+from zlang.check.metric_declarations import column_of_time, in_stored_unit, parse, size_of, stored_unit
 from zlang.check.types import SCALARS
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
-from zlang.readers.reading import Reading, Window, text_of, why_unread
+from zlang.readers import series
+from zlang.readers.reading import Reading, Sample, Window, text_of, why_unread
+from zlang.readers.series import SeriesRow
 
 _TIME = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s\s+(\d+)m(\d+(?:[.,]\d+)?)s")
 _DOCUMENT = re.compile(r"^[ \t]*(?=[{\[])", re.MULTILINE)
 _LINE_END = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _VALUE = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\W\d][\w/]*|%|/s)?")
+_LEAST_DATE = 100_000_000.0
+"""Seconds since 1970 that a time has at least which is no time since the command began: 1973, or three years."""
 _SPELLED = {"nsec": "ns", "usec": "us", "\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us"}
 _SPELLED |= {"msec": "ms", "sec": "s", "secs": "s", "seconds": "s", "bytes": "B", "bytes/s": "B/s"}
 """How tools spell units that zlang spells otherwise."""
@@ -59,6 +66,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
     metrics: dict[str, float] = {}
     problems: list[str] = []
+    samples: list[Sample] = []
     for item in _items(reader.args.get("metrics")):
         try:
             if words(item) == ["time"]:
@@ -71,7 +79,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         except (_MissingError, ValueError) as problem:
             problems.append(str(problem))
     for item in _items(reader.args.get("found")):
-        name, type_, how, where, unit, source = words(item)
+        name, type_, how, where, unit, source, *time = words(item)
         place = _place(source, step, reader.artefact)
         stored = stored_unit(type_, unit)
         try:
@@ -80,10 +88,17 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
             problems.append(f"{name}: {problem}")
             continue
         try:
-            metrics[name] = _find(_Wanted(Metric(name, type_, stored), how, where, unit or stored), text)
+            wanted = _Wanted(Metric(name, type_, stored), how, where, unit or stored)
+            if not time:
+                metrics[name] = _find(wanted, text)
+                continue
+            own = series.reading(place, _rows(text, wanted, time[0], window), window)
+            metrics.update(own.metrics)
+            problems += (f"{name}: {problem}" for problem in own.problems)
+            samples += own.samples
         except _MissingError as problem:
             problems.append(str(problem))
-    return Reading(metrics, tuple(problems))
+    return Reading(metrics, tuple(problems), samples=tuple(samples))
 
 
 class _Wanted(NamedTuple):
@@ -183,15 +198,44 @@ def _first_document(text: str, name: str) -> object:
 
 
 def _by_column(text: str, name: str, column: str) -> str:
+    *_, (last,) = _cells(text, name, [column])
+    return last
+
+
+def _cells(text: str, name: str, columns: Sequence[str]) -> list[list[str]]:
+    """The cells of some columns in each row that has them all."""
     rows = list(csv.reader(text.splitlines()))
     heads = [head.strip() for head in rows[0]] if rows else []
-    if column not in heads:
-        raise _MissingError(f"{name}: there is no column `{column}`; the columns are {', '.join(heads) or 'empty'}")
-    place = heads.index(column)
-    cells = [row[place] for row in rows[1:] if len(row) > place]
+    for column in columns:
+        if column not in heads:
+            raise _MissingError(f"{name}: there is no column `{column}`; the columns are {', '.join(heads) or 'empty'}")
+    places = [heads.index(column) for column in columns]
+    cells = [[row[place] for place in places] for row in rows[1:] if len(row) > max(places)]
     if not cells:
-        raise _MissingError(f"{name}: the column `{column}` has no rows")
-    return cells[-1]
+        raise _MissingError(f"{name}: the column `{columns[0]}` has no rows")
+    return cells
+
+
+def _rows(text: str, wanted: _Wanted, time: str, window: Window | None) -> list[SeriesRow]:
+    """The rows of a series, each of the time since the one before; the first of that since the command began."""
+    metric, _, column, unit = wanted
+    time_column, size = column_of_time(time)
+    stamps = Metric("the time", "number")
+    rows = [
+        (float(size) * _number(stamps, stamp, "", ""), _number(metric, value, "", unit))
+        for value, stamp in _cells(text, metric.name, [column, time_column])
+    ]
+    if window is None:
+        raise _MissingError(f"{metric.name}: the journal does not say when the command began")
+    begin = window[0]
+    late = 0.0 if rows[0][0] > _LEAST_DATE else begin
+    times = [begin, *(late + t for t, _ in rows)]
+    if any(after < before for before, after in pairwise(times[1:])):
+        raise _MissingError(f"{metric.name}: the times in `{time_column}` go back")
+    seconds = [max(0.0, after - before) for before, after in pairwise(times)]
+    return [
+        SeriesRow(t, took, {metric.name: value}) for t, took, (_, value) in zip(times[1:], seconds, rows, strict=True)
+    ]
 
 
 def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
