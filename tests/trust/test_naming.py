@@ -38,6 +38,7 @@ MAKES = (
     'kind makes: resource on block { offers block = "BLOCK"  offers dir = "DIR"  '
     'create { sh "true" { why = "x" } }  destroy { sh "true" } }\nmakes p on fast'
 )
+CREATES = 'create { sh "true" { why = "x" } }  destroy { sh "true" }  offers'
 OWN = 'kind w: workload { needs block as at  run { sh "dd of={at.block}" { why = "x" } } }'
 POINT = 'property d: path { required = on  doc = "a place" }'
 WRITES = "dd if=/dev/zero of={fast.block}"
@@ -193,6 +194,36 @@ REFUSED = {
         "on = here  run = w",
         "E333",
     ),
+    "from its directory, beside a point": (
+        'shell w { command = "cd /dev/disk/by-id && dd of=./ata-FAST_1" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "from a directory beneath its own": (
+        'dir near { path = "/dev/disk/by-id" }\nshell w { command = "dd of=../ata-FAST_1" }',
+        "on = near  run = w",
+        "E336",
+    ),
+    "by a pattern": (
+        'shell w { command = "for each in /dev/disk/by-id/ata-F*; do dd of=$each; done" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "on two lines": (
+        f'shell w {{ command = """dd of={ID[:-3]}\\\n{ID[-3:]}""" }}',
+        "on = here  run = w",
+        "E333",
+    ),
+    "in what a kind requires": (
+        f'kind w: workload {{ requires "dd of={ID}" "x"  run {{ sh "true" {{ why = "x" }} }} }}',
+        "run = w {}",
+        "E336",
+    ),
+    "in a fact": (
+        f'kind w: workload {{ fact {{ sh "dd of={ID}" {{ why = "x" }} }}  run {{ sh "true" {{ why = "x" }} }} }}',
+        "run = w {}",
+        "E336",
+    ),
     "in a choice of which one is not taken in": (
         'let d = fast | slow\nshell w { command = "dd of={d.block}" }',
         "on = here  with = fast  run = w",
@@ -342,11 +373,47 @@ def test_each_thing_that_is_named_is_found(tmp_path: Path) -> None:
     assert [text for _, text, _ in found(tmp_path, before, "on = here  run = two")] == ["fast.block", "slow.block"]
 
 
+BELOW = 'kind below: resource on dir { offers dir = "{on.dir}/x" }'
+IN_GIVEN = {
+    "a file, which has the name of the run in its own": ("file data on kept { size = 1MiB }", "data", []),
+    "what has the name of the run in its own": (
+        f"{BELOW.replace('/x', '/x-{run}').replace('offers', CREATES)}\nbelow thing on kept",
+        "thing",
+        [],
+    ),
+    "what makes nothing": (f"{BELOW}\nbelow thing on kept", "thing", []),
+    "what makes something elsewhere": (
+        f"{BELOW.replace('{on.dir}/x', '/y').replace('offers', CREATES)}\nbelow thing on kept",
+        "thing",
+        [],
+    ),
+    "what makes something of that name": (
+        f"{BELOW.replace('offers', CREATES)}\nbelow thing on kept",
+        "thing",
+        ["`thing` would be made in `kept`, which is `given`, where its name may be taken"],
+    ),
+    "a corpus": (
+        "corpus tree on kept { files = 3  size = 1MiB }",
+        "tree",
+        ["`tree` would be made in `kept`, which is `given`, where its name may be taken"],
+    ),
+}
+
+
+@pytest.mark.parametrize("path", ["/srv", "/srv/$RUN"])
+@pytest.mark.parametrize("what", IN_GIVEN)
+def test_nothing_is_made_in_what_is_given_under_a_name_that_may_be_taken(tmp_path: Path, what: str, path: str) -> None:
+    before, target, said = IN_GIVEN[what]
+    some = findings_of(tmp_path, f'given dir kept {{ path = "{path}" }}\n{before}', f"on = {target}  run = look")
+    assert [one.message for one in some] == said
+    assert {one.hint for one in some} <= {"make it in a directory of the run's own: `dir NAME { path = … }`"}
+
+
 PLACE = 'property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d'
 SAID = [
-    (*REFUSED["not taken in"][:2], ["`fast` is named here, and the experiment does not use it"]),
+    (*REFUSED["not taken in"][:2], ["`fast` is named here, but the experiment does not use it"]),
     (*REFUSED["beneath what is given"][:2], ["`v` is given, so `fast` beneath it cannot be guarded"]),
-    (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, and does not stand on it"]),
+    (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, but does not stand on it"]),
 ]
 PARENTS = [("resource on host | dir", "a `host` or a `dir`"), ("resource", "nothing")]
 
@@ -432,16 +499,31 @@ def test_a_text_names_a_device_by_what_it_offers_only_if_asked_for(tmp_path: Pat
         ("/a/b/../c", "/a/c"),
         ("/a/b/c/../../d", "/a/d"),
         ("dd of='/a'\"b\"", "dd of=/ab"),
+        ("dd of=/a\\\nb", "dd of=/ab"),
     ],
 )
 def test_a_path_without_detours(text: str, plain: str) -> None:
     assert naming.plain_path(text) == plain
 
 
+@pytest.mark.parametrize(
+    ("pattern", "is_matched"),
+    [
+        ("/dev/*/by-id/ata-[A-B]", True),
+        ("/dev/disk/by-id/ata-[B-C]", False),
+        ("/dev/*/ata-A", False),
+        ("/dev/disk/by-id/*/ata-A", False),
+    ],
+)
+def test_a_pattern_stands_for_paths_with_as_many_directories(pattern: str, is_matched: bool) -> None:
+    assert naming._is_matched("/dev/disk/by-id/ata-A", pattern) is is_matched
+
+
 def test_the_texts_of_values() -> None:
     assert naming.written(Symbol("file", "/a")) == "/a"
     assert naming.written(Quantity(Fraction(5))) == "5"
     assert naming.written(Quantity(Fraction(1, 3))) == ""
+    assert naming.written(value=True) == ""
 
 
 def test_the_texts_of_a_list_are_lines() -> None:
@@ -461,6 +543,24 @@ def test_devices_are_found_beside_choices_that_have_no_value(tmp_path: Path) -> 
         "/dev/disk/by-id/ata-MORE_4",
         "/dev/disk/by-id/ata-MORE_2",
     }
+
+
+def test_devices_are_found_at_choices_beneath_a_choice(tmp_path: Path) -> None:
+    several = (
+        'let inner = "1" | "2"\n'
+        'disk more { id = "/dev/disk/by-id/ata-A" | "/dev/disk/by-id/ata-{inner}"  serial = "S3"  size = 64MiB }'
+    )
+    devices = naming.devices_of(chosen(tmp_path, several, "on = here  run = look"))
+    assert {f"/dev/disk/by-id/ata-{name}" for name in "A12"} <= {name for one in devices for name in one.names}
+
+
+def test_a_point_without_a_value_hides_no_other(tmp_path: Path) -> None:
+    before = (
+        'kind odd: resource on host { property n: count { required = on  doc = "x" }  offers dir = "/x"  '
+        'armed = "/x-{8 / n}"  guard { sh "true" { why = "x" } } }\n'
+        f'let m = 0 | 1\nshell w {{ command = "if test {{m}} = 1; then {WRITES}; fi" }}'
+    )
+    assert {one.code.id for one in findings_of(tmp_path, before, "on = odd { n = m }  run = w")} == {"E333"}
 
 
 def test_a_kind_may_arm_several_names(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
 
@@ -21,8 +22,9 @@ from zlang.record import Record
 from zlang.source import Span
 from zlang.units import Quantity
 
-_SIGNS_OF_THE_SHELL = re.compile(r"[\"'\\{}]")
+_SIGNS_OF_THE_SHELL = re.compile(r"\\\n|[\"'\\{}]")
 _BESIDE_THE_POINT = re.compile(r"/(?:\.?/)+")
+_PATTERN = re.compile(r"(?<![^\s;|&<>()=])/[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*")
 _UP_AGAIN = re.compile(r"/[^/\s]+/\.\.(?=/)")
 
 
@@ -52,8 +54,13 @@ class TrialThings(Record):
     @property
     def made(self) -> tuple[Instance, ...]:
         """All that is made or set for the trial, with what it stands on."""
-        tops = (*self.with_, *self.targets)
-        return tuple({(instance.key, instance.digest): instance for top in tops for instance in chain(top)}.values())
+        return _with_beneath((*self.with_, *self.targets))
+
+
+@lru_cache(maxsize=1024)
+def _with_beneath(tops: tuple[Instance, ...]) -> tuple[Instance, ...]:
+    """Some things with what they stand on, each once."""
+    return tuple({(instance.key, instance.digest): instance for top in tops for instance in chain(top)}.values())
 
 
 def beside(targets: Iterable[Instance], with_: Iterable[Instance]) -> tuple[Instance, ...]:
@@ -62,15 +69,15 @@ def beside(targets: Iterable[Instance], with_: Iterable[Instance]) -> tuple[Inst
     return tuple(item for item in with_ if not _is_one_of_them(item, beneath))
 
 
-def exposed(thing: Instance | None) -> Iterator[Instance]:
+@lru_cache(maxsize=1024)
+def exposed(thing: Instance | None) -> tuple[Instance, ...]:
     """The devices that whoever is given this thing can write to directly."""
     if thing is None:
-        return
-    if thing.kind.armed:
-        yield thing
+        return ()
+    own = (thing,) if thing.kind.armed else ()
     if thing.kind.has("create") and not _passes_place_on(thing):
-        return  # what makes it is guarded, and holds what is beneath
-    yield from exposed_beneath(thing)
+        return own  # what makes it is guarded, and holds what is beneath
+    return *own, *exposed_beneath(thing)
 
 
 def exposed_beneath(thing: Instance) -> Iterator[Instance]:
@@ -104,7 +111,7 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
             # Of a device that is declared more than once, the declaration that the trial makes.
             some.sort(key=lambda item: _is_one_of_them(item.thing, made))
             things = {item.names: item.thing for item in some}
-            result += [NamedThing(by, thing, by.places.get(name, by.span)) for thing in things.values()]
+            result += [NamedThing(by, thing, by.places.get(name)) for thing in things.values()]
         for named_thing in result:
             key = (by.key, named_thing.thing.key, named_thing.thing.digest)
             if key not in seen:
@@ -113,13 +120,12 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
 
 
 def with_wrappers(workers: Iterable[Instance]) -> tuple[Instance, ...]:
-    """What is at work in a trial, each followed by the wrappers that start it."""
+    """The things that run in a trial, each followed by the wrappers that start it."""
     return tuple(thing for worker in workers for thing in (worker, *worker.under))
 
 
-def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
-    """Findings about things that a trial names and neither makes nor guards; `every` are those that it names."""
-    made = trial.made
+def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterator[Diagnostic]:
+    """Findings about what is made for a trial where something stands that the run did not create."""
     for instance in made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
         if instance.is_given and below is not None and instance.span is not None:
@@ -132,6 +138,11 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
             )
             hint = "make it in a directory of the run's own: `dir NAME { path = … }`"
             yield Code.NOT_SHOWN.at(instance.span or experiment.run.span, message=message, hint=hint)
+
+
+def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
+    """Findings about things that a trial names and neither makes nor guards; `every` are those that it names."""
+    made = trial.made
     for each in every:
         is_resource = each.by.kind.role == "resource"
         span = each.span or each.by.span or experiment.run.span
@@ -158,6 +169,7 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
     for point in hosts.each_choice(experiment, experiment.axes):
         try:
             trial = _trial_at(experiment, point)
+            yield from findings_of_made(experiment, trial.made)
             yield from findings(experiment, trial, named(trial, declared))
         except ProgramError:
             continue  # said where the points are tried
@@ -179,11 +191,7 @@ def devices_of(experiment: Experiment) -> tuple[GuardedThing, ...]:
     guarded_things: dict[tuple[str, str], GuardedThing] = {}
     for expr in experiment.armed:
         for point in islice(_choices(expr.axes, {}), streams.MOST_POINTS):
-            try:
-                some = streams.things_of(expr.value(point))
-            except ProgramError:
-                continue  # said where it is used
-            for thing in some:
+            for thing in streams.things_of(expr.value(point)):
                 guarded_things |= {
                     (instance.key, instance.digest): device(instance)
                     for instance in chain(thing)
@@ -232,7 +240,15 @@ def _mentions(text: str, path: str) -> bool:
     # A name of letters alone is also a word of any text: then it counts only where the directory stands by itself.
     alone = "(?!/[\\w.])" if name.isalpha() else ""
     is_near = directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain)
-    return bool(is_near and name and re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w.]|-(?!part\d))", plain))
+    if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}(?![\w.]|-(?!part\d))", plain):
+        return True
+    return any(_is_matched(path, pattern) for pattern in _PATTERN.findall(plain))
+
+
+def _is_matched(path: str, pattern: str) -> bool:
+    """Whether a path is one of those for which a pattern of the shell stands."""
+    parts, patterns = path.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
 
 def plain_path(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 
+from zlang.cache import Cache
 from zlang.check import hosts, naming, values
 from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance
@@ -17,7 +18,7 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
 from zlang.plan.setups import drawn_frame, guards, may_write
 from zlang.space import points
-from zlang.space.trial_config import TrialConfig, trial_config
+from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
 
 _MOST_POINTS = 5000
 _GUARDS = ("guard", "guard-again", "hold")
@@ -33,16 +34,38 @@ class Exposure:
     def __init__(self, experiment: Experiment, here: Here) -> None:
         self._experiment, self._here = experiment, here
         self._devices = naming.devices_of(experiment)
+        self._quiet = Cache[Surroundings, bool]()
         self._last: tuple[TrialConfig, tuple[naming.NamedThing, ...]] | None = None
 
     def named(self, config: TrialConfig) -> tuple[naming.NamedThing, ...]:
         """The things that a trial names beside those below it. Raises ProgramError if it does not guard them."""
         if self._last is None or self._last[0] is not config:
+            if self._names_nothing(config):
+                self._last = config, ()
+                return ()
             named = tuple(naming.named(config.things, self._devices))
             for finding in naming.findings(self._experiment, config.things, named):
                 raise ProgramError(finding)
             self._last = config, named
         return self._last[1]
+
+    def _names_nothing(self, config: TrialConfig) -> bool:
+        """Whether nothing of a trial names another thing; trials with the same surroundings share most of the answer.
+
+        Raises ProgramError where something cannot be made for a trial.
+        """
+        is_quiet = self._quiet.get(config.surroundings)
+        if is_quiet is None:
+            for finding in naming.findings_of_made(self._experiment, config.things.made):
+                raise ProgramError(finding)
+            others = (*config.things.made, *naming.with_wrappers(config.things.workers))
+            has_devices = bool(self._devices) or any(thing.kind.armed for thing in config.things.made)
+            is_quiet = not has_devices and not any(thing.named for thing in others)
+            self._quiet[config.surroundings] = is_quiet
+        return is_quiet and not any(
+            stream.workload.named or any(wrapper.named for wrapper in stream.workload.under)
+            for stream in config.streams
+        )
 
     def named_devices(self, config: TrialConfig, by: Iterable[Instance]) -> list[Instance]:
         """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
@@ -71,6 +94,8 @@ class Exposure:
 
     def exposed(self, config: TrialConfig, frames: Sequence[Frame]) -> list[Instance]:
         """The devices that the steps of a trial can write to directly; `frames` are those of its streams."""
+        if not (config.during or self.named(config) or any(naming.exposed(stream.on) for stream in config.streams)):
+            return []
         placed = [event for event in config.during if event.parent is not None]
         others = (config.protocol, *config.collectors, *(event for event in config.during if event.parent is None))
         workers = (*(stream.workload for stream in config.streams), *others, *placed)
@@ -79,7 +104,7 @@ class Exposure:
             if may_write(event, drawn_frame(event, event.parent, config.key)):
                 devices += naming.exposed(event.parent)
         for stream, frame in zip(config.streams, frames, strict=True):
-            beneath = list(naming.exposed(stream.on))
+            beneath = naming.exposed(stream.on)
             if beneath and (
                 may_write(stream.workload, frame)
                 or any(may_write(worker, Frame(worker, stream.on)) for worker in others)
@@ -93,12 +118,15 @@ class Exposure:
 
         A workload that only reads its target is given the places that the target offers, and no others.
         """
-        self._require_armed(config)
-        made, on = config.things.made, [thing for target in config.targets for thing in chain(target)]
+        if self._quiet.get(config.surroundings):  # there are no devices
+            return
+        made = config.things.made
         devices = {item.thing.key: item for item in self._devices}
         devices |= {instance.key: naming.device(instance) for instance in made if instance.kind.armed}
         if not devices:
             return
+        self._require_armed(config)
+        on = [thing for target in config.targets for thing in chain(target)]
         making = {setup.key: (*setup.make, *setup.unmake, *_set_by(setup)) for setup in setups}
         every = [(key, step) for key, steps in (*making.items(), ("", trial.steps)) for step in steps]
         guarded = {key for key in devices for _, step in every if _is_step_of(step, key, _GUARDS)}
@@ -110,19 +138,24 @@ class Exposure:
             for owner, step in every:
                 is_own = owner == key or step.action is Action.GUARD or _is_step_of(step, key, _OWN_STEPS)
                 if not is_own and naming.mentions(step.command, device, offers=has_offers):
-                    hint = f"name it by what it offers, `{{{device.thing.label}.block}}`, so that it is guarded"
+                    hint = f"write `{{{device.thing.label}.block}}`, so zlang guards it"
                     label = f"the step `{step.name}`"
                     code, span = Code.UNGUARDED, self._experiment.run.span
                     raise ProgramError(code.at(span, device=device.thing.label, hint=hint, label=label))
 
+    def require_unnamed(self, commands: Iterable[str]) -> None:
+        """Raise ProgramError where a command that is carried out before any guard names a device."""
+        for device in self._devices:
+            if any(naming.mentions(command, device) for command in commands):
+                label = "before all trials: what is required, or a fact"
+                raise ProgramError(Code.UNGUARDED.at(self._experiment.run.span, device=device.thing.label, label=label))
+
     def _require_armed(self, config: TrialConfig) -> None:
         """Raise ProgramError where a trial writes to a device for which the plan does not ask to be armed."""
-        if not any(thing.kind.armed for target in config.targets for thing in chain(target)) and not self._devices:
-            return
         for thing in self.written(config):
             guarded = self._guarded(thing)
             if guarded is not None and not set(guarded.names) <= self._armed_names:
-                hint = "write each device as a declaration of its own, so that the plan can ask for it"
+                hint = "write each device as a declaration of its own, so that the plan can ask for permission"
                 label = "it is written to"
                 code, span = Code.UNGUARDED, self._experiment.run.span
                 raise ProgramError(code.at(span, device=thing.label, hint=hint, label=label))
