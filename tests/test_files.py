@@ -209,3 +209,24 @@ def test_a_users_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(Path, "home", homeless)
     assert files.user_directory("XDG_TEST", "below") is None
+
+
+def test_a_hole_is_not_read_but_a_file_with_some_holes_is(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 4096)
+    os.truncate(path, 1 << 30)
+    files.open_regular(path).close()
+    os.truncate(path, (1 << 30) + 1)
+    before = descriptors()
+    with pytest.raises(OSError, match="Almost nothing but a hole"):
+        files.open_regular(path)
+    assert descriptors() == before
+
+
+def test_what_fails_after_a_file_was_replaced_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(files, "sync_directory", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        files.replace_file(tmp_path / "file", b"content")

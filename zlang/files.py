@@ -15,6 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+_HOLE = 1 << 30
+_SPARSE = 1000
+"""What is longer than `_HOLE` and has less than one byte on the disk for so many in the file is a hole."""
 _JUST_NOW = 10.0
 """Seconds in which what was made to work in or with may still be in use."""
 
@@ -48,16 +51,20 @@ def remove_abandoned_files(directory: Path) -> None:
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """Open a file for reading that has to be a regular one, and no link. Raises OSError."""
+    """Open a file for reading that has to be a regular one, no link, and no hole of any length. Raises OSError."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "Is a link, and links are not followed here", str(path)) from error
         raise
-    if not stat.S_ISREG(os.fstat(file).st_mode):
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
         os.close(file)
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    if status.st_size > max(_HOLE, status.st_blocks * 512 * _SPARSE):
+        os.close(file)
+        raise OSError(errno.EFBIG, "Almost nothing but a hole", str(path))
     return os.fdopen(file, "rb")
 
 

@@ -41,12 +41,18 @@ def _link(target: Path) -> Callable[[Path], None]:
     return lambda at: at.symlink_to(target)
 
 
+def _hole(at: Path) -> None:
+    at.touch()
+    os.truncate(at, 1 << 42)
+
+
 HOSTILE: dict[str, Callable[[Path], Callable[[Path], None]]] = {
     "a link": lambda secret: _link(secret / "kernel.out"),
     "a link to nothing": lambda _: _link(Path("/nonexistent")),
     "endless zeros": lambda _: _link(Path("/dev/zero")),
     "a pipe": lambda _: os.mkfifo,
     "a directory": lambda _: Path.mkdir,
+    "a hole": lambda _: _hole,
 }
 
 

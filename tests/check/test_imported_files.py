@@ -1,0 +1,56 @@
+"""What a program imports is a regular file, and not endless."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from zlang import project
+from zlang.check.check import Overrides
+from zlang.errors import RunError
+from zlang.pipeline import programs
+
+
+def _hole(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 42)
+
+
+ODD: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a pipe": (os.mkfifo, "not a regular file"),
+    "endless zeros": (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+    "a hole": (_hole, "almost nothing but a hole"),
+}
+
+
+@pytest.mark.parametrize("statement", ['import "odd"', 'let (a, b) = rows("odd.csv")'])
+@pytest.mark.parametrize("what", ODD)
+def test_what_is_imported_is_a_regular_file(tmp_path: Path, what: str, statement: str) -> None:
+    make, why = ODD[what]
+    make(tmp_path / ("odd.csv" if "csv" in statement else "odd"))
+    program = tmp_path / "program.zexp"
+    program.write_text(statement)
+    findings = programs.check(programs.read(str(program)), Overrides()).findings
+    assert any(why in finding.message for finding in findings), findings
+
+
+def test_lines_of_an_import_may_end_as_on_windows(tmp_path: Path) -> None:
+    (tmp_path / "other.zexp").write_bytes(b"let a = 1\r\nlet b = a\r\n")
+    program = tmp_path / "program.zexp"
+    program.write_text('import "other.zexp" as other\nlet c = other.b')
+    assert not programs.check(programs.read(str(program)), Overrides()).findings
+
+
+def test_a_program_is_not_endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_LONGEST", 1000)
+    with pytest.raises(RunError, match="cannot read /dev/zero: it has more than 1,000 characters"):
+        programs.read("/dev/zero")
+
+
+def test_a_project_file_is_not_endless(tmp_path: Path) -> None:
+    (tmp_path / project.FILE).write_text("#" * 1_048_577)
+    with pytest.raises(RunError, match=r"cannot read .*Longer than 1,048,576 bytes"):
+        project.table(tmp_path / project.FILE, "lint")
