@@ -49,6 +49,29 @@ def test_what_fio_reports_agrees_with_itself(mode: str, tmp_path: Path) -> None:
     assert [problem for job in report["jobs"] for problem in fio_figures.contradictions(job, shared)] == []
 
 
+@pytest.mark.parametrize("other", ["write", "trim"])
+def test_a_job_that_only_reads_does_nothing_else(other: str, tmp_path: Path) -> None:
+    report = _report("--rw=randread --bs=4096", tmp_path)
+    assert fio.parse(orjson.dumps(report), {}).metrics
+    report["jobs"][0][other]["total_ios"] = 1
+    (problem,) = fio.parse(orjson.dumps(report), {}).problems
+    assert problem.endswith("1 operations do not match `rw=randread`")
+
+
+def test_a_job_has_no_more_entries_than_workers(tmp_path: Path) -> None:
+    report = _report("--rw=randread --bs=4096", tmp_path)
+    for more, entries, is_taken in (
+        ({}, 2, False),
+        ({"numjobs": "2"}, 2, True),
+        ({"numjobs": "2"}, 3, False),
+        ({"numjobs": "2", "group_reporting": "1"}, 2, False),
+    ):
+        job = copy.deepcopy(report["jobs"][0])
+        job["job options"] |= more
+        problems = fio.parse(orjson.dumps({**report, "jobs": [job] * entries}), {}).problems
+        assert (problems == ()) is is_taken, problems
+
+
 @pytest.mark.parametrize(
     ("key", "value"), [("iops", -1), ("iops", 0), ("iops", 1e26), ("iops", 1e-320), ("io_bytes", -1), ("runtime", 1)]
 )
@@ -179,12 +202,12 @@ def _options(**options: str) -> dict[str, object]:
     return {"job options": {"bs": "4k", **options}}
 
 
-_SPREAD = "read of job j: `lat_ns`: the standard deviation, {}, is not that of {}"
+_SPREAD = "read of job j: `lat_ns`: the standard deviation, {}, contradicts {}"
 _HALF = _moved(204_800)
 _TRIMS = {"total_ios": 100, "io_bytes": 204_800, "io_kbytes": 200, "runtime": 100, "iops": 1000.0}
 _TRIMS |= {"bw_bytes": 2_048_000, "bw": 2000}
 _COUNTS = ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf")
-_THREE = "3 from 1000000 to 3000000 around 2000000.0"
+_THREE = "n = 3 from 1000000 to 3000000 with the mean 2000000.0"
 _NOT_COUNTED: dict[str, object] = {"read__short_ios": None, "read__drop_ios": None}
 _MORE = {"read__clat_ns__N": 104, "read__clat_ns__bins": {"1003520": 104}}
 _NONE = {"N": 0, "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
@@ -193,32 +216,47 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
     ({"usr_cpu": 65.0}, []),
     ({"usr_cpu": 65.1}, ["`usr_cpu` and `sys_cpu` of job j are 65.1 % and 40.0 %"]),
     ({"usr_cpu": 165.0, **_options(numjobs="2")}, []),
+    ({"usr_cpu": 100.0, "job_runtime": 10}, []),
+    ({"usr_cpu": 165.1, "job_runtime": 10}, ["`usr_cpu` and `sys_cpu` of job j are 165.1 % and 40.0 %"]),
+    (_options(size="396k"), []),
+    (_options(size="395k"), ["job j: 409600 bytes do not match 1 passes over 404480 bytes"]),
+    (_options(size="4m", io_size="200k"), ["job j: 409600 bytes do not match 1 passes over 204800 bytes"]),
+    (_options(size="396k", loops="2"), []),
+    (_options(size="40k", loops="2"), ["job j: 409600 bytes do not match 2 passes over 40960 bytes"]),
+    (_options(size="200k", numjobs="2"), []),
+    (_options(size="200k", verify="md5"), []),
+    (_options(size="190k", verify="md5"), ["job j: 409600 bytes do not match 2 passes over 194560 bytes"]),
+    (_options(size="4k", time_based="1"), []),
+    (_options(size="4k", runtime="1"), []),
+    (_options(size="4k", bs="", bsrange="4k-8k"), []),
+    (_options(size="0"), []),
+    (_options(size="50%"), []),
     ({"usr_cpu": -1.0}, ["`usr_cpu` of job j is -1.0"]),
     ({"usr_cpu": True}, ["`usr_cpu` of job j is True"]),
     ({"read__runtime": 1 << 63}, [f"`read.runtime` of job j is {1 << 63}"]),
     ({"read__clat_ns__N": 100.0}, ["`read.clat_ns.N` of job j is 100.0"]),
     ({"read__clat_ns__bins": {"1003520": -1}}, ["`read.clat_ns.1003520` of job j is -1"]),
-    ({"read__io_kbytes": 401}, ["read of job j: 401 KiB are not 409600 bytes"]),
+    ({"read__io_kbytes": 401}, ["read of job j: 401 KiB do not match 409600 bytes"]),
     ({"read__bw": 4001}, []),
-    ({"read__bw": 4002}, ["read of job j: 4002 KiB a second are not 4096000 bytes a second"]),
+    ({"read__bw": 4002}, ["read of job j: 4002 KiB/s do not match 4096000 bytes/s"]),
     ({"read__iops": 1000.0005}, []),
-    ({"read__iops": 1000.01}, ["read of job j: 1000.01 IOPS in 100 ms are not 100 operations"]),
+    ({"read__iops": 1000.01}, ["read of job j: 1000.01 IOPS in 100 ms do not match 100 operations"]),
     ({"read__bw_bytes": 4_096_005}, []),
-    ({"read__bw_bytes": 4_096_006}, ["read of job j: 4096006 bytes a second in 100 ms are not 409600 bytes"]),
+    ({"read__bw_bytes": 4_096_006}, ["read of job j: 4096006 bytes/s in 100 ms do not match 409600 bytes"]),
     ({"read__short_ios": 100}, []),
     ({"read__drop_ios": 101}, ["read of job j: `drop_ios` is 101 of 100 operations"]),
-    (_options(bs="8k"), ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
-    (_options(bs="2k"), ["read of job j: 409600 bytes are not 100 operations of 2048 bytes"]),
+    (_options(bs="8k"), ["read of job j: 409600 bytes do not match 100 operations of 8192 bytes"]),
+    (_options(bs="2k"), ["read of job j: 409600 bytes do not match 100 operations of 2048 bytes"]),
     (_options(bs="4k,8k"), []),
-    (_options(bs="8k,4k"), ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
+    (_options(bs="8k,4k"), ["read of job j: 409600 bytes do not match 100 operations of 8192 bytes"]),
     (_options(bs="8k", bssplit="4k/50"), []),
     (_options(bs="4Ki"), []),
-    ({"job options": {"blocksize": "8k"}}, ["read of job j: 409600 bytes are not 100 operations of 8192 bytes"]),
+    ({"job options": {"blocksize": "8k"}}, ["read of job j: 409600 bytes do not match 100 operations of 8192 bytes"]),
     ({**_HALF, **_options(numjobs="50")}, []),
-    ({**_HALF, **_options(numjobs="40")}, ["read of job j: 204800 bytes are not 100 operations of 4096 bytes"]),
+    ({**_HALF, **_options(numjobs="40")}, ["read of job j: 204800 bytes do not match 100 operations of 4096 bytes"]),
     ({**_MORE, **_options(numjobs="2", iodepth="2", ramp_time="1s")}, []),
     ({**_MORE, **_options(numjobs="3", ramp_time="1s")}, [
-        "read of job j: `clat_ns`: 104 were timed of 100 operations"
+        "read of job j: `clat_ns`: 104 operations were timed, but only 100 were done"
     ]),
     (
         {"read__lat_ns__mean": 900_000.0, "read__lat_ns__min": 900_000, "read__lat_ns__max": 900_000},
@@ -230,25 +268,27 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
     *((dict[str, object]({name: -1}), [f"`{name}` of job j is -1"]) for name in _COUNTS),
     ({"read__clat_ns__percentile": {"1.0": -1}}, ["`read.clat_ns.1.0` of job j is -1"]),
     ({"sync": {"lat_ns": {"N": 1, "min": 7, "max": 7, "mean": 7.0, "stddev": 90.0}}}, [
-        "sync of job j: the standard deviation, 90.0, is not that of 1 from 7 to 7 around 7.0"
+        "sync of job j: the standard deviation, 90.0, contradicts n = 1 from 7 to 7 with the mean 7.0"
     ]),
     ({**_moved(400_000, 4_000_005), **_options(bs="4000")}, []),
     ({**_moved(100_000_000, 1_000_001_002), **_options(bs="1000000")}, [
-        "read of job j: 1000001002 bytes a second in 100 ms are not 100000000 bytes"
+        "read of job j: 1000001002 bytes/s in 100 ms do not match 100000000 bytes"
     ]),
     ({"read__short_ios": 101}, ["read of job j: `short_ios` is 101 of 100 operations"]),
     (_NOT_COUNTED, []),
     ({"read__short_ios": 50, **_HALF}, []),
-    ({**_NOT_COUNTED, **_moved(400_000)}, ["read of job j: 400000 bytes are not 100 operations of 4096 bytes"]),
+    ({**_NOT_COUNTED, **_moved(400_000)}, ["read of job j: 400000 bytes do not match 100 operations of 4096 bytes"]),
     (_moved(401_408), []),
     ({"trim": _TRIMS}, []),
     ({"read": None, "write": _job()["read"], **_options(bs="8k,4k")}, []),
     ({"read": None, "write": _job()["read"], **_options(bs="8k,")}, [
-        "write of job j: 409600 bytes are not 100 operations of 8192 bytes"
+        "write of job j: 409600 bytes do not match 100 operations of 8192 bytes"
     ]),
     (_options(iodepth="many"), []),
     (_options(numjobs="many"), []),
-    ({"read__lat_ns": {**_NONE, "bins": {"5": 1}}}, ["read of job j: `lat_ns`: 0 ns is the longest of none"]),
+    ({"read__lat_ns": {**_NONE, "bins": {"5": 1}}}, [
+        "read of job j: `lat_ns`: a maximum of 0 ns, but no operation was timed"
+    ]),
     (_times(100, 999_989, 1_000_000, 999_999.9, 1.0), []),
     (_times(100, 999_988, 1_000_000, 999_999.9, 1.0), [
         "read of job j: the min of `lat_ns`, 999988, is below that of `clat_ns`, 1000000"
@@ -256,7 +296,7 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
     ({**_times(99, 10**6, 2 * 10**6, 1.1e6, 301_511.3), **_options(io_submit_mode="offload")}, []),
     (_times(99, 10**6, 2 * 10**6, 1_030_309.1, 171_447.0), []),
     (_times(99, 10**6, 2 * 10**6, 1_030_314.1, 171_447.0), [
-        "read of job j: `lat_ns`: 99 of 1030314.1 ns each do not fit into 100 ms with 1 at a time"
+        "read of job j: `lat_ns`: 99 operations of 1030314.1 ns each do not fit into 100 ms with 1 at a time"
     ]),
     *((_times(3, 10**6, 3 * 10**6, 2e6, spread), []) for spread in (999_969.0, 1e6, 1_224_782.8)),
     *(
@@ -264,29 +304,29 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
         for spread in (999_900.0, 1_300_000.0)
     ),
     ({"read__clat_ns__N": 101, "read__clat_ns__bins": {"1003520": 101}}, [
-        "read of job j: `clat_ns`: 101 were timed of 100 operations"
+        "read of job j: `clat_ns`: 101 operations were timed, but only 100 were done"
     ]),
-    ({"read__clat_ns__bins": {"1003520": 99}}, ["read of job j: `clat_ns`: its bins hold 99 of 100"]),
+    ({"read__clat_ns__bins": {"1003520": 99}}, ["read of job j: `clat_ns`: its bins hold 99 operations, not 100"]),
     ({"read__clat_ns__percentile": {"1.0": 1_003_520, "2.0": 1_003_519}}, [
-        "read of job j: `clat_ns`: its percentiles do not go up",
-        "read of job j: `clat_ns`: its percentile 2 is 1003519, and that of its bins 1003520",
+        "read of job j: `clat_ns`: its percentiles are not in ascending order",
+        "read of job j: `clat_ns`: its percentile 2 is 1003519, but its bins give 1003520",
     ]),
     ({"read__lat_ns__stddev": 12.0}, [
-        _SPREAD.format("12.0", "100 from 1000000 to 1000000 around 1000000.0")
+        _SPREAD.format("12.0", "n = 100 from 1000000 to 1000000 with the mean 1000000.0")
     ]),
     ({"read__lat_ns__max": 2_000_000}, [
-        _SPREAD.format("0.0", "100 from 1000000 to 2000000 around 1000000.0")
+        _SPREAD.format("0.0", "n = 100 from 1000000 to 2000000 with the mean 1000000.0")
     ]),
     ({"read__lat_ns": _NONE}, []),
     ({"read__lat_ns": {"N": 0, "min": 0, "max": 7, "mean": 0.0, "stddev": 0.0}}, [
-        "read of job j: `lat_ns`: 7 ns is the longest of none"
+        "read of job j: `lat_ns`: a maximum of 7 ns, but no operation was timed"
     ]),
     ({"read__lat_ns": {"N": 1, "min": 98 * 10**6, "max": 98 * 10**6, "mean": 98e6, "stddev": 0.0}}, []),
     ({"read__lat_ns": {"N": 1, "min": 98 * 10**6, "max": 98 * 10**6, "mean": 98e6, "stddev": 9e4}}, [
-        _SPREAD.format("90000.0", "1 from 98000000 to 98000000 around 98000000.0")
+        _SPREAD.format("90000.0", "n = 1 from 98000000 to 98000000 with the mean 98000000.0")
     ]),
     ({"read__lat_ns": {"N": 99, "min": 10**6, "max": 2 * 10**6, "mean": 1.1e6, "stddev": 301_511.3}}, [
-        "read of job j: `lat_ns`: 99 of 1100000.0 ns each do not fit into 100 ms with 1 at a time"
+        "read of job j: `lat_ns`: 99 operations of 1100000.0 ns each do not fit into 100 ms with 1 at a time"
     ]),
     ({"read__lat_ns": {"N": 99, "min": 10**6, "max": 2 * 10**6, "mean": 1.03e6, "stddev": 171_447.0}}, []),
     (
@@ -304,10 +344,10 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
         [],
     ),
     ({"read__total_ios": 0, "read__iops": 0.0, "read__clat_ns": _NONE, "read__lat_ns": _NONE}, [
-        "read of job j: 409600 bytes were moved by no operation"
+        "read of job j: 409600 bytes were moved, but there were no operations"
     ]),
     ({"read__total_ios": 0, "read__iops": 0.0, "read__clat_ns": _NONE, "read__lat_ns": _NONE, **_NOT_COUNTED}, [
-        "read of job j: 409600 bytes were moved by no operation"
+        "read of job j: 409600 bytes were moved, but there were no operations"
     ]),
 ]  # fmt: skip
 
@@ -324,21 +364,21 @@ LATENCIES: list[tuple[dict[str, object], str]] = [
     ({"percentile": {"1.0": 1_003_520, "99.0": 1_100_000}}, "its percentiles, 1003520 to 1100000, are not between"),
     ({"bins": {"1003520": 99, "900000": 1}}, "its bins, 900000 to 1003520, are not between 1000000 and 1000000"),
     ({"bins": {"1003520": 99, "1100000": 1}}, "its bins, 1003520 to 1100000, are not between 1000000 and 1000000"),
-    ({"bins": {"1100000": 100}}, "the mean, 1000000.0, is not that of its bins, 1100000"),
-    ({"bins": {"900000": 100}}, "the mean, 1000000.0, is not that of its bins, 900000"),
-    ({"bins": {"1040000": 100}}, "the mean, 1000000.0, is not that of its bins, 1040000"),
-    ({"min": 0, "max": 3, "mean": 1.0, "bins": {"3": 100}}, "the mean, 1.0, is not that of its bins, 3"),
+    ({"bins": {"1100000": 100}}, "the mean, 1000000.0, does not match its bins, 1100000"),
+    ({"bins": {"900000": 100}}, "the mean, 1000000.0, does not match its bins, 900000"),
+    ({"bins": {"1040000": 100}}, "the mean, 1000000.0, does not match its bins, 1040000"),
+    ({"min": 0, "max": 3, "mean": 1.0, "bins": {"3": 100}}, "the mean, 1.0, does not match its bins, 3"),
     ({"mean": 1_000_012.0}, "the mean, 1000012.0, is not between 1000000 and 1000000"),
     ({"percentile": {"1.0": 984_373}}, "its percentiles, 984373 to 984373, are not between"),
     ({"percentile": {"1.0": 1_015_627}}, "its percentiles, 1015627 to 1015627, are not between"),
     ({"percentile": {"1.0": 1_003_520, "50.0": 1_003_520, "99.0": 1_100_000}}, "its percentiles, 1003520 to 1100000,"),
-    ({"percentile": {"100.0": 1_003_519}}, "its percentile 100 is 1003519, and that of its bins 1003520"),
+    ({"percentile": {"100.0": 1_003_519}}, "its percentile 100 is 1003519, but its bins give 1003520"),
     ({"bins": {"1003520": 99, "984373": 1}}, "its bins, 984373 to 1003520, are not between 1000000 and 1000000"),
     ({"bins": {"1003520": 99, "1015627": 1}}, "its bins, 1003520 to 1015627, are not between 1000000 and 1000000"),
 ]
 _TWO_BINS: dict[str, object] = {"max": 1_010_000, "mean": 1_006_760.0, "bins": {"1003520": 50, "1010000": 50}}
 AGREEING: list[tuple[dict[str, object], str]] = [
-    ({"min": 0, "max": 2, "mean": 1.0, "bins": {"2": 100}}, "the mean, 1.0, is not that of its bins"),
+    ({"min": 0, "max": 2, "mean": 1.0, "bins": {"2": 100}}, "the mean, 1.0, does not match its bins"),
     ({"mean": 10**6 * (1 + 1e-5) + 1}, "the mean, "),
     ({"percentile": {"1.0": 984_374}}, "its percentiles, "),
     ({"percentile": {"1.0": 1_015_626}}, "its percentiles, "),
@@ -372,4 +412,4 @@ def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], un
 
 def test_options_of_all_jobs_hold_for_a_job_without_its_own() -> None:
     (said,) = fio_figures.contradictions(_job(**{"job options": None}), {"bs": "8k"})
-    assert said == "read of job j: 409600 bytes are not 100 operations of 8192 bytes"
+    assert said == "read of job j: 409600 bytes do not match 100 operations of 8192 bytes"

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from zlang.readers.reading import percentiles
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
-"""Of I/O, as fio names them."""
+"""Directions of I/O, as fio names them."""
 
 _Part = Any
 _TIMES = ("slat_ns", "clat_ns", "lat_ns")
@@ -41,13 +43,23 @@ _OTHER_SIZES = frozenset(
 """Options with which a block's size is not that of `bs`."""
 _OTHER_DEPTHS = frozenset({"io_submit_mode", "rate_process"})
 """Options with which an operation is timed before it has a place in the queue."""
+_BOTH_WAYS = ("verify", "trim", "read_iolog", "unified_rw_reporting", "experimental_verify")
+"""Beginnings of options with which a job of one direction does something in another."""
 _SAMPLED = ("bw_agg", "bw_min", "bw_max", "bw_mean", "bw_dev", "iops_")
 """Figures that fio samples every half second. They are not used: above 2 TiB/s its `bw_agg` is negative (fio 3.33)."""
+_OTHER_AMOUNTS = (
+    *("read_iolog", "replay", "steadystate", "ss", "zone", "trim", "fill_", "file_append"),
+    *("runtime", "time_based", "timeout"),
+)
+"""Beginnings of the names of options with which a job may move other amounts than its size; fio does not list a
+`time_based` without a value, so a runtime is enough."""
 _MOST = 1 << 63
 _TICK = 2
 """Milliseconds by which a runtime may be shorter than what was timed in it."""
 _MOST_CPU = 1.05
 """The share of a processor that one thread can use; fio's clock and the kernel's are not one."""
+_CPU_TICK = 10
+"""Milliseconds, the coarsest unit in which a kernel counts processor time: 200 % were seen in a job of a few."""
 _SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -65,11 +77,57 @@ def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
         if part:
             problems = (*_rates(part), *_blocks(part, direction, options), *_latencies(part, options))
             yield from (f"{direction} of job {name}: {problem}" for problem in problems)
+    yield from _unwanted(job, options)
+    yield from _too_much(job, options, shared or {})
     syncs = job.get("sync", {}).get("lat_ns")
     if syncs and syncs["N"]:
         yield from (f"sync of job {name}: {problem}" for problem in _latency(syncs))
-    if job["usr_cpu"] + job["sys_cpu"] > 100 * _MOST_CPU * _threads(options):
+    most_cpu = _MOST_CPU + _CPU_TICK / (job.get("job_runtime") or math.inf)
+    if job["usr_cpu"] + job["sys_cpu"] > 100 * most_cpu * _threads(options):
         yield f"`usr_cpu` and `sys_cpu` of job {name} are {job['usr_cpu']} % and {job['sys_cpu']} %"
+
+
+def doubled(jobs: _Part, shared: _Part = None) -> Iterator[str]:
+    """More entries than a job has workers, or groups of them."""
+    counts = Counter(job["jobname"] for job in jobs)
+    for job in {job["jobname"]: job for job in jobs}.values():
+        options = {**(shared or {}), **job.get("job options", {})}
+        most = 1 if "group_reporting" in options else _threads(options)
+        if counts[job["jobname"]] > most:
+            yield f"there are {counts[job['jobname']]} entries of job {job['jobname']}, which has {most}"
+
+
+def _unwanted(job: _Part, options: _Part) -> Iterator[str]:
+    """A job that only reads does not write, nor the other way round."""
+    pattern = str(options.get("rw", options.get("readwrite", ""))).partition(":")[0]
+    own = {"read": "read", "randread": "read", "write": "write", "randwrite": "write"}.get(pattern)
+    if own is None or any(name.startswith(_BOTH_WAYS) for name in options):
+        return
+    for other in {"read", "write", "trim"} - {own}:
+        done = job.get(other, {}).get("total_ios", 0)
+        if done:
+            yield f"{other} of job {job['jobname']}: {done} operations do not match `rw={pattern}`"
+
+
+def _too_much(job: _Part, options: _Part, shared: _Part) -> Iterator[str]:
+    """Each worker reads and writes `io_size` or `size` once, unless it may go on for a time."""
+    limit = next((options[name] for name in ("io_size", "io_limit", "size") if name in options), "")
+    match, loops = _SIZE.match(str(limit)), str(options.get("loops", "1"))
+    # What is in one group for all sections of a job file is one entry, with the options of one section.
+    if match is None or not int(match[1]) or not loops.isdecimal() or "group_reporting" in shared:
+        return
+    if any(name.startswith(_OTHER_AMOUNTS) for name in options):
+        return
+    blocks = [_block_size(options, direction) for direction in ("read", "write")]
+    if not all(blocks):
+        return
+    size = int(match[1]) * _UNITS[match[2].lower()]
+    passes = int(loops) * _threads(options)
+    moved = sum(job.get(direction, {}).get("io_bytes", 0) for direction in ("read", "write"))
+    if any("verify" in name for name in options):
+        passes *= 2  # what was written is read again
+    if moved > (size + max(blocks)) * passes:  # the last block may go beyond the end
+        yield f"job {job['jobname']}: {moved} bytes do not match {passes} passes over {size} bytes"
 
 
 def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
@@ -80,7 +138,10 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
     for direction in (*DIRECTIONS, "sync"):
         for key, value in job.get(direction, {}).items():
             if isinstance(value, dict):
-                inner = [*value.items(), *value.get("bins", {}).items(), *value.get("percentile", {}).items()]
+                inner = [*value.items(), *value.get("percentile", {}).items()]
+                # Nearly all of a report are counts in bins.
+                bins = value.get("bins", {}).items()
+                inner += [(item, x) for item, x in bins if type(x) is not int or not 0 <= x < _MOST]
                 yield from ((f"{direction}.{key}.{item}", x) for item, x in inner if _is_wrong(x))
                 if not isinstance(value.get("N", 0), int):
                     yield f"{direction}.{key}.N", value["N"]
@@ -101,17 +162,17 @@ def _rates(part: _Part) -> Iterator[str]:
     """Rates are operations and bytes by milliseconds."""
     runtime, done, moved = part["runtime"], part["total_ios"], part["io_bytes"]
     if part["io_kbytes"] != moved >> 10:
-        yield f"{part['io_kbytes']} KiB are not {moved} bytes"
+        yield f"{part['io_kbytes']} KiB do not match {moved} bytes"
     if moved and not done:
-        yield f"{moved} bytes were moved by no operation"
+        yield f"{moved} bytes were moved, but there were no operations"
     if not runtime:
         return
     if not math.isclose(part["iops"], 1000 * done / runtime, rel_tol=_RATE, abs_tol=_RATE):
-        yield f"{part['iops']} IOPS in {runtime} ms are not {done} operations"
+        yield f"{part['iops']} IOPS in {runtime} ms do not match {done} operations"
     if abs(part["bw_bytes"] - 1000 * moved / runtime) > 1 + 1000 * moved / runtime * _RATE:
-        yield f"{part['bw_bytes']} bytes a second in {runtime} ms are not {moved} bytes"
+        yield f"{part['bw_bytes']} bytes/s in {runtime} ms do not match {moved} bytes"
     if abs(part["bw"] - part["bw_bytes"] / 1024) > 1:
-        yield f"{part['bw']} KiB a second are not {part['bw_bytes']} bytes a second"
+        yield f"{part['bw']} KiB/s do not match {part['bw_bytes']} bytes/s"
     for subject in ("short_ios", "drop_ios"):
         if part.get(subject, 0) > done:
             yield f"`{subject}` is {part[subject]} of {done} operations"
@@ -126,7 +187,7 @@ def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
     most, least = size * (done + _pending(options)), size * (done - part.get("short_ios", 0))
     # The last block of each pass and of each thread may be cut off.
     if not least * 0.99 - size * _threads(options) <= moved <= most:
-        yield f"{moved} bytes are not {done} operations of {size} bytes"
+        yield f"{moved} bytes do not match {done} operations of {size} bytes"
 
 
 def _block_size(options: _Part, direction: str) -> int:
@@ -165,9 +226,9 @@ def _latencies(part: _Part, options: _Part) -> Iterator[str]:
             for problem in (*_latency(item), *_waiting(item, part["runtime"], options)):
                 yield f"`{key}`: {problem}"
             if item["N"] > part["total_ios"] + pending:
-                yield f"`{key}`: {item['N']} were timed of {part['total_ios']} operations"
+                yield f"`{key}`: {item['N']} operations were timed, but only {part['total_ios']} were done"
         elif item and (item["max"] or item.get("bins")):
-            yield f"`{key}`: {item['max']} ns is the longest of none"
+            yield f"`{key}`: a maximum of {item['max']} ns, but no operation was timed"
     whole, remaining = part.get("lat_ns"), part.get("clat_ns")
     if whole and remaining and whole["N"] == remaining["N"]:
         for key in ("min", "mean", "max"):
@@ -182,7 +243,7 @@ def _waiting(part: _Part, runtime: int, options: _Part) -> Iterator[str]:
     places = max(1, _threads(options) * _depth(options))
     most = places * (runtime + _TICK) * 1_000_000 + _pending(options) * part["max"]
     if part["N"] * part["mean"] > most * (1 + _PRINTED):
-        yield f"{part['N']} of {part['mean']} ns each do not fit into {runtime} ms with {places} at a time"
+        yield f"{part['N']} operations of {part['mean']} ns each do not fit into {runtime} ms with {places} at a time"
 
 
 def _latency(part: _Part) -> Iterator[str]:
@@ -192,24 +253,30 @@ def _latency(part: _Part) -> Iterator[str]:
         yield f"the mean, {mean}, is not between {low} and {high}"
     listed = sorted((float(share), value) for share, value in part.get("percentile", {}).items())
     if any(earlier[1] > later[1] for earlier, later in pairwise(listed)):
-        yield "its percentiles do not go up"
+        yield "its percentiles are not in ascending order"
     if listed and not (low * (1 - _BIN) - 1 <= listed[0][1] and listed[-1][1] <= high * (1 + _BIN) + 1):
         yield f"its percentiles, {listed[0][1]} to {listed[-1][1]}, are not between {low} and {high}"
     bins = {int(value): count for value, count in part.get("bins", {}).items() if count}
     if bins:
         if sum(bins.values()) != part["N"]:
-            yield f"its bins hold {sum(bins.values())} of {part['N']}"
+            yield f"its bins hold {sum(bins.values())} operations, not {part['N']}"
         centre = sum(value * count for value, count in bins.items()) / sum(bins.values())
         if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
-            yield f"the mean, {mean}, is not that of its bins, {centre:.0f}"
+            yield f"the mean, {mean}, does not match its bins, {centre:.0f}"
         if not (low * (1 - _BIN) - 1 <= min(bins) and max(bins) <= high * (1 + _BIN) + 1):
             yield f"its bins, {min(bins)} to {max(bins)}, are not between {low} and {high}"
-        for share, value in listed:
-            # fio counts in floating-point numbers.
-            rounded = (Fraction(share) * 10 * (1 - _PARTS), Fraction(share) * 10 * (1 + _PARTS))
-            least, most = percentiles(bins, [min(Fraction(1000), per_mille) for per_mille in rounded])
+        bounds = [_bounds(share) for share, _ in listed]
+        below, above = (percentiles(bins, each) for each in zip(*bounds, strict=True)) if bounds else ((), ())
+        for (share, value), least, most in zip(listed, below, above, strict=True):
             if not least <= value <= most:
-                yield f"its percentile {share:g} is {value}, and that of its bins {least}"
+                yield f"its percentile {share:g} is {value}, but its bins give {least}"
+
+
+@lru_cache(maxsize=1024)
+def _bounds(share: float) -> tuple[Fraction, Fraction]:
+    """The thousandths between which a percentile of fio lies, which counts in floating-point numbers."""
+    exact = Fraction(share) * 10
+    return min(Fraction(1000), exact * (1 - _PARTS)), min(Fraction(1000), exact * (1 + _PARTS))
 
 
 def _spread(part: _Part) -> Iterator[str]:
@@ -222,4 +289,5 @@ def _spread(part: _Part) -> Iterator[str]:
         least = (max(0, high - mean - some) ** 2 + max(0, mean - low - some) ** 2) / (count - 1)
         most = (mean - low + some) * (high - mean + some) * count / (count - 1)
     if not least * (1 - _PRINTED) <= variance <= most * (1 + _PRINTED) + some:
-        yield f"the standard deviation, {part['stddev']}, is not that of {count} from {low} to {high} around {mean}"
+        spread = f"n = {count} from {low} to {high} with the mean {mean}"
+        yield f"the standard deviation, {part['stddev']}, contradicts {spread}"
