@@ -147,7 +147,7 @@ def test_what_is_a_measurement(tmp_path: Path, name: str, args: dict[str, Any]) 
         ("disk_full", {}, "No space left on device (job mixed: error 28): io_u error on file /srv/small/x"),
         ("nospace", {}, "No space left on device (job nospace: error 28): io_u error on file /tm/nospace.0.0"),
         ("group_worker_killed", {"runtime": 3, "jobs": 1}, "it was stopped: pid=7185, got signal=9"),
-        ("worker_killed", {}, "fio.json goes on after its end: fio: file hash not empty on exit"),
+        ("worker_killed", {}, "fio.json continues after its end: fio: file hash not empty on exit"),
         ("sigterm", {"runtime": 30}, "job a ran for 1.448 s, not 30 s"),
         ("sigterm", {}, "it was stopped: terminating on signal 15"),
         ("single", {"runtime": 1.1}, "job rr ran for 1.001 s, not 1.1 s"),
@@ -171,9 +171,9 @@ def test_what_is_none_and_why(tmp_path: Path, name: str, args: dict[str, Any], p
         (b"\n \n", "fio.json is empty"),
         (b"fio: engine nope not loadable\n", "fio.json holds no JSON: engine nope not loadable"),
         (b'{"jobs": []}', "its report has no jobs"),
-        (b"{}", "fio.json is not a report of fio's (KeyError: 'jobs')"),
-        (b'{"jobs": 7}', "fio.json is not a report of fio's (TypeError"),
-        (b'{"jobs": [{"jobname": "a", "error": "x"}]}', "fio.json is not a report of fio's (TypeError"),
+        (b"{}", "fio.json is not a fio report (KeyError: 'jobs')"),
+        (b'{"jobs": 7}', "fio.json is not a fio report (TypeError"),
+        (b'{"jobs": [{"jobname": "a", "error": "x"}]}', "fio.json is not a fio report (TypeError"),
     ],
 )
 def test_what_is_no_report(tmp_path: Path, data: bytes, problem: str) -> None:
@@ -192,7 +192,7 @@ def test_lost_short_and_failed_operations() -> None:
     assert _changed(short_ios=100) == ()
     assert _changed(short_ios=1000) == ("1000 of 17858 I/Os of job rr moved less than a block",)
     assert _changed(drop_ios=1) == ("1 I/Os of job rr were dropped",)
-    assert _changed(total_err=3, first_error=5) == ("3 I/Os failed and were passed over (job rr: error 5)",)
+    assert _changed(total_err=3, first_error=5) == ("3 I/Os failed and were skipped (job rr: error 5)",)
     assert _changed(runtime=0) == ("job rr has no runtime: its worker did not end by itself",)
 
 

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from zlang.readers.fio_figures import DIRECTIONS
 from zlang.readers.reading import LONGEST, Histogram, Reading, Window, merge, percentiles, text_of
 
 KINDS = ("clat", "lat", "slat")
-"""Of latencies, as fio names them: from submission to completion, the whole, until submission."""
+"""fio's names of latencies: from submission to completion, in total, and until submission."""
 
 SHARE_MISSING = 0.05
 """A run may fall short by this share: fio itself ends 1 ms late, so only the skew between jobs' starts is forgiven."""
@@ -103,14 +104,19 @@ def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "
         problems = list(_problems(jobs, args, text))
         if not problems:
             shared = report.get("global options")
-            problems = [each for job in jobs for each in fio_figures.contradictions(job, shared)][:_MOST_SHOWN]
+            is_alone = not {"jobs", "stream"} & args.keys()
+            contradicting = chain(
+                fio_figures.doubled(jobs, shared) if is_alone else (),
+                *(fio_figures.contradictions(job, shared) for job in jobs),
+            )
+            problems = list(islice(contradicting, _MOST_SHOWN))
         if problems:
             return _failed(problems, text)
         reading = _reading(jobs, report.get("timestamp_ms"))
         return reading if jobs is every else replace(reading, window=_window(jobs, every, report.get("timestamp_ms")))
     # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        return _failed([f"{name} is not a report of fio's ({type(error).__name__}: {error})"], text)
+        return _failed([f"{name} is not a fio report ({type(error).__name__}: {error})"], text)
 
 
 def _start(data: bytes) -> int | None:
@@ -122,8 +128,8 @@ def _describe_broken_json(text: str, name: str, error: orjson.JSONDecodeError) -
     try:
         end = json.JSONDecoder().raw_decode(text)[1]
     except (ValueError, RecursionError):
-        return f"{name} is torn ({error})"
-    return f"{name} goes on after its end: {_short(text[end:].strip())}"
+        return f"{name} is incomplete or damaged ({error})"
+    return f"{name} continues after its end: {_short(text[end:].strip())}"
 
 
 # --- what fio said beside its report
@@ -190,7 +196,7 @@ def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
         yield f"{os.strerror(job['error'])} (job {name}: error {job['error']})"
         return
     if job.get("total_err"):
-        yield f"{job['total_err']} I/Os failed and were passed over (job {name}: error {job.get('first_error')})"
+        yield f"{job['total_err']} I/Os failed and were skipped (job {name}: error {job.get('first_error')})"
     parts = [job[direction] for direction in DIRECTIONS if direction in job]
     active = [part for part in parts if part["total_ios"] and part["io_bytes"]]
     if not active:
