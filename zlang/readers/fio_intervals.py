@@ -35,7 +35,7 @@ _SHORT = 2.0
 """Seconds of a measurement that may have no log of histograms: fio logs none of the last interval."""
 _HISTOGRAMS = f"_{_KIND}_hist.log"
 _PLACE, _PLACE_IN_HISTOGRAMS, _PLACE_OF_BINS = 2, 1, 3
-"""Of the direction in a line, and of the first bin."""
+"""Columns of the direction (in logs of values, in histograms) and of the first bin."""
 _SAMPLED = ("iops", "bw", f"{_KIND}_p99")
 
 _Piece = tuple[float, float, float]
@@ -71,7 +71,7 @@ class _Amount:
 
 
 class FioIntervals:
-    """What a stream did in each interval; `whole` is when it was measured."""
+    """The work of a stream in each interval; `whole` is the time in which it was measured."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ def _latency(direction: str, bins: Mapping[int, int]) -> Iterator[tuple[str, flo
 
 
 def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
-    """What fio logged of a stream that measured this as a whole; None where the logs do not have all of that."""
+    """The logs of a stream with this total; None if the logs do not account for all of it."""
     whole = reading.window
     if whole is None:
         return None
