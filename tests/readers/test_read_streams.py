@@ -148,10 +148,12 @@ def test_the_parts_of_a_schedule_are_one_stream() -> None:
     declared = library.load().readers["fio"]
     first = replace(measured(100, 10, {10: 300}, (0.0, 3.0)), metrics={"read_iops": 100.0, "read_ios": 300.0})
     second = replace(measured(900, 50, {50: 900}, (4.0, 5.0)), metrics={"read_iops": 900.0, "read_ios": 900.0})
-    whole = periods.joined([first, second], declared)
+    whole = periods.joined([first, second], 5.0, declared)
     assert whole.window == (0.0, 5.0)
     assert whole.metrics["read_iops"] == pytest.approx(1200 / 5)
     assert whole.metrics["read_ios"] == 1200
     assert whole.latency == (Histogram("read", "clat", {10: 300, 50: 900}),)
-    broken = periods.joined([first, Reading(problems=("torn",))], declared)
+    broken = periods.joined([first, Reading(problems=("torn",))], 5.0, declared)
     assert broken.problems == ("torn",)
+    ends_with_a_pause = periods.joined([first], 6.0, declared)
+    assert (ends_with_a_pause.window, ends_with_a_pause.metrics["read_iops"]) == ((0.0, 6.0), 50)

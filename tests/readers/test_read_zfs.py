@@ -89,9 +89,12 @@ def test_capacities_of_one_dataset_and_of_two(tmp_path: Path) -> None:
     assert Sample(2.0, "t/a", "used_bytes", 31715840) in reading.samples
     (tmp_path / "after").write_text(lines.format(2, "158K", 31744) + "t/b\tused\t1\n")
     assert "after_used_bytes" not in samples.read(tmp_path, "capacity", "after", before="before").metrics
+    (tmp_path / "after").write_text("@ 2\na\tdu\t512\na\tdf_used\t9\n@ 3\nb\tdu\t1024\nb\tdf_used\t9\n")
+    of_files = samples.read(tmp_path, "capacity", "after", before="before").metrics
+    assert (of_files["after_du_bytes"], "after_df_used_bytes" in of_files) == (1536, False)
     (tmp_path / "after").write_text("@ 2\n")
     assert samples.read(tmp_path, "capacity", "after", before="none").problems == (
-        "after says nothing of it", "none was not written",
+        "after has no such figure", "none was not written",
     )  # fmt: skip
 
 

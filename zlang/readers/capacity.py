@@ -4,7 +4,8 @@ In: the artefact, and as argument `before` the one that was made before, in each
 1970, with a fraction) is followed by lines `SOURCE PROPERTY VALUE`, between tabs, as `zfs get -Hp -o
 name,property,value` prints them; a value may be `1.49G` or `2.00x`. Out: samples of each property; metrics `before_`
 and `after_` with the property.
-Rule: a metric is there only where one thing alone has such a property, for what several take does not add up.
+Rules: what several files take adds up. Of a property of file systems and pools a metric is there only where one alone
+has it, for it may be of the same one.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _METRICS = {
     **{name: name for name in ("compressratio", "refcompressratio", "dedupratio")},
 }
 """The sizes of files, datasets and pools, as tools call them, and their metrics without `before_` and `after_`."""
+_OF_FILES = frozenset(
+    ("du_bytes", "apparent_bytes", *(f"compsize_{each}_bytes" for each in ("disk", "uncompressed", "referenced")))
+)
+"""The sizes of files, which are all of the target."""
 _FIELDS = 3
 
 
@@ -41,7 +46,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 def twice(
     directory: Path, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
 ) -> Reading:
-    """Both looks, before and after: all samples, and metrics if there is only one source."""
+    """Both looks, before and after: all samples, and metrics of what adds up or has only one source."""
     result: dict[str, float] = {}
     samples: list[Sample] = []
     problems: list[str] = []
@@ -50,11 +55,11 @@ def twice(
         text = text_of(directory / artefact)
         seen = list(samples_of(text or ""))
         if not seen:
-            problems.append(f"{artefact} {'was not written' if text is None else 'says nothing of it'}")
+            problems.append(f"{artefact} {'was not written' if text is None else 'has no such figure'}")
         for name in wanted:
             of_this = [sample for sample in seen if sample.metric == name]
-            if len(of_this) == 1:
-                result[f"{when}_{name}"] = of_this[0].value
+            if len(of_this) == 1 or (of_this and name in _OF_FILES):
+                result[f"{when}_{name}"] = sum(sample.value for sample in of_this)
         samples += seen
     return Reading(result, tuple(problems), samples=tuple(samples))
 

@@ -178,7 +178,7 @@ def _samples(
     parts: Sequence[Mapping[str, object]],
     readings: Sequence[Reading],
 ) -> Iterator[Sample]:
-    """What each stream did in each second, by phase."""
+    """Samples of each stream for each second, by phase."""
     spans = [(phase.begin, phase.end) for phase in phases] or ([window] if window else [])
     for part, reading in zip(parts, readings, strict=True):
         if reading.intervals is not None:
@@ -250,7 +250,7 @@ def _clocks(directory: Path) -> dict[str, tuple[float, float]]:
 
 
 class _Shifted:
-    """What a tool logged on a machine whose clock is ahead, by the clock of the first machine."""
+    """The log of a machine whose clock is ahead, converted to the clock of the first machine."""
 
     def __init__(self, intervals: Intervals, ahead: float) -> None:
         self._intervals, self._ahead = intervals, ahead
@@ -273,7 +273,7 @@ def _on_one_clock(
     window: Window | None,
     clocks: Mapping[str, tuple[float, float]],
 ) -> Reading:
-    """What one stream measured, by the clock of the first machine, by which the whole is measured."""
+    """The reading of one stream, converted to the clock of the first machine."""
     first, _ = next(iter(clocks.values()), (0.0, 0.0))
     ahead = clocks.get(str(part.get("begun_by")), (first, 0.0))[0] - first
     reading = _read(readers, directory, part, step, window and (window[0] + ahead, window[1] + ahead))
@@ -319,10 +319,10 @@ def _read(
     ran = _ran(own) or window
     reading = read_one(own, reader, _renamed(step, str(part["step"])), ran)
     after = [args for args in _listed(part.get("after")) if isinstance(args, Mapping)]
-    if after:
+    if after or "lasts" in part:
         others = (Reader(reader.name, reader.artefact, args) for args in after)
         every = [reading, *(read_one(own, other, _renamed(step, str(part["step"])), ran) for other in others)]
-        reading = periods.joined(every, list(_declared(part)))
+        reading = periods.joined(every, float(str(part.get("lasts", 0))), list(_declared(part)))
     return reading if reading.window is not None else replace(reading, window=ran)
 
 
