@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -217,3 +218,33 @@ def test_schedules_of_several_streams_and_levels() -> None:
     assert measured(trial).command.count("--exec_prerun=: #") == 1
     trials = trials_of(paced + "experiment e { on = data  run = paced | oltp }")
     assert len({trial.identity for trial in trials}) == 3
+
+
+def test_a_collector_looks_at_the_targets_of_all_streams(tmp_path: Path) -> None:
+    """Each is looked at once, by one step, and a failure at one of them is its failure."""
+    (trial,) = trials_of("experiment e { on = [data, archive]  run = oltp  collect = [capacity {}] }")
+    looks = {step.name: step for step in trial.steps if "capacity" in step.name}
+    assert [(name, step.reader is not None) for name, step in looks.items()] == [
+        ("e.collect.capacity-before", False),
+        ("e.collect.capacity-after", True),
+    ]
+    (tmp_path / "zlang-r").mkdir()
+    (tmp_path / "zlang-r" / "data").write_bytes(bytes(8192))
+    environment = {**os.environ, "RUN": "r", "OUT": str(tmp_path)}
+    look = ["sh", "-c", looks["e.collect.capacity-after"].command]
+    assert subprocess.run(look, cwd=tmp_path, env=environment, capture_output=True, check=False).returncode != 0
+    (tmp_path / "zlang-r" / "archive").write_bytes(bytes(4096))
+    done = subprocess.run(look, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if "apparent" in line] == [
+        "data\tapparent\t8192",
+        "archive\tapparent\t4096",
+    ]
+
+
+def test_copies_alone_have_the_name_that_they_have_beside_others() -> None:
+    """So `oltp.read_iops` is a metric of each trial, however many copies there are."""
+    more = "file several on here { size = 1MiB  copies = 1 | 2 }\nlet load = oltp | [oltp, placed]\n"
+    trials = trials_of(more + "experiment e { on = several  run = load }")
+    names = {(trial.factors["copies"], trial.factors["load"]): trial.traits.get("stream") for trial in trials}
+    several = "[oltp, placed]"
+    assert names == {(1, "oltp"): "oltp", (2, "oltp"): "oltp", (1, several): None, (2, several): None}

@@ -18,7 +18,7 @@ from zlang.record import Record
 from zlang.units import DURATION, Quantity
 
 MOST_PARTS = 100
-"""Of one workload: each is a part of one command, whose length has a limit."""
+"""The most parts of one schedule: each is a part of one command, whose length is limited."""
 _MOST_STEPS = 10
 """In which a value goes from one to another."""
 BEGINS, LASTS = "begins", "lasts"
@@ -41,6 +41,11 @@ def parts_of(workload: Instance, on: Instance | None) -> tuple[SchedulePart, ...
     for finding in findings(workload, on):
         raise ProgramError(finding)
     return _parts(workload, schedules, _time(workload, on, "runtime"))
+
+
+def lasts(workload: Instance, on: Instance | None) -> Fraction:
+    """How many seconds a workload with schedules lasts."""
+    return _time(workload, on, "runtime")
 
 
 def findings(workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Kind, KindAction, Value
-from zlang.check.schedules import frame_of, parts_of
+from zlang.check.schedules import frame_of, lasts, parts_of
 from zlang.check.streams import Stream, event_name
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Here, Reader, Step
@@ -29,7 +29,7 @@ _NAME = "measure"
 _TOGETHER = "together"
 
 _WAIT = 'eval "$GATE"'
-"""What a kind whose tool can wait has that do just before it begins. Otherwise its command waits before it is run."""
+"""The command that a tool which can wait runs just before it starts. For other tools, the shell waits first."""
 
 # A fifo is opened for reading when it is opened for writing: that is the gate. Until then each process has said that it
 # is there; what opens the gate later, because it was slow, finds it open. An event is ended when the workloads are: its
@@ -72,7 +72,7 @@ happen() {{
   exec 3>&-
   sleep "$2" &
   child=$!
-  wait "$child"
+  wait "$child" 2>/dev/null
   test -z "$over" || exit 0
   date +%s.%N >"$OUT/began"
   child=''
@@ -82,9 +82,9 @@ happen() {{
     timeout -k 5 "$4" sh -c "$5" >"$OUT/wait.out" 2>"$OUT/wait.err" &
     child=$!
     test -z "$over" || kill -TERM "$child" 2>/dev/null
-    wait "$child"
+    wait "$child" 2>/dev/null
     code=$?
-    test -z "$over" || {{ wait "$child"; code=0; }}
+    test -z "$over" || {{ wait "$child" 2>/dev/null; code=0; }}
   fi
   date +%s.%N >"$OUT/ended"
   test -z "$over" || : >"$OUT/over"
@@ -92,12 +92,16 @@ happen() {{
   exit "$code"
 }}
 """
-# Several machines begin at one instant, which each is told by its own clock once all are ready.
+# Several machines begin at one instant, which each is told by its own clock once all are ready. Between looking at the
+# clock and sleeping time goes by, most while machines are being told: so each looks again shortly before.
 _MEETING = """\
 : >"$gate/met"
 read -r instant <"$gate/instant"
-left=$((instant - $(date +%s%N)))
-test "$left" -le 0 || sleep "$(printf '%d.%09d' "$((left / 1000000000))" "$((left % 1000000000))")"
+for early in 100000000 0; do
+  left=$((instant - early - $(date +%s%N)))
+  part=$((1000000000 + left % 1000000000))
+  test "$left" -le 0 || sleep "$((left / 1000000000)).${part#1}"
+done
 """
 _END_EVENTS = """\
 kill -TERM $events 2>/dev/null
@@ -166,6 +170,7 @@ def measure(
                     "artefact": reader.artefact,
                     "args": dict(reader.args),
                     **({"after": [dict(other.args) for other in others]} if others else {}),
+                    **_lasting(streams[number]),
                     **({"host": machine, "begun_by": name} if len(machines) > 1 else {}),
                 }
         happening = [_event(frame, here) for frame in events] if machine == machines[0] else []
@@ -180,6 +185,11 @@ def measure(
             for number, frame in enumerate(events, 1)
         ]
     return [*steps[:-1], replace(steps[-1], reader=Reader(READER, "", arguments))]
+
+
+def _lasting(stream: Stream) -> dict[str, object]:
+    """How long a stream with a schedule lasts, pauses included."""
+    return {"lasts": float(lasts(stream.workload, stream.on))} if stream.workload.scheduled else {}
 
 
 def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
@@ -266,8 +276,8 @@ def _require_together(
     for host in event_hosts:
         if host != processes[0].host:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
-            message = "an event happens on the machine of the first stream, and this one would be elsewhere"
-            hint = f"on `{processes[0].host}` it can happen"
+            message = "an event runs on the machine of the first stream, but this one would run on another"
+            hint = f"move it to `{processes[0].host}`"
             raise ProgramError(Code.NOT_SHOWN.at(experiment.during.span, message=message, hint=hint))
 
 
