@@ -238,7 +238,7 @@ def test_what_a_disk_has_written(tmp_path: Path) -> None:
     assert reading.metrics["after_smart_read_bytes"] == 64 * 2**20
     assert reading.metrics["after_smart_media_errors"] == 8
     (tmp_path / "after").write_text('@ 9.5\n{"device": 7}\n[]\n{\n')
-    assert samples.read(tmp_path, "smart", "after", before="before").problems == ("after says nothing of it",)
+    assert samples.read(tmp_path, "smart", "after", before="before").problems == ("after has no such figure",)
 
 
 # --- the kernel's other tables

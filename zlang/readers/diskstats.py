@@ -23,7 +23,7 @@ from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of
 
 TOTALS = ("device_reads", "device_writes", "device_read_bytes", "device_write_bytes")
-"""Of all disks during a measurement."""
+"""Metrics that add up all disks during a measurement."""
 
 SECTOR = 512
 _NOT_A_DISK = re.compile(r"(loop|ram|zram|dm-|md\d|md_|zd\d|bcache|drbd|sr\d|fd\d|nvme\d+c\d+n)")

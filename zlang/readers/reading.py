@@ -7,9 +7,11 @@ percent for shares of a processor or of time), and what was not measured is abse
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -89,7 +91,7 @@ class Intervals(Protocol):
 
 
 class StreamReading(NamedTuple):
-    """What one of several streams measured, under its name and that which it shares with its copies.
+    """The reading of one of several streams, with its name and the name that it shares with its copies.
 
     `host` is the machine that it ran on, where a trial has several.
     """
@@ -155,19 +157,13 @@ Read = Callable[[Path, Reader, Step, Window | None], Reading]
 def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) -> list[int]:
     """The smallest bins below which at least so many thousandths of all operations lie, by the rule of fio's stat.c.
 
-    `per_mille` ascends; `bins` holds at least one operation.
+    `per_mille` are 1000 at most; `bins` holds at least one operation.
     """
     total = sum(bins.values())
-    ranks = [-(-total * share // 1000) for share in per_mille]
-    result: list[int] = []
-    below = 0
-    for value in sorted(bins):
-        below += bins[value]
-        while len(result) < len(ranks) and below >= ranks[len(result)]:
-            result.append(value)
-        if len(result) == len(ranks):
-            break
-    return result
+    ranks = [-(-total * share.numerator // (1000 * share.denominator)) for share in per_mille]
+    values = sorted(bins)
+    counts = list(accumulate(map(bins.__getitem__, values)))
+    return [values[bisect_left(counts, rank)] for rank in ranks]
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:

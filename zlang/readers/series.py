@@ -16,7 +16,7 @@ from zlang.readers.reading import Reading, Sample, Window, whole_lines
 
 _DAY = 86_400
 _WHOLE = 0.9
-"""Of an interval: collectors are begun just before what is measured and ended just after it."""
+"""The share of an interval that must lie in the measurement; collectors start just before it and end just after."""
 T = TypeVar("T")
 
 

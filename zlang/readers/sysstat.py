@@ -29,7 +29,7 @@ _IOSTAT = {
     "iostat_read_await": ("r_await", 10**6), "iostat_write_await": ("w_await", 10**6),
     "iostat_queue": ("aqu-sz", 1), "iostat_busy_ratio": ("util", 1),
 }  # fmt: skip
-"""Of a device: what sysstat calls it, and what that is times for base units."""
+"""For each metric of a device: sysstat's name, and the factor that converts it to base units."""
 _MPSTAT = {
     f"mpstat_{word}_cpu": word
     for word in ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
@@ -70,9 +70,9 @@ def _read(directory: Path, reader: Reader, window: Window | None, part: str, nam
                     Sample(t, source, name, value) for source, of in parts.items() for name, value in of.items()
                 )
             rows.append(series.SeriesRow(t, seconds, parts["all"] if "all" in parts else _sum_of_devices(parts)))
-    # A document of another program; one place says that it is not of sysstat's shape.
+    # A document of another program; one place says that it is not in sysstat's format.
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        return Reading(problems=(f"{reader.artefact} is not of sysstat's shape ({type(error).__name__}: {error})",))
+        return Reading(problems=(f"{reader.artefact} is not in sysstat's format ({type(error).__name__}: {error})",))
     means = series.means(rows, window)
     return Reading(means, series.lacking(reader.artefact, means), samples=tuple(samples))
 

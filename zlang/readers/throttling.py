@@ -3,7 +3,7 @@
 In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
 1970, with a fraction) is followed by lines `PATH COUNT`: of `thermal_throttle/…_throttle_count` of a processor (x86),
 or the `nr_throttled` of a cgroup's `cpu.stat`. Out: the metric `throttles`, and why the trial does not count.
-Rule: a machine that counts neither (most virtual ones) says nothing of it, which is a problem, not a zero.
+Rule: a machine that counts neither (most virtual ones) has no such figure, which is a problem, not a zero.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
 
 _RATES = ("pool_read_iops", "pool_write_iops", "pool_read_bw", "pool_write_bw")
-"""Of all pools together."""
+"""Metrics that add up all pools."""
 _METRICS = ("pool_alloc_bytes", "pool_free_bytes", *_RATES)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 
