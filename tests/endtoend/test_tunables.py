@@ -139,3 +139,45 @@ def test_one_of_several_words_and_a_pair(zlang: Zlang, queue: Path) -> None:
     were = [path.read_text() for path in pair]
     zlang.run(ONE.format(knob='sysctl("vm.dirty_background_bytes")', value="512MiB", command="true"))
     assert [path.read_text() for path in pair] == were
+
+
+SEVERAL = """
+import linux
+dir here { path = "." }
+tunable all { knob = files("QUEUE/*a[dx]_[as]*_kb")  value = 512 }
+tunable of_device { device = "DEVICE"  knob = queue("read_ahead_kb")  value = 3100 }
+let set = [] | all | [of_device]
+shell look { command = "cat QUEUE/read_ahead_kb QUEUE/max_sectors_kb"  writes = off }
+experiment tuned { on = here  with = set  run = look  repeat = 2 }
+"""
+
+
+def test_all_files_of_a_pattern_and_the_queue_of_a_device(zlang: Zlang, ahead: Path, tmp_path: Path) -> None:
+    most = ahead.with_name("max_sectors_kb")
+    before = (ahead.read_text(), most.read_text())
+    link = tmp_path / "by id"
+    link.symlink_to(Path("/dev") / ahead.parents[1].name)
+    zlang.run(SEVERAL.replace("QUEUE", str(ahead.parent)).replace("DEVICE", str(link)))
+    outputs = {
+        (str(trial.factors["set"]), (zlang.folder() / trial.place / "a1" / "measure.out").read_text())
+        for trial in zlang.trials()
+    }
+    assert outputs == {("[]", "".join(before)), ("all", "512\n512\n"), ("[of_device]", f"3100\n{before[1]}")}
+    assert (ahead.read_text(), most.read_text()) == before
+
+
+@pytest.mark.parametrize(
+    ("knob", "why"),
+    [
+        ('files("QUEUE/no_such_*")', "there is no file QUEUE/no_such_*"),
+        ('files("QUEUE/read_*_kb")', "property-one: `4 in QUEUE/read_ahead_kb`, not `5`"),
+        ('queue("read_ahead_kb")  device = "/dev/no_such_device"', "/dev/no_such_device is not there"),
+        ('queue("read_ahead_kb")  device = "/etc/hostname"', "/etc/hostname is not a block device"),
+        ('queue("no_such_setting")  device = "DEVICE"', "queue/no_such_setting is not there"),
+    ],
+)
+def test_which_of_several_cannot_be_set(zlang: Zlang, ahead: Path, knob: str, why: str) -> None:
+    place = str(ahead.parent.resolve())
+    written = knob.replace("QUEUE", place).replace("DEVICE", f"/dev/{ahead.parents[1].name}")
+    said = zlang.run(ONE.format(knob=written, value=5, command="true"), code=1)
+    assert why.replace("QUEUE", place) in said.err.replace("\n", " ")
