@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from zlang.check import kind_checks, remembered
@@ -68,6 +68,10 @@ def kind_of(
     return kind
 
 
+def _needs(node: tree.Needs) -> tuple[tuple[str, ...], str]:
+    return tuple(word.text for word in node.offers), node.name.text
+
+
 class _KindBuilder:
     """Builds a kind of the items of its declaration; one `is_whole` whose commands are all resolved at once."""
 
@@ -81,38 +85,18 @@ class _KindBuilder:
         """Build the kind; `required` are the properties that must be given."""
         node = self.node
         self._check_role(node.role)
-        forms: dict[str, tuple[str | Expr, ...]] = {}
         actions: dict[tuple[str, str, str], KindAction] = {}
-        needs: tuple[tuple[str, ...], str] | None = None
-        requires: list[tuple[str, str]] = []
-        writes: Expr | None = None
-        doc = ""
         for item in node.items:
             match item:
                 case tree.Offers():
                     self.scope.offers[item.name.text] = resolve(self.context, item.value)
-                case tree.Needs():
-                    needs = (tuple(word.text for word in item.offers), item.name.text)
-                case tree.Requires():
-                    requires.append((item.tool.text, item.hint))
                 case tree.ActionDef():
                     action = resolve_action(self.context, self.readers, item)
                     actions[action.name, action.state, action.platform] = action
                     _ = action.commands if self.is_whole else ()
-                case tree.Field() if item.name.text == "doc":
-                    doc = resolve_plain_text(self.context, item.value, "doc")
-                case tree.Field() if item.name.text == "writes":
-                    writes = self._writes(item.value)
-                case tree.Field() if item.name.text in _FIELDS:
-                    self._check_names(item)
-                case tree.Field() if item.name.text in FORMS:
-                    forms[item.name.text] = self._form(item.name.text, item.value)
-                case tree.Field():
-                    self._report_unknown(item.name)
-                case (
-                    tree.Property() | tree.Trait() | tree.MetricDecl() | tree.Assert() | tree.Default() | tree.Without()
-                ):
-                    pass  # each has its place below
+        fields = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
+        self._check_fields(fields.values())
+        forms = {name: self._form(name, item.value) for name, item in fields.items() if name in FORMS}
         self.scope.option = forms.get("option", ())
         read_metrics(self.context, node, actions)
         return Kind(
@@ -122,12 +106,12 @@ class _KindBuilder:
             properties=self.scope.properties,
             required=required,
             offers=self.scope.offers,
-            needs=needs,
-            requires=tuple(requires),
+            needs=next((_needs(item) for item in node.items if isinstance(item, tree.Needs)), None),
+            requires=tuple([(item.tool.text, item.hint) for item in node.items if isinstance(item, tree.Requires)]),
             actions=actions,
             forms=forms,
-            writes=writes,
-            doc=doc,
+            writes=self._writes(fields["writes"].value) if "writes" in fields else None,
+            doc=resolve_plain_text(self.context, fields["doc"].value, "doc") if "doc" in fields else "",
             module=self.module,
             template_source=self._template_source(),
             rebuilt_per_child=self._is_set("rebuilt_per_child"),
@@ -136,17 +120,24 @@ class _KindBuilder:
             draws=self._draws(),
             traits=LazyMapping({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
             own_traits=tuple(i.name.text for i in node.items if isinstance(i, tree.Trait) and i.type),
-            armed=next((resolve(self.context, i.value) for i in node.items if is_field(i, "armed")), None),
+            armed=resolve(self.context, fields["armed"].value) if "armed" in fields else None,
             without=dict(left_out(node)),
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
             is_copied=self._may_be_copied(actions),
-            section=next((resolve(self.context, i.value) for i in node.items if is_field(i, "section")), None),
+            section=resolve(self.context, fields["section"].value) if "section" in fields else None,
         )
 
     def _check_role(self, role: tree.Word) -> None:
         if role.text not in ROLES:
             hint = did_you_mean(role.text, ROLES) or "the roles are " + ", ".join(ROLES)
             self.report(Code.UNKNOWN_NAME.at(role.span, name=role.text, hint=hint))
+
+    def _check_fields(self, fields: Iterable[tree.Field]) -> None:
+        for item in fields:
+            if item.name.text in _FIELDS:
+                self._check_names(item)
+            elif item.name.text not in {"doc", "writes", *FORMS}:
+                self._report_unknown(item.name)
 
     def _report_unknown(self, field: tree.Word) -> None:
         candidates = ("doc", "writes", *_FIELDS, *FORMS)
