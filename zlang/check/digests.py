@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from zlang.cache import Cache
 from zlang.check.program import ChangingValue, Instance, Joined, Kind, Symbol, Value
 from zlang.units import Quantity
+
+if TYPE_CHECKING:
+    import hashlib
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -60,6 +63,11 @@ def template_digest(kind: Kind) -> str:
 
 def digest(*parts: str) -> str:
     """Sixteen hexadecimal digits that are the same exactly where the parts are."""
-    import hashlib
+    return _sha256()("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+@cache
+def _sha256() -> Callable[[bytes], hashlib._Hash]:
+    from hashlib import sha256
+
+    return sha256

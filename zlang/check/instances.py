@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from zlang import units
@@ -69,6 +70,13 @@ def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
     while (below := on.parent) and need in below.kind.offers and below.kind.offers[need].value(Frame(below)) == offered:
         on = below
     return on
+
+
+def leaves_changed(thing: Instance, frame: Frame) -> bool:
+    """Whether a treatment or a workload writes to what it is carried out on."""
+    writes = thing.kind.writes
+    is_changing = thing.kind.role == "treatment" or (thing.kind.role == "event" and writes is None)
+    return is_changing or (writes is not None and writes.value(frame) is not False)
 
 
 class LazyValues(Mapping[str, Value]):
@@ -231,7 +239,9 @@ class InstanceBuilder:
         before = len(point.named)
         for name, field in self.fields.items():
             value = field.value(point)
-            if not isinstance(value, Absent) and not (name in self.optional and value == LEFT_OUT):
+            if isinstance(value, Symbol) and value == LEFT_OUT and name in self.optional:
+                continue
+            if not isinstance(value, Absent):
                 given[name] = value
         named = tuple(point.named[before:])
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
@@ -242,7 +252,7 @@ class InstanceBuilder:
         members = _texts_of(given.pop("members", None)) if self.kind.role == "machine" else ()
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, given)]
+        property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, tuple(given))]
         made = Instance(
             kind=self.kind,
             key=self.key,
@@ -289,10 +299,11 @@ def may_be_left_out(kind: Kind, name: str) -> bool:
     return is_optional and definition is not None and definition.type.variant(LEFT_OUT.name) is None
 
 
-def chain(thing: Instance) -> list[Instance]:
+@lru_cache(maxsize=4096)
+def chain(thing: Instance) -> tuple[Instance, ...]:
     """The things below a thing, the lowest first and each once, and itself."""
     below = {(each.key, each.digest): each for part in thing.beneath for each in chain(part)}
-    return [*below.values(), thing]
+    return *below.values(), thing
 
 
 def with_parts(thing: Instance, change: Callable[[Instance], Instance]) -> Instance:
@@ -377,7 +388,8 @@ def _texts_of(members: Value) -> tuple[str, ...]:
     return tuple(name for name in members if isinstance(name, str)) if isinstance(members, tuple) else ()
 
 
-def _decisive(kind: Kind, given: Mapping[str, Value]) -> list[str]:
+@lru_cache(maxsize=1024)
+def _decisive(kind: Kind, given: tuple[str, ...]) -> list[str]:
     """The names of what decides what is measured, in their order."""
     return [name for name in sorted(given) if kind.properties[name].cost != "none"]
 
@@ -395,7 +407,7 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
     if isinstance(value, Absent):
         return thing
     given = {**thing.values, name: value}
-    texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
+    texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, tuple(given))]
     changed = thing.replace(values=given, places=places, property_texts=tuple(texts))
     return changed.replace(digest=_digest(changed))
 
@@ -449,8 +461,8 @@ def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
         hint = 'write `"."` for the directory from which the run is started'
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="an empty path", hint=hint))
     if isinstance(value, str) and "path" in type_.scalars and "\n" in value:
-        hint = "tools list paths one per line: choose a path without a line end"
-        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="a path with a line end", hint=hint))
+        hint = "tools list paths one per line: choose a path without a newline"
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value="a path with a newline", hint=hint))
 
 
 def _words_within(type_: Type, value: Value, span: Span) -> None:
