@@ -21,10 +21,12 @@ class Findings:
 
     def __init__(self, modules: Mapping[str, Module]) -> None:
         self.items: list[Diagnostic] = []
+        self.reports = 0
         self._modules = modules
 
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding, unless it only follows from what could not be read or imported."""
+        self.reports += 1
         if not self._is_consequence(finding):
             self.items.append(finding)
         if len(self.items) > 2 * MOST:

@@ -1,7 +1,7 @@
 """The hosts of things: their platform, and the versions of their tools.
 
 In: declared things at a point, and what is known of their host. Out: what that host lacks, as findings.
-Rule: where a host says nothing of a version, nothing is said; where it says nothing of its platform, it is Linux.
+Rule: a version that a host does not state is not checked; a host that does not state its platform is Linux.
 """
 
 from __future__ import annotations

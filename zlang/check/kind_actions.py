@@ -51,7 +51,7 @@ def _command(context: Context, node: tree.Sh) -> Command:
     candidates = ("why",) if node.is_asked else ("timeout", "why")
     for name, item in attributes.items():
         if name not in candidates:
-            hint = did_you_mean(name, candidates)
+            hint = did_you_mean(name, candidates) or f"it has {' and '.join(f'`{each}`' for each in candidates)}"
             word = "ask" if node.is_asked else "sh"
             context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=word, name=name, hint=hint))
     timeout = attributes.get("timeout")
@@ -152,4 +152,5 @@ def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
         where.value(frame),
         kind_metric.unit,
         kind_metric.source,
+        *((kind_metric.time,) if kind_metric.time else ()),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from zlang import units
@@ -70,6 +71,7 @@ class KindScope(NoScope):
         self.draws = bool(declared.draws)
         self.read_names: set[str] = set()
         self._pending: list[str] = []
+        self._own_options = cache(lambda name: self.properties[name].own_form("options"))
         self._cached_option = digests.Memory(self._option)
         self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
 
@@ -184,7 +186,7 @@ class KindScope(NoScope):
             return self._last_options[1]
         has_own = "key" in frame.context or type(given) is not dict
         for name in given_in(frame):
-            own = self.properties[name].own_form("options")
+            own = self._own_options(name)
             has_own = has_own or own is not None
             words += (self._cached_option(name, given[name]),) if own is None else listed(own.value(frame))
         result = tuple(words)

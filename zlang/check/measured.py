@@ -17,7 +17,7 @@ from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials
 
 MOST_LEVELS = 1000
-"""Of a factor of words or declared things; a longer one is a range, which has numbers."""
+"""The most levels of a factor of words or declared things; a longer one is a range of numbers."""
 FIELDS = ("run", "cache", "collect")
 _ALL_OF_READER = "time"
 _CUT = ("operations", "throughput", "bytes", "completion")

@@ -10,7 +10,7 @@ from zlang.check.expressions import Context, constant, unknown
 from zlang.check.program import Expr, Symbol
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code
-from zlang.suggest import Hint, did_you_mean, did_you_mean_column
+from zlang.suggest import Hint, did_you_mean, did_you_mean_part
 from zlang.syntax import tree
 
 UnknownName = Callable[[Context, tree.Name, str, Type | None], Expr]
@@ -93,7 +93,7 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
         hint: str = did_you_mean(name, words) or f"it can be {expected}"
         context.report(Code.NOT_ALLOWED.at(node.span, name=context.property_name, value=f"`{name}`", hint=hint))
         return unknown(node.span, ())
-    hint = did_you_mean_column(name, [*words, *context.scope.names()])
+    hint = did_you_mean_part(name, [*words, *context.scope.names()])
     kind = context.scope.kind(node)
     if kind is not None and kind.role == "protocol" and not kind.required:
         return constant(node.span, Type(words=(Variant(name),)), Symbol(name))  # `let c = cold | hot`
@@ -101,8 +101,10 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
     if takers:
         hint = f"`{name}` is a value of {' and of '.join(f'`{taker}`' for taker in takers[:3])}"
     if re.fullmatch(r"p\d+", name):
-        hint = f"write of what: `{name}(METRIC)`"
+        hint = f"name the metric: `{name}(METRIC)`"
     hint = FOREIGN.get(name) or hint
+    if name == "none" and expected is None:
+        hint = "write `none` where it is used, as in `during = none | …`; in a `let`, nothing is `[]`"
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
         hint = f"`{name}` is a kind; to declare one here, write `{made}`"

@@ -24,7 +24,7 @@ from zlang.source import Span
 MOST_POINTS = 1000
 """How many points are looked at before a program is planned."""
 _MOST_LEVELS = 64
-"""Of one factor; those of a longer one differ in a number."""
+"""The most levels of one factor; the levels of a longer one differ in a number."""
 
 
 class Stream(Record):
@@ -106,7 +106,7 @@ def groups(run: Expr, on: Expr | None) -> dict[str, tuple[Kind, ...]]:
 
 
 def called(stream: Stream, groups: Collection[str]) -> str | None:
-    """The name that a stream has beside others, although it is alone in this trial; None without others."""
+    """The name that a stream, or one of copies, has beside others, although it is alone in this trial."""
     workload, on = stream.workload.label, stream.on.label if stream.on else ""
     return next((name for name in (workload, on, f"{workload}-{on}") if name and name in groups), None)
 
@@ -197,20 +197,19 @@ def event_findings(experiment: Experiment, events: Sequence[Instance], on: Insta
         if site is not None and site.is_given and event.kind.role == "workload":
             if _writes(event, site) and experiment.during is not None:
                 yield _changes_given(experiment.during.span, event, site)
-        elif event.kind.role == "event" and event.kind.needs is not None and _is_given(site):
+        elif event.kind.role == "event" and event.kind.needs is not None and (given := _given(site)) is not None:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
-            assert site is not None, "BUG: nothing is given"
             hint = "let the run create it: remove `given`"
-            yield Code.EVENT_ON_GIVEN.at(experiment.during.span, event=event.kind.name, name=site.label, hint=hint)
+            yield Code.EVENT_ON_GIVEN.at(experiment.during.span, event=event.kind.name, name=given.label, hint=hint)
 
 
-def _is_given(thing: Instance | None) -> bool:
-    """Whether a thing, or one that it stands on, is not the run's own."""
+def _given(thing: Instance | None) -> Instance | None:
+    """What is not the run's own: a thing, or one that it stands on."""
     while thing is not None and thing.kind.role == "resource":
         if thing.is_given:
-            return True
+            return thing
         thing = thing.parent
-    return False
+    return None
 
 
 def _writes(workload: Instance, on: Instance | None) -> bool:

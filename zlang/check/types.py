@@ -6,7 +6,7 @@ from zlang import units
 from zlang.record import Record
 
 AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
-"""Of several trials, in the clauses of an experiment; percentiles such as `p99` are too."""
+"""Functions that aggregate several trials in the clauses of an experiment, like percentiles such as `p99`."""
 
 
 class ScalarType(Record):
