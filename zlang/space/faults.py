@@ -14,13 +14,26 @@ from functools import partial
 from math import prod
 
 from zlang.check import hosts, naming, streams
-from zlang.check.instances import Frame, chain, treatment_site
-from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Instance, Point, Symbol, Value
+from zlang.check.afresh import AFRESH, Afresh, SubjectResult
+from zlang.check.instances import Frame, chain, leaves_changed, treatment_site
+from zlang.check.program import (
+    Absent,
+    Axis,
+    Experiment,
+    Expr,
+    FactorDef,
+    FaultPoint,
+    Instance,
+    Kind,
+    Point,
+    Symbol,
+)
 from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import bisection, points, space, twins
 from zlang.space.space import Space, TooConnected
+from zlang.space.trial_config import AS_IS
 from zlang.units import Quantity
 
 MOST = 4096
@@ -47,39 +60,53 @@ class _Tried(Record):
     faults: tuple[Diagnostic, ...]
 
 
-def of(experiments: Iterable[Experiment], seed: int) -> tuple[list[Diagnostic], list[str]]:
+def of(experiments: Iterable[Experiment], seed: int, work: Afresh = AFRESH) -> tuple[list[Diagnostic], list[str]]:
     """Findings about the points of some experiments, each place once, and a sentence about each space."""
     diagnostics: dict[Place, Diagnostic] = {}
     summaries: list[str] = []
     for experiment in experiments:
-        try:
-            built = points.of(experiment)
-            fixed = built if experiment.search is None else points.without_search(experiment)
-            chosen = points.chosen(experiment, fixed, seed)
-            measured = points.plots(fixed, chosen, ()).points
-        except ProgramError as error:
-            diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
-            continue
-        requested = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
-        untried = answer(experiment, built, requested, diagnostics)
-        for finding in naming.found_at(experiment):
+        findings, summary = work.findings(experiment, "points", partial(_in_one, experiment, seed))
+        for finding in findings:
             diagnostics.setdefault(_place(finding), finding)
-        if not diagnostics:
-            diagnostics.update((_place(finding), finding) for finding in _without_value(experiment))
-        same = None if diagnostics else twins.of(experiment, built, chosen)
-        if same is not None:
-            diagnostics.setdefault(_place(same), same)
-        some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
-        trials = _counted(measured * experiment.repeat, "trial")
-        if experiment.search is not None:
-            most = len(bisection.longest(experiment.search.levels))
-            some += f" × {most:,} of {experiment.search.levels:,}"
-            trials = f"at most {_counted(measured * most * experiment.repeat, 'trial')}"
-        elif experiment.until is not None:
-            trials = f"at most {trials}"
-        counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}, {trials}"
-        summaries.append(", ".join([counts, *untried]))
+        summaries += [summary] * bool(summary)
     return sorted(diagnostics.values(), key=lambda finding: finding.span.start), summaries
+
+
+def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
+    """Findings about the points of one experiment, and a sentence about its space."""
+    diagnostics: dict[Place, Diagnostic] = {}
+    try:
+        built = points.of(experiment)
+        fixed = built if experiment.search is None else points.without_search(experiment)
+        chosen = points.chosen(experiment, fixed, seed)
+        measured = points.plots(fixed, chosen, ()).points
+    except ProgramError as error:
+        return (error.diagnostic,), ""
+    requested = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
+    untried = answer(experiment, built, requested, diagnostics)
+    for finding in naming.found_at(experiment):
+        diagnostics.setdefault(_place(finding), finding)
+    if not diagnostics:
+        diagnostics.update((_place(finding), finding) for finding in _without_value(experiment))
+    same = None if diagnostics else twins.of(experiment, built, chosen)
+    if same is not None:
+        diagnostics.setdefault(_place(same), same)
+    try:
+        replicates = points.replicates(experiment, fixed, chosen)
+    except ProgramError as error:
+        diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
+        return tuple(diagnostics.values()), ""
+    some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
+    count = sum(times * number for times, number in replicates.items())
+    trials = _counted(count, "trial")
+    if experiment.search is not None:
+        most = len(bisection.longest(experiment.search.levels))
+        some += f" × {most:,} of {experiment.search.levels:,}"
+        trials = f"at most {_counted(most * count, 'trial')}"
+    elif experiment.until is not None:
+        trials = f"at most {trials}"
+    counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}, {trials}"
+    return tuple(diagnostics.values()), ", ".join([counts, *untried])
 
 
 def _counted(count: int, noun: str) -> str:
@@ -120,9 +147,26 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
     wanted = " or ".join(f"a {need}" for need in needs[0])
     offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "nothing"
-    fields = {"collector": experiment.collect, "event": experiment.during}
+    fields = {"collector": experiment.collect, "event": experiment.during, "treatment": experiment.before}
     span = (fields.get(workload.kind.role) or experiment.run).span
     return Code.NOTHING_OFFERED.at(span, workload=workload.kind.name, needs=wanted, target=target, offers=offers)
+
+
+def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> Diagnostic | None:
+    """The finding where what is done before the measurement would change a thing that the run did not create."""
+    at = treatment_site(treatment, on)
+    if at is None or not at.is_given or not leaves_changed(treatment, _seeded(treatment, at)):
+        return None
+    assert experiment.before is not None, "BUG: a treatment that nobody asked for"
+    message = f"`{treatment.label}` would change `{at.label}`, which is `given`"
+    hint = "apply it to something that the run creates"
+    return Code.NOT_SHOWN.at(experiment.before.span, message=message, hint=hint)
+
+
+def unverifiable(experiment: Experiment, on: Instance, state: str) -> Diagnostic:
+    """The finding where nothing beneath a target can verify the state of its cache."""
+    message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
+    return Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=f"write `cache = {AS_IS}`")
 
 
 # -- which points are tried
@@ -190,7 +234,7 @@ def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
 
 
 def _without_value(experiment: Experiment) -> Iterator[Diagnostic]:
-    """What commands of workloads name and their targets lack, at points that differ in a choice from the first."""
+    """Names in commands of workloads that their targets lack, at points that differ from the first in a choice."""
     for point in hosts.each_choice(experiment, [*experiment.run.axes, *(experiment.on.axes if experiment.on else ())]):
         with suppress(ProgramError, ValueProblem):  # said at the point itself, if it is one
             for stream in streams.at(experiment, point):
@@ -199,13 +243,18 @@ def _without_value(experiment: Experiment) -> Iterator[Diagnostic]:
 
 def _without_value_in(experiment: Experiment, workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
     action = hosts.action_of(workload, "run", at=on)
-    frame = Frame(workload, on, {"seed": Quantity(Fraction(0))})
+    frame = _seeded(workload, on)
     for part in (part for command in action.commands for part in command.text) if action else ():
         if not isinstance(part, str) and isinstance(part.value(frame), Absent):
             target = f" on `{on.kind.name}`" if on else ""
             message = f"a command of `{workload.kind.name}` has no value{target} for what it names"
             finding = Code.NOT_SHOWN.at(experiment.run.span, message=message)
             yield finding.also(part.span, "this has no value")
+
+
+def _seeded(thing: Instance, on: Instance | None) -> Frame:
+    """A frame with a seed; which one does not matter."""
+    return Frame(thing, on, {"seed": Quantity(Fraction(0))})
 
 
 def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
@@ -224,7 +273,9 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     watching = streams.things_of(reached.get(experiment.collect))
     happening = streams.things_of(reached.get(experiment.during))
     pairs += [(event, event.parent or target) for event in happening for target in targets[:1] or (None,)]
-    pairs += [(collector, target) for collector in watching for target in targets[:1] or (None,)]
+    pairs += [(collector, target) for collector in watching for target in targets or (None,)]
+    before = reached.get(experiment.before)
+    pairs += [(before, target) for target in targets if isinstance(before, Instance)]
     for thing, target in pairs:
         lacking = unmet_need(experiment, thing, target)
         point.faults += [lacking] if lacking is not None else []
@@ -234,21 +285,39 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     point.faults += streams.rehearsal_findings(experiment, every, called)
     point.faults += streams.event_findings(experiment, happening, next(iter(targets), None))
     point.faults += points.violated(experiment, point)
+    point.faults += points.without_repeat(experiment, point)
     for target in targets:
-        point.faults += _flushed(experiment, reached.get(experiment.cache), target)
+        point.faults += _flushed(experiment, called, target)
+        changed = changed_given(experiment, before, target) if isinstance(before, Instance) else None
+        point.faults += [changed] if changed is not None else []
+    point.faults += _unverified(experiment, called, targets, streams.things_of(reached.get(experiment.with_)))
     return tuple(point.faults)
 
 
-def _flushed(experiment: Experiment, protocol: Value, on: Value) -> Iterator[Diagnostic]:
+def _flushed(experiment: Experiment, kind: Kind | None, on: Instance) -> Iterator[Diagnostic]:
     """The findings about given things whose caches would be emptied, on which others may rely."""
-    kind = protocol.kind if isinstance(protocol, Instance) else experiment.protocols.get(getattr(protocol, "name", ""))
-    if kind is None or "flush" not in kind.phases or not isinstance(on, Instance):
+    if kind is None or "flush" not in kind.phases:
         return
     for thing in chain(on):
         if thing.is_given and thing.kind.has("flush"):
             hint = "write `cache = as_is`"
             finding = Code.SHARED_CACHE.at(experiment.cache.span, name=thing.label, protocol=kind.name, hint=hint)
             yield finding.also(thing.span, "declared as given here") if thing.span else finding
+
+
+def _unverified(
+    experiment: Experiment, kind: Kind | None, targets: Sequence[Instance], beside: Iterable[Instance]
+) -> Iterator[Diagnostic]:
+    """The findings about states of the cache that a protocol needs, and that nothing can verify."""
+    if kind is None or not targets:
+        return
+    resources = [thing for top in (*targets, *beside) for thing in chain(top) if thing.kind.role == "resource"]
+    platform = hosts.platform_of(hosts.host_of(targets[0]))
+    for phase in kind.phases:
+        verb, _, state = phase.partition("_")
+        if state and kind.action(phase, platform) is None:
+            if not any(hosts.action_of(thing, verb, state) for thing in resources):
+                yield unverifiable(experiment, targets[0], state)
 
 
 # -- what is said about them
@@ -301,7 +370,8 @@ def _place(finding: Diagnostic) -> Place:
 def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tried]) -> str:
     """How often it is so; a design that takes only some of the points leaves open which trials there are."""
     is_full = experiment.design.value({}) == Symbol("full")
-    times, subject = (experiment.repeat, "trials") if is_full else (1, "points")
+    is_even = is_full and experiment.repeat.is_constant
+    times, subject = (points.repeat_at(experiment, {}), "trials") if is_even else (1, "points")
     every, those = (times * sum(item.points for item in some) for some in (tried, wrong))
     return f"{those:,} of {every:,} {subject}" if those < every else f"all {every:,} {subject}"
 
