@@ -11,12 +11,25 @@ from zlang.check.streams import Stream
 from zlang.plan import identity
 from zlang.plan.streams import place_of
 from zlang.plan.trial_steps import Prepared, TrialSteps
-from zlang.space.trial_config import TrialConfig
+from zlang.record import Record
+from zlang.space.trial_config import Surroundings, TrialConfig
 
 
 def _one_seed(*_drawn_for: str) -> str:
     """The same seed for everything: an identity does not depend on it."""
     return identity.SEED
+
+
+class _NeutralSurroundings(Record):
+    """The things around the workloads of a trial, named by position; targets keep their key and digest."""
+
+    targets: Mapping[tuple[str, str], Instance | None]
+    with_: tuple[Instance, ...]
+    before: Instance | None
+    protocol: Instance
+    collectors: tuple[Instance, ...]
+    during: tuple[Instance, ...]
+    values: str
 
 
 class Identities:
@@ -25,7 +38,7 @@ class Identities:
     def __init__(self, experiment: Experiment) -> None:
         self._trial_steps = TrialSteps(experiment, None, _one_seed)
         self._cache = Cache[str, str]()
-        self._neutral = Cache[tuple[int, ...], tuple[tuple[Instance | None, ...], identity.Neutral]]()
+        self._neutral = Cache[Surroundings, _NeutralSurroundings]()
         self._prepared = Cache[int, tuple[object, str]]()
 
     def of(self, config: TrialConfig) -> str:
@@ -44,31 +57,18 @@ class Identities:
 
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
         """A point with names replaced by positions, and the hash of all values except those of the workload."""
-        others = config.targets[1:]
-        on, beside = next(iter(config.targets), None), (*config.collectors, *others, *config.during)
-        things = (on, config.before, config.protocol, *config.with_, *beside)
-        place = tuple(map(id, things))
-        cached = self._neutral.get(place)
-        if cached is None:
-            # The things are kept as well, so that no other can get their place in memory.
-            cached = self._neutral[place] = things, identity.neutral(things)
-        on, before, protocol, *more = cached[1].things
-        assert protocol is not None, "BUG: a protocol went away"
-        there = tuple([item for item in more if item is not None])
-        events = len(there) - len(config.during)
-        first, second = len(config.with_), len(config.with_) + len(config.collectors)
-        targets = dict(
-            zip([(target.key, target.digest) for target in config.targets], (on, *there[second:events]), strict=False)
-        )
+        around = self._neutral.get(config.surroundings)
+        if around is None:
+            around = self._neutral[config.surroundings] = _neutral_surroundings(config)
         return TrialConfig(
-            streams=tuple(_neutral(config.streams, targets)),
-            with_=there[:first],
-            before=before,
-            protocol=protocol,
-            collectors=there[first:second],
+            streams=tuple(_neutral(config.streams, around.targets)),
+            with_=around.with_,
+            before=around.before,
+            protocol=around.protocol,
+            collectors=around.collectors,
             key=config.key,
-            during=there[events:],
-        ), cached[1].values
+            during=around.during,
+        ), around.values
 
     def _of_prepared(self, prepared: Prepared) -> str:
         """The hash of what many points share, and which `TrialSteps` hands out as one object."""
@@ -86,6 +86,29 @@ def _values_of(stream: Stream, config: TrialConfig) -> Iterator[str]:
     if len(config.streams) > 1:
         targets = [(target.key, target.digest) for target in config.targets]  # an event may be on one of them, too
         yield str(targets.index((stream.on.key, stream.on.digest))) if stream.on else "-"
+
+
+def _neutral_surroundings(config: TrialConfig) -> _NeutralSurroundings:
+    others = config.targets[1:]
+    beside = (*config.collectors, *others, *config.during)
+    neutral = identity.neutral(
+        (next(iter(config.targets), None), config.before, config.protocol, *config.with_, *beside)
+    )
+    on, before, protocol, *more = neutral.things
+    assert protocol is not None, "BUG: a protocol went away"
+    there = tuple([item for item in more if item is not None])
+    events = len(there) - len(config.during)
+    first, second = len(config.with_), len(config.with_) + len(config.collectors)
+    keys = [(target.key, target.digest) for target in config.targets]
+    return _NeutralSurroundings(
+        targets=dict(zip(keys, (on, *there[second:events]), strict=False)),
+        with_=there[:first],
+        before=before,
+        protocol=protocol,
+        collectors=there[first:second],
+        during=there[events:],
+        values=neutral.values,
+    )
 
 
 def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instance | None]) -> Iterator[Stream]:

@@ -20,14 +20,24 @@ AS_IS = "as_is"
 
 
 COLD = "cold"
+Surroundings = tuple[
+    tuple[tuple[Instance | None, Instance | None], ...],
+    tuple[Instance, ...],
+    Instance | None,
+    Instance,
+    tuple[Instance, ...],
+    tuple[Instance, ...],
+]
+"""Where workloads run and come from; what is set, done before, about caches, and during; what is collected."""
 
 
 class TrialConfig:
     """The workload, target, settings, protocol and collectors of a point.
 
-    `key` is the hash of the values that it reaches: in one program they decide all that is done. The `targets` are
-    those of all streams and of the workloads that are events, each once, the `things` all that the trial is of, and the
-    `cache_state` that which the protocol verified: `as_is` where it verified none.
+    `key` is the hash of the values that it reaches: in one program they decide all that is done. The `surroundings` are
+    all but the workloads themselves; trials that share them share what is made and looked at for them. The `targets`
+    are those of all streams and of the workloads that are events, each once, the `things` all that the trial is of, and
+    the `cache_state` that which the protocol verified: `as_is` where it verified none.
     """
 
     __slots__ = (
@@ -38,6 +48,7 @@ class TrialConfig:
         "key",
         "protocol",
         "streams",
+        "surroundings",
         "targets",
         "things",
         "with_",
@@ -56,12 +67,13 @@ class TrialConfig:
     ) -> None:
         self.streams, self.with_, self.before, self.protocol = streams, with_, before, protocol
         self.collectors, self.key, self.during = collectors, key, during
+        places = tuple([(stream.on, stream.workload.origin) for stream in streams])
+        self.surroundings: Surroundings = (places, with_, before, protocol, collectors, during)
         self.targets = _targets(streams, during)
         own = (before,) if before else ()
         workers = (*own, *[stream.workload for stream in streams], *during, protocol, *collectors)
         self.things = naming.TrialThings(self.targets, with_, workers)
-        verified = [phase for phase in protocol.kind.phases if phase.startswith("verify_")]
-        self.cache_state = verified[-1].removeprefix("verify_") if verified else AS_IS
+        self.cache_state = _state_after(protocol.kind)
 
     @property
     def workload(self) -> Instance:
@@ -129,6 +141,13 @@ def _shared(things: Iterable[Instance | None]) -> str:
     """Which of the things beneath some things are the same ones."""
     keys = [instance.key for thing in things if thing for instance in chain(thing)]
     return " ".join(str(keys.index(key)) for key in keys)
+
+
+@cache
+def _state_after(protocol: Kind) -> str:
+    """The state of the caches that a protocol verified last."""
+    verified = [phase for phase in protocol.phases if phase.startswith("verify_")]
+    return verified[-1].removeprefix("verify_") if verified else AS_IS
 
 
 @cache
