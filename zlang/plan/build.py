@@ -6,26 +6,25 @@ plan, byte for byte; items are made as they are asked for. Raises ProgramError w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from zlang.cache import Cache
-from zlang.check import hosts, streams
-from zlang.check.instances import Frame, chain
+from zlang.check import hosts, remembered, streams
+from zlang.check.instances import Frame, chain, leaves_changed
 from zlang.check.program import Instance, Kind, Program
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
 from zlang.lint.trial import Thing
 from zlang.plan import footprint, header
-from zlang.plan.footprint import TargetTraits
 from zlang.plan.identities import Identities
 from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Trial
 from zlang.plan.schedule import Schedule, Slot
-from zlang.plan.setups import leaves_changed
 from zlang.plan.trial_steps import TrialSteps
+from zlang.record import Record
 from zlang.space.trial_config import TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
@@ -34,9 +33,10 @@ _PLOTS_LOOKED_AT = 64
 _KEPT_TRAITS = tuple(name for name, trait in TRAITS.items() if trait.is_kept)
 
 
-def plan(program: Program, schedule: Schedule, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
+def plan(program: Program, builder: Builder, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
     """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
-    return Plan(replace(header.header(program, schedule, settings), findings=findings), Builder(schedule).items)
+    schedule, exposure = builder.schedule, builder.trial_steps.exposure
+    return Plan(replace(header.header(program, schedule, settings, exposure), findings=findings), builder.items)
 
 
 def trials(schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
@@ -47,10 +47,9 @@ def trials(schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
             yield builder.trial(slot)[0]
 
 
-def setups_by_branch(schedule: Schedule) -> Iterator[Setup]:
+def setups_by_branch(builder: Builder) -> Iterator[Setup]:
     """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
-    builder = Builder(schedule)
-    experiment = schedule.experiment
+    experiment = builder.schedule.experiment
     others = [axis for expr in (experiment.with_, experiment.before) if expr for axis in expr.axes]
     axes = [*streams.target_axes(experiment), *others]
     for point in hosts.each_choice(experiment, axes):
@@ -59,23 +58,24 @@ def setups_by_branch(schedule: Schedule) -> Iterator[Setup]:
 
 
 class Builder:
-    """Makes the items of a plan."""
+    """Makes the items of a plan.
 
-    def __init__(self, schedule: Schedule) -> None:
-        self._schedule, self._experiment = schedule, schedule.experiment
-        self.trial_steps = TrialSteps(schedule.experiment, schedule.here, schedule.draw)
-        self._cached_traits = Cache[tuple[str, str], Mapping[str, Scalar]]()
-        self._cached_targets = Cache[tuple[str, str], TargetTraits]()
+    What one has worked out serves all that are made `like` it, for other orders and shares of the same experiment.
+    """
 
-    @cached_property
-    def identities(self) -> Identities:
-        """The identities of the points, for which everything is rendered once more."""
-        return Identities(self._experiment)
+    def __init__(self, schedule: Schedule, like: Builder | None = None) -> None:
+        self.schedule, self._experiment = schedule, schedule.experiment
+        same = like if like is not None and like.schedule.here == schedule.here else None
+        self.trial_steps: TrialSteps = (
+            same.trial_steps if same else TrialSteps(schedule.experiment, schedule.here, schedule.draw)
+        )
+        self.identities: Identities = like.identities if like else Identities(schedule.experiment)
+        self.judged_kinds: Cache[tuple[Kind, Instance | None], _Judged] = same.judged_kinds if same else Cache()
 
     def items(self) -> Iterator[Setup | Trial]:
         """The trials in order, each setup before the first that needs it."""
         sent: set[str] = set()
-        for slot in self._schedule.slots():
+        for slot in self.schedule.slots():
             trial, setups = self.trial(slot)
             for setup in setups:
                 if setup.signature not in sent:
@@ -90,13 +90,13 @@ class Builder:
         setups, protocol = steps.prepared(config, slot.replicate, own)
         frames = steps.frames(config, slot.replicate, own)
         writes = _writes(config, frames)
-        work, fetch = self._footprints(config, frames, writes)
+        work, fetch = self._footprints(config, frames)
         trial = Trial(
             number=slot.number,
             identity=own,
             replicate=slot.replicate,
             block=slot.block,
-            factors=self._schedule.factors(slot.point),
+            factors=self.schedule.factors(slot.point),
             cache=config.protocol.kind.name,
             cache_state=config.cache_state,
             setups=tuple(setup.signature for setup in setups),
@@ -104,7 +104,7 @@ class Builder:
             steps=steps.steps(config, protocol, frames),
             host="+".join(hosts.names_of(config.streams)),
             whole_plot=slot.whole_plot,
-            traits=self._traits(config),
+            traits=self._traits(config, frames),
             footprint=work,
             fetch=fetch,
         )
@@ -112,7 +112,7 @@ class Builder:
         return trial, setups
 
     def state(self, slot: Slot) -> tuple[TrialConfig, tuple[Setup, ...], tuple[str, ...]]:
-        """What a trial is of, the setups that it needs, parents first, and the keys of those that it leaves stale."""
+        """The configuration of a trial, the setups it needs (parents first), and the keys of those it leaves stale."""
         config = trial_config(self._experiment, slot.point)
         setups, _ = self.trial_steps.prepared(config, slot.replicate)
         writes = _writes(config, self.trial_steps.frames(config, slot.replicate, ""))
@@ -141,42 +141,38 @@ class Builder:
         changed += [each.thing for each in named if each.by.key in writers and not each.thing.is_given]
         return [thing.key for thing in changed]
 
-    def _footprints(
-        self, config: TrialConfig, frames: Sequence[Frame], writes: Sequence[bool]
-    ) -> tuple[Footprint, Fetch | None]:
+    def _footprints(self, config: TrialConfig, frames: Sequence[Frame]) -> tuple[Footprint, Fetch | None]:
         """The footprint of a measurement, and the data that it must fetch."""
-        workloads = [stream.workload for stream in config.streams]
-        targets = [self._target_traits(stream.on) if stream.on else None for stream in config.streams]
-        written = footprint.of_streams(
-            footprint.of_workload(workload, on, frame, writes=is_writer)
-            for workload, on, frame, is_writer in zip(workloads, targets, frames, writes, strict=True)
-        )
+        judged = [self._judged(stream.workload.kind, stream.on) for stream in config.streams]
+        written = footprint.of_streams(each.written(frame) for each, frame in zip(judged, frames, strict=True))
         if not config.is_cold:
             return written, None
-        read = [
-            footprint.of_reads(workload, on, frame) if on else None
-            for workload, on, frame in zip(workloads, targets, frames, strict=True)
-        ]
-        return written, footprint.of_reads_together(read)
+        return written, footprint.of_reads_together(
+            [each.fetched(frame) for each, frame in zip(judged, frames, strict=True)]
+        )
 
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
         """The signatures of the setups that every whole plot needs; of many plots, every one of the first."""
         result: list[frozenset[str]] = []
-        for plot in range(min(self._schedule.plots.count, _PLOTS_LOOKED_AT)):
+        for plot in range(min(self.schedule.plots.count, _PLOTS_LOOKED_AT)):
             with suppress(ProgramError):  # said when the plot is planned
-                setups, _ = self.trial_steps.prepared(trial_config(self._experiment, self._schedule.plots.at(plot, 0)))
+                setups, _ = self.trial_steps.prepared(trial_config(self._experiment, self.schedule.plots.at(plot, 0)))
                 result.append(frozenset(setup.signature for setup in setups))
         return frozenset.intersection(*result) if result else frozenset()
 
-    def _traits(self, config: TrialConfig) -> Mapping[str, Scalar]:
+    def _traits(self, config: TrialConfig, frames: Sequence[Frame]) -> Mapping[str, Scalar]:
         """The traits of the workload and of the nearest of what it runs on, as far as results need them."""
-        first, *others = [self._traits_of(stream.workload, stream.on) for stream in config.streams]
+        first, *others = [
+            self._judged(stream.workload.kind, stream.on).traits(frame)
+            for stream, frame in zip(config.streams, frames, strict=True)
+        ]
         # What streams do not agree on is not known of the trial.
         if not others and not self._groups:
             return first
         agreed = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
-        alone = None if others else streams.called(config.streams[0], self._groups)
+        are_copies = len({stream.group for stream in config.streams}) == 1
+        alone = streams.called(config.streams[0], self._groups) if are_copies else None
         return {**agreed, ALONE: alone} if alone else agreed
 
     @cached_property
@@ -184,24 +180,53 @@ class Builder:
         """The names of streams in trials that have several."""
         return streams.groups(self._experiment.run, self._experiment.on)
 
-    def _traits_of(self, workload: Instance, on: Instance | None) -> Mapping[str, Scalar]:
-        key = (workload.digest, on.digest if on else "")
-        traits = self._cached_traits.get(key)
-        if traits is None:
-            below = chain(on)[::-1] if on else ()
-            traits = self._cached_traits[key] = dict(_kept_traits([Thing(workload, on), *map(Thing, below)]))
-        return traits
+    def _judged(self, kind: Kind, on: Instance | None) -> _Judged:
+        cached = self.judged_kinds.get((kind, on))
+        if cached is None:
+            cached = self.judged_kinds[kind, on] = _judged_on(kind, on)
+        return cached
 
-    def _target_traits(self, on: Instance) -> TargetTraits:
-        key = (on.key, on.digest)
-        traits = self._cached_targets.get(key)
-        if traits is None:
-            traits = self._cached_targets[key] = footprint.target_traits(on)
-        return traits
+
+class _Judged(Record):
+    """Facts about a workload on a target, each with its frame, computed once for all trials that share them."""
+
+    traits: Callable[[Frame], Mapping[str, Scalar]]
+    written: Callable[[Frame], Footprint]
+    fetched: Callable[[Frame], Fetch | None]
+
+
+def _judged_on(kind: Kind, on: Instance | None) -> _Judged:
+    below = [Thing(thing) for thing in reversed(chain(on))] if on else []
+    target = footprint.target_traits(on) if on else None
+
+    def traits(frame: Frame) -> Mapping[str, Scalar]:
+        return dict(_kept_traits([Thing(_workload(frame), on), *below]))
+
+    def written(frame: Frame) -> Footprint:
+        workload = _workload(frame)
+        return footprint.of_workload(workload, target, frame, writes=leaves_changed(workload, frame))
+
+    def fetched(frame: Frame) -> Fetch | None:
+        return footprint.of_reads(_workload(frame), target, frame) if target else None
+
+    def reads(names: Iterable[str]) -> frozenset[str]:
+        every = [kind.traits[name] for name in names if name in kind.traits]
+        return frozenset[str]().union(*(trait.reads for trait in (*every, *([kind.writes] if kind.writes else []))))
+
+    return _Judged(
+        remembered.once(traits, reads((*_KEPT_TRAITS, *kind.own_traits))),
+        remembered.once(written, reads(footprint.OF_WORKLOADS)),
+        remembered.once(fetched, reads(footprint.OF_READS)),
+    )
+
+
+def _workload(frame: Frame) -> Instance:
+    assert frame.instance is not None, "BUG: a measurement without a workload"
+    return frame.instance
 
 
 def _writes(config: TrialConfig, frames: Sequence[Frame]) -> list[bool]:
-    """Of which streams the workload leaves its target changed."""
+    """For each stream, whether its workload changes the target."""
     return [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
 
 

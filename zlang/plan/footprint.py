@@ -16,6 +16,8 @@ from zlang.record import Record
 from zlang.units import Quantity
 
 _OF_DEVICES = {"bandwidth", "endurance"}
+OF_WORKLOADS, OF_READS = ("timed", "written", "runtime", "ramp"), ("workers", "distinct")
+"""The traits that decide the footprint of a workload, and what it must fetch."""
 
 
 def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
@@ -36,7 +38,7 @@ def of_treatment(thing: Instance, on: Instance, frame: Frame) -> Footprint:
 
 
 class TargetTraits(Record):
-    """What footprints take from a target: its device, its rate, and the share of its data that reaches the device."""
+    """The target's part of a footprint: its device, its rate, and the share of its data that reaches the device."""
 
     device: str
     rate: float | None
@@ -44,7 +46,7 @@ class TargetTraits(Record):
 
 
 def target_traits(on: Instance) -> TargetTraits:
-    """What the footprints of all workloads on a target have in common."""
+    """The values that the footprints of all workloads on a target share."""
     traits = {name: _nearest(on, name) for name in ("constant", "saves", "compresses", "repeats", "dedups")}
     kept = 1.0
     if traits["compresses"] is not False:
