@@ -15,7 +15,7 @@ from zlang.plan.plan import Setting, Setup, Step
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """Bring a resource into being."""
+    """Create a resource."""
 
     setup: Setup
 
@@ -27,7 +27,7 @@ class Make:
 
 @dataclass(frozen=True, slots=True)
 class Alter:
-    """Bring a resource that stands as `was` into another state, and leave what stands on it standing."""
+    """Change a resource from the state `was` to another, and keep the resources on it."""
 
     was: Setup
     setup: Setup
@@ -45,7 +45,7 @@ class Alter:
 
 @dataclass(frozen=True, slots=True)
 class Unmake:
-    """Take away a resource that this run made."""
+    """Remove a resource that this run created."""
 
     setup: Setup
 
@@ -101,7 +101,7 @@ class State:
         return None
 
     def after(self, change: Change) -> State:
-        """Give the state once a change has been carried out."""
+        """Return the state after a change."""
         key = change.setup.key
         others = tuple([there for there in self.standing if there.key != key])
         match change:
@@ -115,7 +115,7 @@ class State:
                 return State(others, self.stale - {key})
 
     def invalidate(self, keys: Iterable[str]) -> State:
-        """Give the state once the resources of these keys are no longer as they were made."""
+        """Return the state after the resources with these keys became stale."""
         here = {there.key for there in self.standing}
         return State(self.standing, self.stale | here.intersection(keys))
 

@@ -17,13 +17,23 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
 from zlang.plan.schedule import resources_of
-from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, leaves_changed, rehearsal_frame, steps_of
+from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
+from zlang.record import Record
 from zlang.space import faults
-from zlang.space.trial_config import AS_IS, COLD, TrialConfig
+from zlang.space.trial_config import COLD, Surroundings, TrialConfig
 
 Prepared = tuple[tuple[Setup, ...], tuple[Step, ...]]
 """Setups, parents first, and the steps of a cache protocol on them."""
+
+
+class _StepsAround(Record):
+    """The steps around those of a workload: looks before the caches are treated, and what surrounds the measurement."""
+
+    looks: tuple[Step, ...]
+    before: tuple[Step, ...]
+    after: tuple[Step, ...]
+    looks_after: tuple[Step, ...]
 
 
 class TrialSteps:
@@ -37,6 +47,8 @@ class TrialSteps:
         self._experiment, self._here, self._draw = experiment, here, draw
         self._setups = Setups(draw, here)
         self._prepared = Cache[tuple[str, ...], Prepared]()
+        self._prepared_in = Cache[tuple[Surroundings, tuple[str, ...]], Prepared]()
+        self._around = Cache[Surroundings, _StepsAround]()
         self.exposure = Exposure(experiment, here)
 
     def require_possible(self, config: TrialConfig) -> None:
@@ -56,7 +68,8 @@ class TrialSteps:
         for collector in config.collectors:
             _require_on_host(collector, carrier)
         for collector in config.collectors:
-            self._join(collector, config.on)
+            for target in streams.targets(config.streams) or (None,):
+                self._join(collector, target)
 
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
         """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
@@ -67,16 +80,27 @@ class TrialSteps:
         events = self.event_frames(config)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
-        count_before = self._count_steps(config, "before", Action.PREPARE)
-        count_after = self._count_steps(config, "after", Action.TIDY)
-        # What looks at the target may read of it, so that the caches are treated after that.
-        before = (replace(step, reader=None) for step in self._look_steps(config, "before", Action.PREPARE))
-        after = self._look_steps(config, "after", Action.TIDY)
+        around = self._steps_around(config)
         prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
-        guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *before, *protocol, *again)
-        measured = (*count_before, *self._watch_steps(config), *self._measure(config, frames, events), *count_after)
+        # What looks at the target may read of it, so that the caches are treated after that.
+        guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *around.looks, *protocol, *again)
+        measured = (*around.before, *self._measure(config, frames, events), *around.after)
         ended = self._ended(events)
-        return (*guarded, *measured, *ended, *(held.after if held else ()), *after)
+        return (*guarded, *measured, *ended, *(held.after if held else ()), *around.looks_after)
+
+    def _steps_around(self, config: TrialConfig) -> _StepsAround:
+        """The steps of collectors and of caches that are counted, which trials with the same surroundings share."""
+        cached = self._around.get(config.surroundings)
+        if cached is None:
+            looks = [replace(step, reader=None) for step in self._look_steps(config, "before", Action.PREPARE)]
+            counts = self._count_steps(config, "before", Action.PREPARE)
+            cached = self._around[config.surroundings] = _StepsAround(
+                looks=tuple(looks),
+                before=(*counts, *self._watch_steps(config)),
+                after=tuple(self._count_steps(config, "after", Action.TIDY)),
+                looks_after=tuple(self._look_steps(config, "after", Action.TIDY)),
+            )
+        return cached
 
     def event_frames(self, config: TrialConfig) -> tuple[Frame, ...]:
         """Where the templates of events are filled in."""
@@ -111,15 +135,20 @@ class TrialSteps:
         on, protocol, targets = config.on, config.protocol, config.targets
         if not targets and not config.with_:
             return (), ()
-        chains = [chain(item) for item in (*config.with_, *targets)]
-        keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
-        chain_digests = "/".join(chain[-1].digest for chain in chains)
         named = self.exposure.named(config)
         drawn_for = [config.key, own, str(replicate)] if protocol.kind.draws else []
         drawn_for += [f"{named_thing.by.key} {named_thing.thing.key}" for named_thing in named]
+        place = config.surroundings, tuple(drawn_for)
+        cached = self._prepared_in.get(place)
+        if cached is not None:
+            return cached
+        chains = [chain(item) for item in (*config.with_, *targets)]
+        keys = " ".join("/".join(instance.name for instance in chain) for chain in chains)
+        chain_digests = "/".join(chain[-1].digest for chain in chains)
         key = (chain_digests, keys, config.before.digest if config.before else "", protocol.digest, *drawn_for)
         cached = self._prepared.get(key)
         if cached is not None:
+            self._prepared_in[place] = cached
             return cached
         for finding in hosts.set_twice(self._experiment, config.with_):
             raise ProgramError(finding)
@@ -146,7 +175,7 @@ class TrialSteps:
             for phase in protocol.kind.phases:
                 steps += self._phase(phase, frame, on, tuple(beneath.values()))
         steps += [step for instance in every for step in self._read_back(instance)]
-        cached = self._prepared[key] = tuple(setups), tuple(steps)
+        cached = self._prepared[key] = self._prepared_in[place] = tuple(setups), tuple(steps)
         return cached
 
     def _setups_of_targets(self, config: TrialConfig) -> Iterable[Setup]:
@@ -159,7 +188,9 @@ class TrialSteps:
             if treatment is not None:
                 self._join(treatment, target)
                 _require_on_host(treatment, treatment.origin or hosts.host_of(target))
-                self._require_changeable(treatment, target)
+                changed = faults.changed_given(self._experiment, treatment, target)
+                if changed is not None:
+                    raise ProgramError(changed)
             for setup in self._setups.of(resources_of(target), treatment, by_treatment):
                 setups.setdefault(setup.signature, setup)
             self._join(config.protocol, target)
@@ -185,15 +216,6 @@ class TrialSteps:
         if lacking is not None:
             raise ProgramError(lacking)
 
-    def _require_changeable(self, treatment: Instance, on: Instance) -> None:
-        """Raise ProgramError where a treatment would change what is not the run's own."""
-        at = treatment_site(treatment, on)
-        if at is not None and at.is_given and leaves_changed(treatment, drawn_frame(treatment, at, "0")):
-            assert self._experiment.before is not None, "BUG: a treatment that nobody asked for"
-            message = f"`{treatment.kind.name}` would change `{at.label}`, which is `given`"
-            hint = "apply it to something that the run creates"
-            raise ProgramError(Code.NOT_SHOWN.at(self._experiment.before.span, message=message, hint=hint))
-
     def _read_back(self, thing: Instance) -> Sequence[Step]:
         """The steps that compare the properties in force with those that were asked for."""
         action = hosts.action_of(thing, "verify", "property")
@@ -216,10 +238,7 @@ class TrialSteps:
             if action is not None:
                 result += self._steps(action, Action(verb), f"{verb}-{instance.key}", Frame(instance))
         if state and not result:
-            message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
-            raise ProgramError(
-                Code.NOT_SHOWN.at(self._experiment.cache.span, message=message, hint=f"write `cache = {AS_IS}`")
-            )
+            raise ProgramError(faults.unverifiable(self._experiment, on, state))
         yield from result
 
     def _watch_steps(self, config: TrialConfig) -> Iterator[Step]:
@@ -232,9 +251,13 @@ class TrialSteps:
     def _look_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """The looks of collectors, before the protocol and after the measurement."""
         for instance in config.collectors:
-            action = hosts.action_of(instance, "look", at=config.on)
-            if action is not None:
-                yield from self._steps(action, verb, f"{instance.key}-{when}", Frame(instance, config.on))
+            targets = streams.targets(config.streams) if instance.kind.needs else ()
+            looks = [self._look(instance, target, when, verb) for target in targets or (config.on,)]
+            yield from (_one_after_the_other(steps) for steps in zip(*looks, strict=True))
+
+    def _look(self, collector: Instance, target: Instance | None, when: str, verb: Action) -> Sequence[Step]:
+        action = hosts.action_of(collector, "look", at=target)
+        return self._steps(action, verb, f"{collector.key}-{when}", Frame(collector, target)) if action else ()
 
     def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """Count the bytes that a resource with a cache of its own has read, before and after a cold measurement."""
@@ -262,6 +285,15 @@ class TrialSteps:
 
     def _steps(self, action: KindAction, verb: Action, name: str, frame: Frame) -> list[Step]:
         return steps_of(action, verb, name, frame, self._here)
+
+
+def _one_after_the_other(steps: Sequence[Step]) -> Step:
+    """A step that does what several do, each in a shell of its own."""
+    first, *others = steps
+    if not others:
+        return first
+    commands = " &&\n".join(f"(\n{command}\n)" for command in dict.fromkeys(step.command for step in steps))
+    return replace(first, command=commands, timeout=sum(step.timeout for step in steps))
 
 
 def _require_on_host(thing: Instance, host: Instance | None) -> None:
