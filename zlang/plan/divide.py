@@ -1,4 +1,4 @@
-"""What one machine does of a plan of several: setups and trials -> those steps that are its own.
+"""The share of one machine in a plan for several: setups and trials -> the steps of that machine.
 
 In: items of a plan in which each step names its machine. Out: the same items with the steps of one machine, or nothing.
 Rule: what a machine does may wait for an instant, but not for another machine.
@@ -6,7 +6,7 @@ Rule: what a machine does may wait for an instant, but not for another machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from zlang.errors import RunError
@@ -27,7 +27,7 @@ def steps_of(steps: Iterable[Step], machine: str) -> tuple[Step, ...]:
 
 
 def setup_of(setup: Setup, machine: str) -> Setup | None:
-    """What a machine does to create and to remove a setup."""
+    """The steps of a machine that create and remove a setup."""
     settings = tuple(replace(setting, steps=steps_of(setting.steps, machine)) for setting in setup.settings)
     own = replace(setup, make=steps_of(setup.make, machine), unmake=steps_of(setup.unmake, machine), settings=settings)
     has_steps = own.make or own.unmake or any(setting.steps for setting in settings)
@@ -36,7 +36,19 @@ def setup_of(setup: Setup, machine: str) -> Setup | None:
 
 def trials_of(plan: Plan, machine: str) -> int:
     """How many trials a machine takes part in."""
-    return sum(isinstance(item, Trial) and bool(steps_of(item.steps, machine)) for item in plan.items())
+    own: set[str] = set()
+    count = 0
+    for item in plan.items():
+        if isinstance(item, Setup):
+            own |= {item.signature} if setup_of(item, machine) else set()
+        else:
+            count += takes_part(item, machine, own)
+    return count
+
+
+def takes_part(trial: Trial, machine: str, own: Container[str]) -> bool:
+    """Whether a machine has something to do for a trial, be it only one of its `own` setups."""
+    return any(signature in own for signature in trial.setups) or bool(steps_of(trial.steps, machine))
 
 
 def has_meetings(plan: Plan) -> bool:
