@@ -24,7 +24,7 @@ from zlang.text import as_unicode
 _SHOWN_LEVELS = 1000
 
 
-def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) -> Header:
+def header(program: Program, schedule: Schedule, settings: Mapping[str, str], exposure: Exposure) -> Header:
     """Build the header. `settings` are the values of `--set` and `--profile`, for the hash of the plan."""
     experiment, here = schedule.experiment, schedule.here
     sources = {as_unicode(source.name): source.text for source in program.sources}
@@ -41,13 +41,17 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
     )
     tools, facts = _needs(experiment, kinds, here)
     machines = {name: _needs(experiment, kinds, name) for name in sorted(schedule.reached)}
+    exposure = Exposure(experiment, here)
+    for needed, questions in ((tools, facts), *machines.values()):
+        exposure.require_unnamed((*needed, *(step.command for step in questions)))
     return Header(
         experiment=experiment.name,
         title=experiment.title,
         plan=hashed,
         seed=schedule.seed,
         points=schedule.plots.points,
-        repeat=experiment.repeat,
+        repeat=schedule.repeat,
+        least_repeat=schedule.least_repeat if schedule.is_uneven else 0,
         trials=schedule.trials,
         factors=factors,
         sources=sources,
@@ -60,7 +64,7 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str]) ->
         plots=tuple(clause for clause in experiment.clauses if isinstance(clause, Plot)),
         hosts=tuple(name for name in schedule.hosts if name),
         part=schedule.part or "",
-        guarded=tuple(Exposure(experiment, here).guarded()) if any(kind.armed for kind in kinds) else (),
+        guarded=tuple(exposure.guarded()) if any(kind.armed for kind in kinds) else (),
         order=schedule.order,
         whole_plot_factors=schedule.whole,
         devices=tuple(_devices(experiment)),
@@ -90,7 +94,7 @@ def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterat
 
 
 def _shared(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
-    """What machines share with others, by machine."""
+    """The resources that each machine shares with others, by machine."""
     used = {host.label: host.values.get("shares") for _, host in hosts.used_by(experiment) if host}
     return {name: text for name, text in used.items() if name in machines and isinstance(text, str)}
 

@@ -27,7 +27,7 @@ LOCAL = "local"
 COUNTED = "counted-"
 """Begins the names of steps that print how many bytes a resource has read; they end in `-before` or `-after`."""
 ALONE = "stream"
-"""The trait of a trial with one stream that says what that is called in trials with several."""
+"""The trait of a trial with one stream, or with copies of one, that says what it is called beside others."""
 CLOCKS = "clocks"
 """The file of an attempt that says how far the clocks of its machines were ahead: `STEP SECONDS ERROR` a line."""
 Here = str | frozenset[str] | None
@@ -240,12 +240,13 @@ class Header:
     A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
     empty). The `design` takes `points` of the space, and leaves others out.
     `whole_plot_factors` are the names of those that are hard to change, by which the `order` goes.
-    Each point is measured `repeat` times, or fewer if `until` says so; of a `search` each level is there, and few are
-    carried out. `expectations`, `tables` and `plots` are what the experiment asks of its results, `findings` what the
-    rules about measurements say of it, also what is allowed. `settings` are what `--set` and `--profile` said,
-    `metrics` what its readers declare: type, unit and direction of all that a trial can have. `machines` are the hosts
-    that are reached from where the plan is carried out, each with the tools that it needs: each step names its own.
-    `shared` is what some of them share, such as a switch: of those that share it one works at a time.
+    Each point is measured `repeat` times, or fewer if `until` says so, or down to `least_repeat` times if points
+    differ; of a `search` each level is there, and few are carried out. `expectations`, `tables` and `plots` are what
+    the experiment asks of its results, `findings` what the rules about measurements say of it, also what is allowed.
+    `settings` are what `--set` and `--profile` said, `metrics` what its readers declare: type, unit and direction of
+    all that a trial can have. `machines` are the hosts that are reached from where the plan is carried out, each with
+    the tools that it needs: each step names its own. `shared` is what some of them share, such as a switch: of those
+    that share it one works at a time.
     """
 
     experiment: str
@@ -278,6 +279,7 @@ class Header:
     metrics: tuple[Metric, ...] = ()
     machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+    least_repeat: int = 0
 
     def limited_to(self, part: str, trials: int) -> Header:
         """The header of a part of the plan."""
@@ -311,6 +313,8 @@ class Header:
             parts.append(f"at most {most:,} of {self.search.levels:,} levels of {self.search.factor}")
         if self.until is not None:
             parts.append(f"{self.until.least:,} to {self.repeat:,} replicates (until {self.until.text})")
+        elif self.least_repeat:
+            parts.append(f"{self.least_repeat:,} to {self.repeat:,} replicates")
         elif self.repeat > 1:
             parts.append(f"{self.repeat:,} replicates")
         some = "at most " if self.is_sequential else ""

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from zlang import units
 from zlang.cache import Cache
 from zlang.check import digests, hosts, values
-from zlang.check.instances import Frame, treatment_site, with_parts
+from zlang.check.instances import Frame, leaves_changed, treatment_site, with_parts
 from zlang.check.naming import exposed, exposed_beneath
 from zlang.check.program import Expr, Instance, KindAction, ReaderDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
@@ -195,13 +196,6 @@ def may_write(thing: Instance, frame: Frame) -> bool:
     return leaves_changed(thing, frame) or (is_unknown and thing.kind.needs is not None)
 
 
-def leaves_changed(thing: Instance, frame: Frame) -> bool:
-    """Whether a treatment or a workload writes to what it is carried out on."""
-    writes = thing.kind.writes
-    is_changing = thing.kind.role == "treatment" or (thing.kind.role == "event" and writes is None)
-    return is_changing or (writes is not None and writes.value(frame) is not False)
-
-
 def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
     """A manual step for a resource, as a setup on which it stands: it lasts when the resource is made anew."""
     properties = instance.kind.properties
@@ -288,8 +282,14 @@ def carried_by(thing: Instance, resources: Sequence[Instance]) -> Instance | Non
 
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
-    """A frame whose seed is drawn from a hash, of 31 bits as fio takes it."""
-    return Frame(workload, on, {"seed": Quantity(Fraction(int(drawn[:8], 16) & 0x7FFFFFFF))})
+    """A frame whose seed is drawn from a hash."""
+    return Frame(workload, on, {"seed": _seed(drawn[:8])})
+
+
+@lru_cache(maxsize=1024)
+def _seed(drawn: str) -> Quantity:
+    """A seed of 31 bits, as fio takes it."""
+    return Quantity(Fraction(int(drawn, 16) & 0x7FFFFFFF))
 
 
 def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn: str) -> Frame:
