@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from zlang.errors import RunError
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from zlang.check.program import Program
     from zlang.plan.plan import Guarded, Header
     from zlang.run.arming import Armed
     from zlang.run.folder import Folder
@@ -22,6 +23,27 @@ def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
     from zlang.run import machine
 
     return {tool: hint for tool, hint in tools.items() if not machine.has(tool)}
+
+
+def own_commands(program: Program) -> set[str]:
+    """The commands that kinds of a program require: only a run carries them out, as they are not the library's."""
+    from zlang.run import machine
+
+    tools = {tool for kind in program.kinds.values() if kind.is_own for tool, _ in kind.requires}
+    return {tool for tool in tools if machine.is_command(tool)}
+
+
+def without(tools: Mapping[str, str], commands: Container[str]) -> dict[str, str]:
+    """What of some requirements is not one of these commands."""
+    return {tool: hint for tool, hint in tools.items() if tool not in commands}
+
+
+def required_commands(header: Header) -> Iterator[tuple[str, str, str]]:
+    """The commands without which a run does not start: the host (empty: here), the command, and what to do."""
+    from zlang.run import machine
+
+    for host, tools in (("", header.tools), *header.machines.items()):
+        yield from ((host, tool, hint) for tool, hint in tools.items() if machine.is_command(tool))
 
 
 def require_tools(tools: Mapping[str, str]) -> None:
@@ -70,7 +92,7 @@ def arm(header: Header, armed: Armed, line: str) -> None:
 
 
 def share(wanted: Sequence[Sequence[str]], armed: Armed, line: str) -> list[Armed]:
-    """What each of some plans may write to, of all that is armed; `wanted` are the devices of each.
+    """The armed devices that each plan may write to; `wanted` has the devices of each plan.
 
     Raises RunError unless all of these are armed, and nothing else; `line` is what to type.
     """
@@ -116,9 +138,9 @@ def rearm(folder: Folder, text: Armed, line: str) -> bool:
     from zlang.run import arming, machine
 
     header, boot = folder.read_plan().header, machine.boot()
-    armed = text if text.names or text.wipe else arming.kept(folder.path, header.plan, boot)
+    armed = text if text.names or text.wipe else arming.load(folder.path, header.plan, boot)
     if header.armed or armed.names or armed.wipe:
         arm(header, armed, line)
-        arming.keep(folder.path, armed, header.plan, boot)
+        arming.save(folder.path, armed, header.plan, boot)
         return True
     return False

@@ -45,7 +45,7 @@ def estimates(
     header = planned.plan.header
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
         other = schedule if how is schedule.order else schedule.ordered(how)
-        sampled = survey.sample(Builder(other), other, but)
+        sampled = survey.sample(Builder(other, planned.builder), other, but)
         result[how] = estimating.estimate(sampled, header.facts, past, header.shared)
         if not schedule.reached:
             result[how].lanes.clear()
@@ -96,7 +96,7 @@ def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 
 def fitting_budget(
     planned: Planned, db: Path, expected: PlanEstimate, but: Container[str] = ()
 ) -> list[tuple[str, float]] | None:
-    """What would take no longer than the budget, as it is written, each with its seconds; None where the plan does."""
+    """Options that fit the budget, as they are written, each with its seconds; None if the plan fits already."""
     budget = planned.experiment.budget
     if budget is None or expected.total <= budget:
         return None
@@ -122,9 +122,13 @@ def _smaller(planned: Planned, share: float) -> Iterator[list[tuple[str, Planned
         order, reached = schedule.order, schedule.reached
         return planned.replace(schedule=Schedule(smaller, schedule.seed, schedule.part, order, reached=reached))
 
-    most = min(int(share * experiment.repeat), experiment.repeat - 1)
-    repeats = [number for number in (most, most - 1) if number > 0]
-    yield [(f"repeat = {number}", plan_of(experiment.replace(repeat=number))) for number in repeats]
+    most = 0 if schedule.is_uneven else min(int(share * schedule.repeat), schedule.repeat - 1)
+    repeated = []
+    for number in (most, most - 1):
+        times = Quantity(Fraction(number))
+        repeat = experiment.repeat.replace(value=lambda _, times=times: times)
+        repeated += [(f"repeat = {number}", plan_of(experiment.replace(repeat=repeat)))] if number > 0 else []
+    yield repeated
     points = schedule.plots.points
     sizes = dict.fromkeys(int(points * share * part) for part in (1, 0.9, 0.75))
     drawn = []

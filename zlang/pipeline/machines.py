@@ -52,7 +52,7 @@ def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> Non
     for name in planned.schedule.hosts:
         if name and name not in reached_hosts:
             hint = f'write [hosts.{name}] in zlang.toml and, below it, ssh = "USER@HOST"'
-            raise RunError(f"it is not said how `{name}` is reached", f"{hint}; or add --reach {name}=USER@HOST")
+            raise RunError(f"zlang does not know how to reach `{name}`", f"{hint}; or add --reach {name}=USER@HOST")
 
 
 def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.diagnostics import Diagnostic, Lint, Severity
@@ -17,6 +18,7 @@ from zlang.text import as_unicode
 
 if TYPE_CHECKING:
     from zlang.emit.registry import EmitFormat
+    from zlang.plan.build import Builder
     from zlang.plan.estimate import Outlook
     from zlang.plan.plan import Finding, Plan, Setup, Trial
     from zlang.plan.schedule import Schedule
@@ -30,6 +32,7 @@ class Planned(Record):
     experiment: Experiment
     schedule: Schedule
     plan: Plan
+    builder: Builder
 
 
 def plan(
@@ -58,7 +61,8 @@ def plan(
         )
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
     findings = tuple(_lint_findings(checked, experiment))
-    return Planned(experiment, schedule, build.plan(checked.program, schedule, settings, findings))
+    builder = build.Builder(schedule)
+    return Planned(experiment, schedule, build.plan(checked.program, builder, settings, findings), builder)
 
 
 def cut(planned: Planned, most: int) -> list[Planned]:
@@ -67,13 +71,15 @@ def cut(planned: Planned, most: int) -> list[Planned]:
     from zlang.plan.plan import Plan
 
     header = planned.plan.header
+    builders = [Builder(share, planned.builder) for share in planned.schedule.shares(most)]
     return [
         Planned(
             planned.experiment,
-            share,
-            Plan(header.limited_to(str(share.share), share.trials), Builder(share).items),
+            builder.schedule,
+            Plan(header.limited_to(str(builder.schedule.share), builder.schedule.trials), builder.items),
+            builder,
         )
-        for share in planned.schedule.shares(most)
+        for builder in builders
     ]
 
 
@@ -98,28 +104,28 @@ def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding
         )
 
 
-def all_findings(checked: Checked) -> tuple[list[Diagnostic], str]:
+def all_findings(checked: Checked, work: Afresh = AFRESH) -> tuple[list[Diagnostic], str]:
     """Find what is wrong with a program, also at single points of its experiments; and the counts of their points."""
     from zlang.space import faults
 
     if not checked.is_sound:
         return list(checked.findings), ""
-    findings, counts = faults.of(checked.program.experiments.values(), DEFAULT_SEED)
+    findings, counts = faults.of(checked.program.experiments.values(), DEFAULT_SEED, work)
     return [*checked.findings, *findings], "; ".join(counts) or "no experiments, no problems"
 
 
 def report(
-    checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({})
+    checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({}), work: Afresh = AFRESH
 ) -> tuple[list[Diagnostic], str, RunError | None]:
     """The findings of `zlang check`: errors, or else pitfalls; the counts of points; and why no pitfall was looked for.
 
-    `options` are the rules that the command line denies, warns of or allows.
+    `options` are the rules that the command line denies, warns of or allows. `work` is that of the check.
     """
-    findings, counts = all_findings(checked)
+    findings, counts = all_findings(checked, work)
     if is_wrong(findings):
         return findings, counts, None
     try:
-        return findings + lint(checked, options), counts, None
+        return findings + lint(checked, options, work=work), counts, None
     except RunError as error:
         return findings, counts, error
 
@@ -159,14 +165,12 @@ def setups_by_branch(planned: Planned) -> list[Setup]:
     """Setups of every branch of every choice, each once."""
     from zlang.plan import build
 
-    return list({setup.signature: setup for setup in build.setups_by_branch(planned.schedule)}.values())
+    return list({setup.signature: setup for setup in build.setups_by_branch(planned.builder)}.values())
 
 
 def trial(planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
     """The trial of a number, and the setups that it needs, parents first. Raises ProgramError."""
-    from zlang.plan.build import Builder
-
-    return Builder(planned.schedule).trial(planned.schedule.slot(number))
+    return planned.builder.trial(planned.schedule.slot(number))
 
 
 def page(pieces: Iterator[str]) -> bool:

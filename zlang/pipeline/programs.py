@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,17 +10,22 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.check import check as checking
+from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment, Instance
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
-from zlang.files import replace_file
+from zlang.files import read_regular, replace_file
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from zlang.lint.levels import Levels
     from zlang.syntax.format import Formatted
+
+
+_LONGEST = 1 << 26
+"""The most characters of a program, and bytes of what it imports."""
 
 
 def read(path: str) -> Source:
@@ -31,12 +37,15 @@ def text_of(path: str, newline: str | None) -> str:
     """A file's text; `newline` as `open` takes it. Raises RunError."""
     try:
         with Path(path).open(encoding="utf-8", newline=newline) as file:
-            return file.read()
+            text = file.read(_LONGEST + 1)
     except UnicodeDecodeError:
         raise RunError(f"{path} is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise RunError(f"cannot read {path}: {why.lower()}", _nearest_program(path)) from None
+    if len(text) > _LONGEST:
+        raise RunError(f"cannot read {path}: it has more than {_LONGEST:,} characters")
+    return text
 
 
 def _nearest_program(path: str) -> str:
@@ -78,13 +87,21 @@ def rewrite(path: str, text: str) -> None:
         raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def check(source: Source, overrides: Overrides, instead: Mapping[str, str] = MappingProxyType({})) -> Checked:
+def check(
+    source: Source, overrides: Overrides, instead: Mapping[str, str] = MappingProxyType({}), work: Afresh = AFRESH
+) -> Checked:
     """All that is wrong with a program. `instead` are texts of imported files that are not those on the disk."""
 
     def imported(path: str) -> str:
-        return instead[path] if path in instead else Path(path).read_text("utf-8")
+        return instead[path] if path in instead else _text_of_import(path)
 
-    return checking.program(source, imported, overrides)
+    return checking.program(source, imported, overrides, work)
+
+
+def _text_of_import(path: str) -> str:
+    """The text of an imported file, its lines ended by newlines. Raises OSError, UnicodeDecodeError."""
+    content = read_regular(Path(path).resolve(), _LONGEST)
+    return io.TextIOWrapper(io.BytesIO(content), "utf-8").read()
 
 
 def here() -> Instance:
@@ -98,7 +115,10 @@ def here() -> Instance:
 
 
 def lint(
-    checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({}), machine: Instance | None = None
+    checked: Checked,
+    options: Mapping[str, list[str]] = MappingProxyType({}),
+    machine: Instance | None = None,
+    work: Afresh = AFRESH,
 ) -> list[Diagnostic]:
     """Find what is valid and would still measure something else than it says, unless it is allowed.
 
@@ -107,7 +127,7 @@ def lint(
     """
     from zlang.lint import lint as rules
 
-    return rules.findings(checked.program, levels(checked, options), machine)
+    return rules.findings(checked.program, levels(checked, options), machine, work)
 
 
 def levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:

@@ -73,9 +73,9 @@ def new_folder(planned: Planned, runs: Path, armed: Armed | None = None, reached
         with folder.lock():
             _fill(folder, planned)
             if planned.plan.header.machines:
-                reach.keep(folder.path, reached)
+                reach.save(folder.path, reached)
             if armed and armed.names:
-                arming.keep(folder.path, armed, planned.plan.header.plan, machine.boot())
+                arming.save(folder.path, armed, planned.plan.header.plan, machine.boot())
             folder.write_plan(planned.plan)
     except OSError as error:
         discard(folder)
@@ -193,7 +193,7 @@ def measured(
     """The trials of a plan that runs in this directory have measured, and that count, by their place.
 
     The latest run comes first. None where more than `most` trials are left whatever these runs have measured: so many
-    are not looked through. `refuse` is told of each foreign folder whose results are not taken over, and why.
+    are not looked through. `refuse` is told of each foreign folder whose results are not used, and why.
     """
     from zlang.plan import build
     from zlang.readers.judge import judge
@@ -244,7 +244,7 @@ def carry_out(folder: Folder, selection: Selection) -> Generator[Event, None, No
 
     plan = folder.read_plan()
     boot = machine.boot()
-    armed = arming.kept(folder.path, plan.header.plan, boot)
+    armed = arming.load(folder.path, plan.header.plan, boot)
     executor = LocalExecutor(folder.run, folder.directory, armed.environment(plan.header.plan, boot))
     require_tools(plan.header.tools)
     if plan.header.machines:
@@ -261,7 +261,7 @@ def _from_one_place(
     from zlang.run.transport import reach
     from zlang.run.transport.machines import Machines
 
-    with Machines(reach.kept(folder.path), folder.run, folder.path, local) as machines:
+    with Machines(reach.load(folder.path), folder.run, folder.path, local) as machines:
         problems = machines.connect()
         if problems and not run_state(folder).sessions:
             raise problems[0]
@@ -272,7 +272,7 @@ def reach_again(folder: Folder, options: Iterable[str]) -> None:
     """Change how machines of a run are reached, as the command line says. Raises RunError."""
     from zlang.run.transport import reach
 
-    kept = {entry.name: entry for entry in reach.kept(folder.path)}
+    kept = {entry.name: entry for entry in reach.load(folder.path)}
     machines = folder.read_plan().header.machines
     for option in options:
         name = option.partition("=")[0]
@@ -281,7 +281,7 @@ def reach_again(folder: Folder, options: Iterable[str]) -> None:
             raise RunError(f"the run {folder.name} has no machine `{name}`", near)
     entries = reach.changed(kept, options)
     reach.require_apart(entries.values())
-    reach.keep(folder.path, entries.values())
+    reach.save(folder.path, entries.values())
 
 
 def lanes(folder: Folder, state: RunState) -> list[tuple[str, int, int]]:

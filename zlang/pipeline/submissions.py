@@ -28,7 +28,7 @@ def require_parts(planned: Planned) -> None:
         raise RunError(message, hint)
     plans.require_distinct(planned)
     if header.is_sequential:
-        message = "what is measured next depends on what was measured before, so the plan cannot be cut into parts"
+        message = "what is measured next depends on what was measured before, so the plan cannot be divided into parts"
         raise RunError(message, "use `repeat = N` without `until`, and list the levels instead of `find`")
     if header.armed:
         message = "devices are overwritten only by a run on their own machine: " + ", ".join(header.armed)
@@ -76,12 +76,12 @@ def submit(folders: Sequence[Folder], lanes: int, options: Sequence[str], *, fai
     job = slurm.submit(script, name, first.path.parent, tasks, options)
     for number, folder in enumerate(folders, start=1):
         with suppress(OSError):  # the task runs all the same; only `status` does not know it
-            slurm.keep(folder.path, slurm.Task(job, number))
+            slurm.save(folder.path, slurm.Task(job, number))
     return job
 
 
 def _script(folders: Iterable[Folder], variable: str, *, failed: bool) -> str:
-    """What each task does: it carries its own run folder out. The variable has the number of the task."""
+    """The script of each task: it carries out its own run folder. The variable holds the task's number."""
     cases = [f"{number}) run={quote(str(folder.path))} ;;\n" for number, folder in enumerate(folders, start=1)]
     # Without -P, a directory `zlang` among the runs would be imported.
     resume = f"exec {quote(sys.executable)} -P -m zlang.cli.app resume"
@@ -93,7 +93,7 @@ def task_of(folder: Folder) -> Task | None:
     """The task that carries a run out."""
     from zlang.run import slurm
 
-    return slurm.kept(folder.path)
+    return slurm.load(folder.path)
 
 
 def states(folders: Iterable[Folder]) -> Mapping[Path, str]:
@@ -103,3 +103,12 @@ def states(folders: Iterable[Folder]) -> Mapping[Path, str]:
     tasks = {folder.path: task for folder in folders if (task := task_of(folder))}
     known_states = slurm.tasks() if tasks else {}
     return {path: known_states.get(str(task), "") for path, task in tasks.items()}
+
+
+def outcomes(folders: Iterable[Folder]) -> Mapping[Path, str]:
+    """How the tasks of runs ended, as far as Slurm's accounting knows."""
+    from zlang.run import slurm
+
+    tasks = {folder.path: task for folder in folders if (task := task_of(folder))}
+    states = slurm.outcomes({task.job for task in tasks.values()}) if tasks else {}
+    return {path: states[str(task)] for path, task in tasks.items() if str(task) in states}

@@ -54,7 +54,7 @@ def _design(planned: Planned, schedule: Schedule) -> Design | None:
     is_short = schedule.trials <= _MOST
     slots = schedule.slots() if is_short else _first_of_each(schedule.slots())
     rows = []
-    for row in _rows(schedule, slots):
+    for row in _rows(planned, schedule, slots):
         rows.append(row)
         if len(rows) > _MOST:
             return None
@@ -85,7 +85,7 @@ def _first_of_each(slots: Iterator[Slot]) -> Iterator[Slot]:
         yield replace(first, ends_block=any(slot.ends_block for slot in (first, *others)))
 
 
-def _rows(schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
+def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
     """Each trial with the numbers of what will have been made for it."""
     import random
 
@@ -94,7 +94,7 @@ def _rows(schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
     from zlang.plan.state import Make, State, Unmake
     from zlang.report.design import Row
 
-    builder, state = Builder(schedule), State()
+    builder, state = Builder(schedule, planned.builder), State()
     draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - values that say nothing
     for position, slot in enumerate(slots, 1):
         config, setups, stale = builder.state(slot)
