@@ -13,7 +13,7 @@ from zlang.check.values import cell, show
 from zlang.cli import checking, render
 from zlang.cli.importing import write_new
 from zlang.diagnostics import Diagnostic
-from zlang.pipeline import importing, plans
+from zlang.pipeline import arming, importing, plans
 from zlang.plan.plan import ROOT
 from zlang.run import machine
 from zlang.units import Quantity, show_rounded
@@ -29,7 +29,8 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
         if code is not None:
             return code
     facts = hosts.facts({name: machine.answer(command) for name, command in hosts.probes().items()})
-    tools = machine.tools(_wanted(checked, facts))
+    untried = arming.own_commands(checked.program) if checked else set()
+    tools = machine.tools(arming.without(_wanted(checked, facts), untried))
     missing = [tool for tool in tools if tool.path is None]
     lacking = _missing_on_machine(checked, facts) if checked else []
     if save is not None:
@@ -38,6 +39,7 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
         shown = {
             "tools": [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in tools],
             "root": machine.is_root(),
+            "untried": sorted(untried),
             "missing": [tool.name for tool in missing],
             "facts": {name: cell(value) for name, value in facts.items()},
             "lacking": [finding.message for finding in lacking],
@@ -50,6 +52,8 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
         else:
             state = "fails" if machine.is_command(tool.name) else "missing"
             print(f"  {tool.name:10} {state}: {tool.hint}")
+    for command in sorted(untried):
+        print(f"  {render.visible(command)}: required, and tried by `run` only")
     print(
         f"  {'privileges':10} "
         + ("root" if machine.is_root() else "not root: only files and directories can be measured")

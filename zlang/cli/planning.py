@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 import typer
 
+from zlang.cache import Cache
 from zlang.check.program import Axis
 from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
@@ -89,7 +90,7 @@ def plan(
         else:
             result = {} if again else runs.measured(planned, runs_dir, words.refuse)
             program = words.program(file, settings, profile, name, seed, host, order, runs=runs_dir, again=again)
-            _overview(planned, db, result, program)
+            _overview(planned, db, result, program, arming.own_commands(checked.program))
     return 0
 
 
@@ -103,7 +104,9 @@ def _write(pieces: Iterator[str]) -> None:
 # -- overview
 
 
-def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str) -> None:
+def _overview(
+    planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str, untried: Container[str]
+) -> None:
     header = planned.plan.header
     first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
     setups = plans.setups_by_branch(planned)
@@ -151,10 +154,15 @@ def _overview(planned: Planned, db: Path, measured: Mapping[str, Measured] | Non
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
-    missing = arming.missing_tools(header.tools)
-    for tool, hint in missing.items():
-        print(f"\nmissing here: {arming.lack(tool)} ({hint})")
+    _print_missing(header.tools, untried)
     print(f"\nall commands: zlang plan {program} --steps        run it: zlang run {program}")
+
+
+def _print_missing(tools: Mapping[str, str], untried: Container[str]) -> None:
+    for tool in (tool for tool in tools if tool in untried):
+        print(f"\nrequired, and tried by `run` only: `{visible(tool)}`")
+    for tool, hint in arming.missing_tools(arming.without(tools, untried)).items():
+        print(f"\nmissing here: {arming.lack(tool)} ({hint})")
 
 
 def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
@@ -217,10 +225,9 @@ def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
     print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', seed {header.seed}'}")
     if schedule.order.has_plots:
         plots = schedule.plots.count
-        blocks = header.repeat * len(schedule.rounds) * (plots if schedule.order is Order.PLANNED else 1)
         factors = ", ".join(map(visible, header.whole_plot_factors))
         whole_plots = _counted_noun(plots, "whole plot") + (f" of {factors}" if factors else "")
-        print(f"  {whole_plots}; {_counted_noun(blocks, 'block')}, each in a new random order")
+        print(f"  {whole_plots}; {_counted_noun(schedule.blocks, 'block')}, each in a new random order")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((item.made, item.altered) == (own.made, own.altered) for item in estimates.values()):
@@ -326,7 +333,7 @@ def _in_full(planned: Planned, number: int) -> None:
     """All that a trial is: its levels, its place, what it stands on, and every command."""
     header = planned.plan.header
     if not 1 <= number <= header.trials:
-        raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--trial")
+        raise typer.BadParameter(f"the plan has trials 1 to {header.trials:,}", param_hint="--trial")
     trial, setups = plans.trial(planned, number)
     print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")
     plot = f", whole plot {trial.whole_plot:,}" if trial.whole_plot else ""
@@ -381,11 +388,13 @@ def _steps(planned: Planned) -> Iterator[str]:
     """Every command in the order in which it is carried out if nothing fails."""
     from zlang.plan.state import State
 
-    header = planned.plan.header
+    header, show = planned.plan.header, _shown_steps()
     state = State()
     setups: dict[str, Setup] = {}
-    for step in header.facts:
-        yield _step(step)
+    for host, command, hint in arming.required_commands(header):
+        where = f" on {host}" if host else ""
+        yield f"# required{where}, or the run does not start: {visible(hint)}\n{visible(command, LAYOUT)}\n"
+    yield from map(show, header.facts)
     for item in planned.plan.items():
         if isinstance(item, Setup):
             setups[item.signature] = item
@@ -393,15 +402,28 @@ def _steps(planned: Planned) -> Iterator[str]:
         needed = [setups[signature] for signature in item.setups]
         for change in state.changes(needed):
             state = state.after(change)
-            yield from map(_step, change.steps)
+            yield from map(show, change.steps)
         shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
         where = f" on {item.host}" if len(header.hosts) > 1 else ""
         yield f"\n# trial {item.number} of {header.trials}{where}, replicate {item.replicate}: {visible(shown)}\n"
-        yield from map(_step, item.steps)
+        yield from map(show, item.steps)
         state = state.invalidate(item.invalidates)
     yield "\n# at the end\n"
     for unmake in state.teardown():
-        yield from (_step(step) for step in unmake.steps)
+        yield from map(show, unmake.steps)
+
+
+def _shown_steps() -> Callable[[Step], str]:
+    """How a step is shown, worked out once for those that many trials share."""
+    cached = Cache[int, tuple[Step, str]]()
+
+    def show(step: Step) -> str:
+        shown = cached.get(id(step))
+        if shown is None:
+            shown = cached[id(step)] = step, _step(step)  # the step is kept, so that no other gets its place in memory
+        return shown[1]
+
+    return show
 
 
 def _step(step: Step) -> str:
