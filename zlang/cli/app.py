@@ -10,13 +10,14 @@ import os
 import sys
 from pathlib import Path
 
+from zlang import __version__
 from zlang.cli import streams
 from zlang.errors import RunError
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
     0: "success; `check` found no errors; in `run`, every trial counts and every expectation holds",
-    1: "a program has errors, a file cannot be read or written, some trials do not count, or what a run made is left",
+    1: "a program has errors, a file cannot be read or written, some trials do not count, or resources are left behind",
     2: "an error on the command line; nothing was done",
     3: "a bug in zlang; the message names a log file to report",
     4: "an expectation failed (`run`, `resume`, `expect`)",
@@ -27,8 +28,10 @@ EXIT_CODES = {
     143: "ended by SIGTERM; `zlang resume` continues a run",
 }
 TIDY_UP = ("run", "resume", "clean")
-"""Commands that go on though nobody hears them: they have to be tidied up after."""
+"""Commands that continue after their output is closed, because they have to clean up."""
 ASK_THE_DATABASE = ("ingest", "sql", "expect", "table", "plot", "report", "compare", "effects", "findings")
+HELP, HELP_WIDTH = Path(__file__).with_name("help.txt"), 80
+"""The help that tools/generate_cli.py writes, and the least width of a terminal that shows it unchanged."""
 SYSTEM_TOOLS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Directories of administrators' tools; the script of a plan adds them to PATH as well."""
 
@@ -45,14 +48,14 @@ def main() -> None:
 
 
 def _widen_path() -> None:
-    """Find the tools of administrators as well, which are not on every user's path."""
+    """Add the directories of administrators' tools, which are not in every user's PATH."""
     path = os.environ.get("PATH") or os.defpath
     listed = path.split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([path, *(place for place in SYSTEM_TOOLS if place not in listed)])
 
 
 def _leave_pandas_out() -> None:
-    """Let DuckDB not find pandas: it looks for it at each parameter of a query, and its import takes half a second."""
+    """Hide pandas from DuckDB, which would import it at a query's first parameter and lose half a second."""
     sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]  # what the import statement takes for "there is none"
 
 
@@ -67,7 +70,7 @@ def _run_in_child() -> int:
 
 
 def guarded(arguments: list[str] | None = None) -> int:
-    """The exit code of a command; every way in which it can end is spoken of here."""
+    """Run a command and return its exit code; every way to end is handled here."""
     code = 0
     try:
         code = _ended(sys.argv[1:] if arguments is None else arguments)
@@ -81,7 +84,10 @@ def guarded(arguments: list[str] | None = None) -> int:
 
 
 def _ended(words: list[str]) -> int:
-    """The exit code of a command, with what is to be said of how it ended."""
+    """Run a command, report how it ended, and return its exit code."""
+    if (text := _known_text(words)) is not None:
+        sys.stdout.write(text)
+        return 0
     from zlang.cli import render
     from zlang.diagnostics import ProgramError
 
@@ -107,8 +113,19 @@ def _ended(words: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _known_text(words: list[str]) -> str | None:
+    """The answer to options that need no parser: the version, and the help at its full width."""
+    if words == ["--version"]:
+        return f"zlang {__version__}\n"
+    if words in (["--help"], ["-h"]):
+        from shutil import get_terminal_size
+
+        return HELP.read_text("utf-8") if get_terminal_size().columns >= HELP_WIDTH else None
+    return None
+
+
 def _carried_out(words: list[str]) -> object:
-    """Carry a command out. Without options, as editors type `zlang check FILE`, nobody has to read them."""
+    """Run a command. `zlang check FILE`, as editors call it, has no options and skips the option parser."""
     if words[:1] == ["check"] and words[1:] and not any(word.startswith("-") for word in words):
         from zlang.cli import checking
 
