@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+STUDY = """\
+param size: size = 1GiB
+profile small { size = 1MiB }
+host lab { address = "lab" }
+host store { address = "store" }
+experiment first { }
+experiment second { }
+"""
+
 
 @pytest.mark.parametrize(
     ("words", "completed"),
@@ -17,10 +26,17 @@ import pytest
         ("zlang kinds datas", {"dataset"}),
         ("zlang explain W50", None),
         ("zlang status study-", {"study-1"}),
+        ("zlang plan study.zexp --profile s", {"small"}),
+        ("zlang run study.zexp --experiment ", {"first", "second"}),
+        ("zlang run study.zexp --host ", {"lab", "store"}),
+        ("zlang run study.zexp --set s", {"size="}),
+        ("zlang run missing.zexp --profile ", set()),
+        ("zlang check --deny client-", {"client-on-the-server"}),
     ],
 )
 def test_what_is_completed(words: str, completed: set[str] | None, tmp_path: Path) -> None:
     (tmp_path / "runs/study-1").mkdir(parents=True)
+    (tmp_path / "study.zexp").write_text(STUDY)
     asked = {"_ZLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     command = [sys.executable, "-m", "zlang.cli.app"]
     done = subprocess.run(

@@ -48,14 +48,77 @@ def _run_names(incomplete: str) -> list[str]:
         return []
 
 
+def _rules(incomplete: str) -> list[str]:
+    """The names of the rules that a shell completes."""
+    from zlang.lint.levels import LINTS
+
+    return sorted({lint.name for lint in LINTS.values() if lint.name.startswith(incomplete)})
+
+
+def _profiles(context: typer.Context, incomplete: str) -> list[str]:
+    """The profiles of the program on the command line."""
+    return _declared(context, incomplete)["Profile"]
+
+
+def _experiments(context: typer.Context, incomplete: str) -> list[str]:
+    """The experiments of the program on the command line."""
+    return _declared(context, incomplete)["ExperimentDef"]
+
+
+def _hosts(context: typer.Context, incomplete: str) -> list[str]:
+    """The hosts of the program on the command line."""
+    return _declared(context, incomplete)["host"]
+
+
+def _params(context: typer.Context, incomplete: str) -> list[str]:
+    """The params of the program on the command line, ready for a value."""
+    return [f"{name}=" for name in _declared(context, incomplete)["Param"]]
+
+
+def _declared(context: typer.Context, incomplete: str) -> dict[str, list[str]]:
+    """Names in the program that is on the command line, by what declares them; of kinds, only hosts."""
+    from zlang.errors import RunError
+    from zlang.pipeline import programs
+    from zlang.syntax import parse, tree
+
+    names: dict[str, list[str]] = {"Profile": [], "ExperimentDef": [], "Param": [], "host": []}
+    # Behind an option that has no value yet, the program is still among the words that are not read.
+    words = [*context.args, *(value for value in context.params.values() if isinstance(value, str))]
+    file = next((word for word in words if word.endswith(".zexp")), "")
+    try:
+        entries = parse.program(programs.read(file)).tree.entries
+    except RunError:
+        return names
+    for entry in entries:
+        form = str(entry.kind) if isinstance(entry, tree.Declaration) else type(entry).__name__
+        if isinstance(entry, tree.Profile | tree.ExperimentDef | tree.Param | tree.Declaration) and form in names:
+            names[form] += [entry.name.text] * entry.name.text.startswith(incomplete)
+    return names
+
+
 File = Annotated[str, typer.Argument(help="program, a .zexp file", show_default=False)]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="set a parameter of the program; can be repeated"),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="set a parameter of the program; can be repeated",
+        autocompletion=_params,
+    ),
 ]
-Profile = Annotated[str | None, typer.Option("--profile", metavar="P", help="use the parameter values of this profile")]
+Profile = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="P", help="use the parameter values of this profile", autocompletion=_profiles),
+]
 Which = Annotated[
-    str | None, typer.Option("--experiment", "-e", metavar="NAME", help="experiment to use, if the program has several")
+    str | None,
+    typer.Option(
+        "--experiment",
+        "-e",
+        metavar="NAME",
+        help="experiment to use, if the program has several",
+        autocompletion=_experiments,
+    ),
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="seed for the order and for the offsets of workloads")
@@ -67,16 +130,24 @@ Order = Annotated[
     ),
 ]
 Deny = Annotated[
-    list[str] | None, typer.Option("--deny", metavar="RULE", help="report findings of this rule as errors")
+    list[str] | None,
+    typer.Option("--deny", metavar="RULE", help="report findings of this rule as errors", autocompletion=_rules),
 ]
 Warn = Annotated[
-    list[str] | None, typer.Option("--warn", metavar="RULE", help="report findings of this rule as warnings")
+    list[str] | None,
+    typer.Option("--warn", metavar="RULE", help="report findings of this rule as warnings", autocompletion=_rules),
 ]
-Allow = Annotated[list[str] | None, typer.Option("--allow", metavar="RULE", help="suppress this rule")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="RULE", help="suppress this rule", autocompletion=_rules),
+]
 Host = Annotated[
     str | None,
     typer.Option(
-        "--host", metavar="NAME", help="only the trials of this host; use it on the machine that is this host"
+        "--host",
+        metavar="NAME",
+        help="only the trials of this host; use it on the machine that is this host",
+        autocompletion=_hosts,
     ),
 ]
 Reached = Annotated[
@@ -311,8 +382,8 @@ def snapshot(
 ) -> None:
     """Save the plan of a program beside it, as PROGRAM.plan.jsonl; `--validate` fails if the plan has changed since.
 
-    For the checks of a repository of experiments: what a change of a file, or of zlang, does to the plans is seen
-    before they are carried out. The exit code is 6 if anything differs.
+    Use it in the CI of a repository of experiments, to see how a change of a file or of zlang alters the plans before
+    they are run. The exit code is 6 if anything differs.
     """
     from zlang.cli import differing
 
@@ -342,12 +413,12 @@ def run(
     wipe: Wipe = None,
     reach: Reached = None,
     lanes: Annotated[
-        int, typer.Option("--lanes", metavar="N", min=0, help="let at most N groups of machines work at a time; 0: all")
+        int, typer.Option("--lanes", metavar="N", min=0, help="use at most N groups of machines at a time; 0: all")
     ] = 0,
 ) -> None:
     """Run the plan of a program, keep all output, and show the results.
 
-    A program of several hosts is run from here, if zlang.toml or --reach says how each is reached.
+    If zlang.toml or --reach says how to reach each host, a program with several hosts is run from this machine.
 
     Trials that an earlier run in the same directory has measured, with the same configuration, commands and versions,
     are not measured again: their results are reused.
@@ -377,10 +448,10 @@ def submit(
     *,
     slurm: Annotated[bool, typer.Option("--slurm", help="submit a job array of Slurm")] = False,
     parts: Annotated[
-        int, typer.Option("--parts", metavar="N", min=1, max=_MOST_PARTS, help="cut the plan into at most N parts")
+        int, typer.Option("--parts", metavar="N", min=1, max=_MOST_PARTS, help="divide the plan into at most N parts")
     ] = _MOST_PARTS,
     lanes: Annotated[
-        int, typer.Option("--lanes", metavar="N", min=0, help="let at most N parts work at a time; 0: all")
+        int, typer.Option("--lanes", metavar="N", min=0, help="run at most N parts at a time; 0: all")
     ] = 0,
     limit: Limit = None,
     wear: Wear = False,
@@ -389,14 +460,15 @@ def submit(
     ] = False,
     again: Again = False,
 ) -> None:
-    """Submit the plan of a program to Slurm, in parts of whole plots, with a task of a job array for each.
+    """Submit the plan of a program to Slurm as a job array. Each task runs one part of the plan.
 
-    Type the same command again to submit the parts that were not finished, because their tasks were killed or lost.
+    A part consists of whole plots. If tasks were killed or lost, type the same command again: it submits the parts
+    that are not finished.
     """
     from zlang.cli import submitting
 
     if not slurm:
-        raise typer.BadParameter("say where to: --slurm is the only batch system so far", param_hint="--slurm")
+        raise typer.BadParameter("add --slurm, the only batch system so far", param_hint="--slurm")
     program = (file, settings, profile, experiment, runs, db, seed, order)
     wishes = submitting.Submission(parts=parts, lanes=lanes, limit=limit, wear=wear, failed=failed, again=again)
     raise typer.Exit(submitting.submit(*program, options or [], wishes))
@@ -411,7 +483,7 @@ def hosts(
     *,
     as_json: Json = False,
 ) -> None:
-    """List the hosts of a program, and how each is reached. Nothing is connected to: `zlang doctor FILE` does that."""
+    """List the hosts of a program, and how each is reached. It connects to none of them; `zlang doctor FILE` does."""
     from zlang.cli import hosting
 
     raise typer.Exit(hosting.hosts(file, reach or [], as_json=as_json))
@@ -427,12 +499,12 @@ def resume(
     wipe: Wipe = None,
     *,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="confirm that the manual step is done for which the run was waiting")
+        bool, typer.Option("--yes", "-y", help="confirm that the manual step for which the run waits is done")
     ] = False,
     trust: Trust = False,
     reach: Reached = None,
     no_ingest: Annotated[
-        bool, typer.Option("--no-ingest", help="do not bring the results into a database, and show none")
+        bool, typer.Option("--no-ingest", help="do not add the results to a database, and do not show them")
     ] = False,
 ) -> None:
     """Continue a run where it stopped."""
@@ -626,7 +698,7 @@ def plot(
     heat: Annotated[
         bool, typer.Option("--heat", help="draw a heat map of two factors: `… over FACTOR by FACTOR`")
     ] = False,
-    log: Annotated[bool, typer.Option("--log", help="a logarithmic axis of the measures")] = False,
+    log: Annotated[bool, typer.Option("--log", help="use a logarithmic axis for the measures")] = False,
 ) -> None:
     """Draw results with their intervals: the plots of the experiment, or your own.
 
@@ -685,7 +757,7 @@ def compare(
     db: Database = DATABASE,
     form: Form = "table",
 ) -> None:
-    """Compare levels or runs: ratios with intervals, verdicts, and reasons for doubt."""
+    """Compare levels or runs: ratios with intervals, verdicts and caveats."""
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, form))
@@ -729,7 +801,8 @@ def import_(
         str | None, typer.Argument(metavar="[FILE]", help=f"{FILES}, or `-` for standard input", show_default=False)
     ] = None,
     form: Annotated[
-        str | None, typer.Option("--format", metavar="FORMAT", help="format of the file; default: what it looks like")
+        str | None,
+        typer.Option("--format", metavar="FORMAT", help="format of the file; default: recognised from its content"),
     ] = None,
     pool: Annotated[
         str | None,
@@ -743,7 +816,7 @@ def import_(
 ) -> None:
     """Turn a file of another tool, or what this machine has, into a program.
 
-    What the program cannot say is a comment at its place.
+    What a program cannot express becomes a comment.
     """
     from zlang.cli import importing
 
@@ -788,8 +861,8 @@ def doctor(
 ) -> None:
     """List installed and missing tools, their versions, and how to install them.
 
-    Where zlang.toml or --reach says how hosts of the program are reached, each of them is visited: its clock, its
-    tools, and facts that contradict the program.
+    If zlang.toml or --reach says how to reach the hosts of the program, it also checks each of them: the clock, the
+    tools, and whether a fact contradicts the program.
     """
     from zlang.cli import doctoring
 
