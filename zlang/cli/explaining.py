@@ -33,7 +33,7 @@ from zlang.record import Record
 from zlang.report import findings as findings_after
 from zlang.report.findings import examples
 from zlang.source import Source
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean, did_you_mean_part
 
 PAGES = Path(__file__).parents[1] / "explanations"
 PROGRAM = "program.zexp"
@@ -102,20 +102,28 @@ def explain(word: str | None) -> int:
         width = max(map(len, titles))
         for id_, title in sorted(titles.items()):
             print(f"{id_:{width}}  {title}")
-        print("\nzlang explain CODE shows a wrong program, its message, and the mended program")
+        print("\nzlang explain CODE shows a wrong program, its message, and the corrected program")
         return 0
     named = {item.name: item.id for item in (*every(), *after_a_run()) if not isinstance(item, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
-        hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean(word, [*named, *_metrics()])
+        hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean_part(word, [*named, *_metrics()])
         raise RunError(f"there is no code and no metric `{word}`", hint or "`zlang explain` lists the codes")
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:
         print("\n".join(_shown_data(page_of_data(of_results), colour=colour)))
-        return 0
-    print("\n".join(_rendered_page(page(next(code for code in every() if code.id == wanted)), colour=colour)))
+    else:
+        print("\n".join(_rendered_page(page(next(code for code in every() if code.id == wanted)), colour=colour)))
+    print(f"\npage of the documentation: {address(wanted)}")
     return 0
+
+
+def address(code: str) -> str:
+    """The page of a code, below the address of the documentation."""
+    if code in {lint.id for lint in after_a_run()}:
+        return f"findings/{code}.html"
+    return f"{'lints' if code.startswith('ZL') else 'errors'}/{code}.html"
 
 
 def _metrics() -> dict[str, tuple[Metric, str]]:
@@ -272,16 +280,16 @@ def _rendered_page(page: Page, *, colour: bool) -> Iterator[str]:
     yield textwrap.indent(page.wrong + repeated(page), "    ")
     yield f"{page.command} says:\n"
     yield textwrap.indent(message(page, colour=colour), "    ")
-    yield "mended:\n"
+    yield "corrected:\n"
     yield textwrap.indent(page.right, "    ").rstrip("\n")
 
 
 def _shown_data(page: PageOfData, *, colour: bool) -> Iterator[str]:
     yield f"{page.code.id} {page.code.name}: {page.title}\n"
     yield textwrap.fill(" ".join(page.prose.split()), 100) + "\n"
-    yield "in these data (a line is a point, several values are its trials in turn):\n"
+    yield "found in these data (each line is a point, with the values of its trials in order):\n"
     yield textwrap.indent(page.observed, "    ")
     yield "`zlang findings` says:\n"
     yield textwrap.indent(message_of_data(page, colour=colour), "    ") + "\n"
-    yield "and nothing in these:\n"
+    yield "nothing is found in these:\n"
     yield textwrap.indent(page.clean, "    ").rstrip("\n")

@@ -33,11 +33,20 @@ def init(file: Path) -> int:
 # -- kinds
 
 
+def address(module: str, kind: str) -> str:
+    """The page of a kind, below the address of the documentation."""
+    return f"kinds/{module}.html#{kind}"
+
+
 def kinds(name: str | None, *, as_json: bool) -> int:
     """List the kinds, or show one, or one property of one, as its declaration says."""
     if name is not None:
         described = describing.find(name)
-        print(json.dumps(describing.as_data(described)) if as_json else "\n".join(describing.screen(described)))
+        if as_json:
+            print(json.dumps(describing.as_data(described)))
+            return 0
+        print("\n".join(describing.screen(described)))
+        print(f"\npage of the documentation: {address(described.module, described.name)}")
         return 0
     shipped = library.load()
     for module, names in shipped.modules.items():
