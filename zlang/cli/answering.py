@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 FAILED = 4
 """Exit code: an expectation failed."""
 INCONCLUSIVE = 5
-"""Exit code: none failed, but one is inconclusive."""
+"""Exit code: no expectation failed, but one is inconclusive."""
 _SHOWN = 5
-"""How many combinations are printed in which something is not so."""
+"""How many failing combinations are printed."""
 _WIDEST = 120
 """Columns of a plot in a wide terminal."""
 _MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
@@ -50,7 +50,7 @@ def exit_code(judged: list[Judged]) -> int:
 
 
 def verdicts(judged: list[Judged]) -> None:
-    """Print each expectation with its verdict, and where it is not so."""
+    """Print each expectation with its verdict, and where it fails."""
     from zlang.report import answers
 
     for item in judged:

@@ -85,12 +85,12 @@ def bring_in(
     seed: int | None,
     order: str | None,
 ) -> None:
-    """Take what another tool measured from a CSV file, for a run or for a program that somebody else carried out."""
+    """Import results of another tool from a CSV file, for a run or for a program that was run without zlang."""
     from zlang.cli import checking
 
     words.ordered(order)
     if (run_name is None) == (program is None):
-        raise typer.BadParameter("add what the results belong to: --run RUN, or --program FILE", param_hint="--csv")
+        raise typer.BadParameter("say what the results belong to: add --run RUN or --program FILE", param_hint="--csv")
     if program is None:
         folder = runs.find(runs_dir, run_name)
     else:
@@ -110,7 +110,7 @@ def bring_in(
 
 
 def bring_in_reports(runs_dir: Path, directory: Path) -> None:
-    """Make a run of reports that a tool left behind without zlang."""
+    """Create a run from reports that a tool wrote without zlang."""
     folder, count = outside.bring_in_reports(runs_dir, directory)
     print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
 
@@ -127,14 +127,14 @@ def print_summary(summary: Summary) -> None:
 
 
 def what_does_not_count(summary: Summary) -> None:
-    """Print how many trials count, and the reasons of the others."""
+    """Print how many trials count, and why the others do not."""
     print(f"{summary.valid:,} of {summary.trials:,} trials count")
     for reason, count in summary.reasons:
         print(f"  {count:,} {'does' if count == 1 else 'do'} not count: {render.visible(reason)}")
 
 
 def example_query(summary: Summary) -> str:
-    """A question to begin with, for this experiment's factors and its first metric."""
+    """An example query for this experiment's factors and its first metric."""
     metric = next((column.name for column in summary.columns if column.type == "estimate"), "elapsed")
     names = [column.name for column in summary.columns]
     metrics = sum(column.type == "estimate" for column in summary.columns)

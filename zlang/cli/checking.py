@@ -101,7 +101,7 @@ def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
 
     mended = fixing.apply_safe_fixes(source, overrides)
     if diff:
-        changes = (words.difference(name, old, mended.after[name], "mended") for name, old in mended.before.items())
+        changes = (words.difference(name, old, mended.after[name], "fixed") for name, old in mended.before.items())
         words.write("".join(line for lines in changes for line in lines))
         return source
     for name, old in mended.before.items():

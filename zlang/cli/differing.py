@@ -18,9 +18,9 @@ DIFFERS = 6
 _SHOWN = 10
 """How many points of a sort are listed."""
 _LOOKED_AT = 20
-"""Of how many points that changed the commands are compared."""
+"""For how many changed points the commands are compared."""
 _MOST_SHOWN = 3
-"""Of how many of them the commands are printed."""
+"""For how many of these points the commands are printed."""
 _LONGEST = 200
 """Characters of what went from a command, or came."""
 

@@ -31,7 +31,7 @@ def import_into(
         return 0
     write_new(out, text)
     print(
-        f"written: {render.visible(str(out))}; see what is to be said of it: zlang check {words.file(str(out))}",
+        f"written: {render.visible(str(out))}; to check it: zlang check {words.file(str(out))}",
         file=sys.stderr,
     )
     return 0

@@ -16,7 +16,7 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
     words.one_of("--format", form, FORMATS)
     if is_bundle:
         if form != "html":
-            raise typer.BadParameter("it packs the HTML report", param_hint="--bundle")
+            raise typer.BadParameter("only the HTML report can be bundled", param_hint="--bundle")
         archive = out or Path("report.zip")
         reports.write_bundle(db, run, runs, archive)
         print(render.visible(str(archive)))

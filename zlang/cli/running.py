@@ -220,7 +220,7 @@ def resume(
 def _require_trial(number: int | None, header: Header) -> None:
     """Refuse an `--only` that the plan does not have."""
     if number is not None and not 1 <= number <= header.trials:
-        raise typer.BadParameter(f"there are trials 1 to {header.trials:,}", param_hint="--only")
+        raise typer.BadParameter(f"the plan has trials 1 to {header.trials:,}", param_hint="--only")
 
 
 def _arm_again(folder: Folder, armed: Armed, line: str) -> None:
@@ -260,7 +260,7 @@ def _resume(
         )
     if other := runs.elsewhere(folder):
         remaining = ", ".join(render.visible(creates) for creates in runs.still_standing(folder))
-        why = f"the run was on {other} before. If this is on a disk of {other}, remove it there"
+        why = f"the run was on {other} before. If these are on a disk of {other}, remove them there"
         print(f"warning: {why}: {remaining}", file=sys.stderr)
     try:
         failures = _watch(runs.carry_out(folder, selection), folder.run, header, total, done, waits_for)
@@ -280,7 +280,7 @@ def _standing_resources(folder: Folder) -> str:
     """The resources that a stopped run has left, in a sentence."""
     remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
     if not remaining:
-        return "stopped; everything that was made is removed."
+        return "stopped; everything that the run created is removed."
     return f"stopped. Still there: {', '.join(remaining)}. Remove it: zlang clean {words.shell(_named(folder))}."
 
 
@@ -292,7 +292,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         again = f"zlang ingest {words.file(str(folder.path.parent))}{_db_option(db)}"
         print(
-            f"the run is complete, and kept in {render.visible(str(folder.path))}. Its figures: {again}",
+            f"the run is complete, in {render.visible(str(folder.path))}. To load its results: {again}",
             file=sys.stderr,
         )
         return 1
@@ -373,7 +373,7 @@ def _watch(
 
 
 def _of_every_lane(under_way: Mapping[str, str]) -> str:
-    """What is measured now, by the machines: `san1: 4KiB 32 | san2: 4KiB 16`."""
+    """The points that are being measured, by machine: `san1: 4KiB 32 | san2: 4KiB 16`."""
     return " | ".join(f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items()))
 
 
@@ -532,7 +532,10 @@ def _shown(total: int, done: int) -> Iterator[_Quiet]:
         expand=True,
         speed_estimate_period=math.inf,
     ) as progress:
-        yield _Bar(progress, progress.add_task("", total=total, completed=done))
+        task = progress.add_task("", total=total, completed=done)
+        # The first trial counts too, with the setups before it: rich begins to count at what is reported first.
+        progress.advance(task, 0)
+        yield _Bar(progress, task)
 
 
 # -- clean
@@ -680,7 +683,9 @@ def _tasks(folders: list[Folder]) -> Mapping[Path, str]:
     """The task of each run that was submitted, and its state, in words."""
     try:
         states = submissions.states(folders)
-        return {path: f"task {submissions.task_of(Folder(path))}: {state or 'ended'}" for path, state in states.items()}
+        outcomes = submissions.outcomes(Folder(path) for path, state in states.items() if not state)
+        words = {path: state or outcomes.get(path) or "ended" for path, state in states.items()}
+        return {path: f"task {submissions.task_of(Folder(path))}: {state}" for path, state in words.items()}
     except RunError as error:
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         return {}

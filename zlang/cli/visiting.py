@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from zlang.check import hosts
 from zlang.check.check import Checked, Overrides
 from zlang.cli import render
 from zlang.cli.hosting import reached_text
-from zlang.pipeline import machines, plans
+from zlang.pipeline import arming, machines, plans
 from zlang.pipeline.plans import Planned
 from zlang.run import machine
 from zlang.run.transport.machines import Visit
@@ -44,7 +44,9 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
         visited |= {name: VisitedHost(name) for name in machines.hosts_of(experiment) if name not in reached}
         if reached:
             planned = plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides(), reached=reached)
-            for each in machines.visit(planned.plan.header, reached, is_strict=False):
+            header, untried = planned.plan.header, arming.own_commands(checked.program)
+            needed = {name: arming.without(tools, untried) for name, tools in header.machines.items()}
+            for each in machines.visit(replace(header, machines=needed), reached, is_strict=False):
                 visited[each.host] = VisitedHost(each.host, reached[each.host], each, _contradictions(planned, each))
     if not any(host.reach for host in visited.values()):
         return None

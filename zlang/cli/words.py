@@ -1,4 +1,4 @@
-"""Small things that commands say in the same way: levels, counts, command lines."""
+"""Phrases that several commands print: levels, counts, command lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 """Where run folders are kept if nobody says otherwise."""
 _NAMED = 3
-"""How many runs are named in which trials were measured before."""
+"""How many earlier runs are named."""
 
 
 def shell(text: str) -> str:
@@ -53,7 +53,7 @@ def program(
     again: bool = False,
     reach: Iterable[str] = (),
 ) -> str:
-    """A program with all that was said about it, as it can be typed again."""
+    """A program with all its options, as the user can type it again."""
     parts = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
     parts += [f"--profile {shell(profile)}"] if profile is not None else []
     parts += [f"--experiment {shell(experiment)}"] if experiment is not None else []
@@ -67,7 +67,7 @@ def program(
 
 
 def measured(by_run: Mapping[str, int], trials: int) -> str:
-    """How many trials need not be measured, and where they were."""
+    """How many trials earlier runs have measured, and which runs."""
     count = sum(by_run.values())
     largest = sorted(by_run.items(), key=lambda pair: -pair[1])[:_NAMED]
     named = ", ".join(f"{count:,} in {run}" for run, count in largest)
@@ -77,20 +77,20 @@ def measured(by_run: Mapping[str, int], trials: int) -> str:
 
 
 def refuse(folder: Folder, why: str) -> None:
-    """Tell that the results of a foreign folder are not taken over."""
-    print(f"note: results of {folder.name} are not taken over: {visible(why)}", file=sys.stderr)
+    """Say that the results of a foreign folder are not used."""
+    print(f"note: results of {folder.name} are not used: {visible(why)}", file=sys.stderr)
     print(f"`zlang resume {shell(str(folder.path))} --trust` makes it yours", file=sys.stderr)
 
 
 def form_of_rows(given: str, *more: str) -> None:
-    """End with a usage error where rows cannot be printed in a format."""
+    """Raise a usage error if rows cannot be printed in a format."""
     from zlang.report.formats import FORMATS
 
     one_of("--format", given, ("table", *FORMATS, *more))
 
 
 def one_of(option: str, given: str, names: Iterable[str]) -> None:
-    """End with a usage error where a word is not one of those known."""
+    """Raise a usage error if a word is not one of `names`."""
     listed = list(names)
     if given not in listed:
         import typer
@@ -100,7 +100,7 @@ def one_of(option: str, given: str, names: Iterable[str]) -> None:
 
 
 def ordered(given: str | None) -> None:
-    """End with a usage error where there is no such order of trials."""
+    """Raise a usage error if there is no such order of trials."""
     if given is not None:
         from zlang.plan.order import Order
 
@@ -118,7 +118,7 @@ def set_up_once(factors: Sequence[str], repeat: int, *, is_mended: bool) -> str:
 
 
 def setups_and_trials(count: int) -> str:
-    """So many of both together."""
+    """The number of setups and trials together, in words."""
     return "1 setup or trial" if count == 1 else f"{count:,} setups and trials"
 
 
@@ -132,7 +132,7 @@ def duration(seconds: float) -> str:
 
 
 def over_budget(expected: float, budget: float, fitting: Iterable[tuple[str, float]]) -> tuple[str, str]:
-    """That a run takes longer than it may, and what to write."""
+    """The message that a run exceeds its budget, and its hint."""
     ways = [f"`{written}` takes {duration(seconds)}" for written, seconds in fitting]
     hint = "; ".join(ways) or "raise `budget`, or choose fewer levels"
     return f"the estimate is {duration(expected)}, and `budget` is {duration(budget)}", hint
