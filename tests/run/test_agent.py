@@ -37,7 +37,7 @@ class Agent:
     def start(
         self, number: int, command: bytes, out: str = "trials/t/1/a1", step: str = "m", timeout: int = 60
     ) -> None:
-        self.write(f"run {number} {timeout} {len(command)} keep {step} {out} \n".encode() + command)
+        self.write(f"run {number} {timeout} {len(command) + 1} keep {step} {out} \n".encode() + command + b".")
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -90,21 +90,27 @@ def test_what_is_stopped_ends_with_all_that_it_started(agent: Agent) -> None:
     assert left_of(RUN) == []
 
 
-def test_a_directory_that_something_else_replaced_is_noticed(agent: Agent, tmp_path: Path) -> None:
-    made = tmp_path / "made here"
-    agent.start(
-        1, b"mkdir '%b'; { ls -di '%b'; echo '%b'; } >\"$OUT/made\"" % ((os.fsencode(made),) * 3), "setups/s/a1"
-    )
-    assert agent.hear()[2] == "0"
-    agent.write(b"hold setups/s/a1\n")
-    agent.start(2, b":")
+@pytest.mark.parametrize("others", [0, 6], ids=["by a descriptor", "by its inode"])
+def test_a_directory_that_something_else_replaced_is_noticed(agent: Agent, tmp_path: Path, others: int) -> None:
+    names = [*(f"other {number}" for number in range(others)), "made here"]
+    for number, name in enumerate(names, 1):
+        made = tmp_path / name
+        text = b"mkdir '%b'; { ls -di '%b'; echo '%b'; } >\"$OUT/made\"" % ((os.fsencode(made),) * 3)
+        agent.start(number, text, f"setups/s/a{number}")
+        assert agent.hear()[2] == "0"
+        agent.write(f"hold setups/s/a{number}\n".encode())
+    agent.start(11, b":")
     assert agent.hear()[2] == "0"
     made.rename(tmp_path / "elsewhere")
     made.mkdir()
-    agent.start(3, b":")
+    agent.start(12, b":")
     assert agent.hear()[2] == "126"
-    agent.write(b"release setups/s/a1\n")
-    agent.start(4, b":")
+    made.rmdir()
+    made.symlink_to("elsewhere")
+    agent.start(13, b":")
+    assert agent.hear()[2] == "126"
+    agent.write(f"release setups/s/a{len(names)}\n".encode())
+    agent.start(14, b":")
     assert agent.hear()[2] == "0"
 
 
@@ -139,11 +145,15 @@ def test_root_refuses_a_directory_that_others_can_replace(tmp_path: Path) -> Non
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
-    assert agent.hear() == ["refused", *f"other users can write to {tmp_path}/open, and replace what is in it".split()]
+    assert agent.hear() == ["refused", *f"another user can write to {tmp_path}/open, and replace what is in it".split()]
     agent.close()
     (tmp_path / "open").chmod(0o1777)
     agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
     assert agent.hear()[0] == "ready"
+    agent.close()
+    os.chown(tmp_path / "open", 65534, 0)
+    agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
+    assert agent.hear()[0] == "refused"
     agent.close()
 
 

@@ -2,9 +2,10 @@
 # It comes after emit/processes.sh.
 #
 # First line: RUN DEAD BYTES, then BYTES of the directory's path. After that:
-#   beat                                         the coordinator is there; without any line for DEAD seconds all ends
+#   beat                                         the coordinator is there; without one for DEAD seconds all ends
 #   clock TOKEN                                  -> clock TOKEN WALL UP
-#   run ID TIMEOUT BYTES KEEP STEP OUT [NAME=BYTES...]  then the bytes of the command, and those of the variables;
+#   run ID TIMEOUT BYTES KEEP STEP OUT [NAME=BYTES...]  then the bytes of the command, and those of the variables,
+#                                                each with a full stop at its end, which a shell does not leave away;
 #                                                -> ended ID CODE WALL UP
 #   stop ID                                      end a step: TERM, then KILL
 #   kill ID                                      end a step at once
@@ -15,7 +16,7 @@
 #                                                forgotten mounted if something is mounted there: nothing is removed
 # Answers at the start: ready BOOT UID, or refused REASON. Rule: only the coordinator's words become commands, and all
 # other text is quoted. When standard input ends, or nobody writes, all processes of the run are ended.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2317
+# shellcheck shell=sh disable=SC2034,SC2086,SC2317,SC3013
 set -u
 LC_ALL=C CDPATH=''
 export LC_ALL CDPATH
@@ -56,17 +57,57 @@ z_sweep() {
   done
 }
 
+# Whether a directory that is held is not what it was: $z_path. An open descriptor holds it, so that nothing else gets its
+# inode, and is compared without a process; where there are no such descriptors, or too many, what `made` says of it is.
 z_replaced() {
-  for z_out in $z_held; do
+  for z_each in $z_held; do
+    z_out=${z_each#*:}
     { read -r z_inode z_born && IFS= read -r z_path; } 2>/dev/null <"$z_folder/$z_out/made" || continue
-    z_there=$(stat --format='%i %W' -- "$z_path" 2>/dev/null || ls -di -- "$z_path" 2>/dev/null) || continue
-    z_there=${z_there#"${z_there%%[! ]*}"}
-    [ "${z_there%% *}" = "$z_inode" ] || return 0
-    z_there=${z_there#* }
-    case $z_born$z_there in *[!0-9]*) continue ;; esac # an inode is used again; `made` has its time of birth on Linux
-    [ -z "$z_born" ] || [ "$z_there" = "$z_born" ] || return 0
+    case $z_each in
+      0:*) z_is_another && return 0 ;;
+      *)
+        [ ! -L "$z_path" ] || return 0
+        if [ -e "$z_path" ] && ! [ "/dev/fd/${z_each%%:*}" -ef "$z_path" ]; then return 0; fi
+        ;;
+    esac
   done
   return 1
+}
+
+z_is_another() {
+  z_there=$($z_stat -- "$z_path" 2>/dev/null) || return 1
+  z_there=${z_there#"${z_there%%[! ]*}"}
+  [ "${z_there%%[ :]*}" = "$z_inode" ] || return 0
+  z_there=${z_there#*[ :]}
+  case $z_born$z_there in *[!0-9]*) return 1 ;; esac # an inode is used again; `made` has its time of birth on Linux
+  [ -n "$z_born" ] && [ "$z_there" != "$z_born" ]
+}
+
+z_hold() { # OUT
+  for z_number in 4 5 6 7 8 9 0; do
+    case " $z_held" in *" $z_number:"*) ;; *) break ;; esac
+  done
+  if [ "$z_number" != 0 ]; then
+    { read -r z_inode z_born && IFS= read -r z_path; } 2>/dev/null <"$z_folder/$1/made" || z_path=
+    if [ -d "$z_path" ] && [ -r "$z_path" ]; then eval "exec $z_number<\"\$z_path\""; fi
+    if ! [ "/dev/fd/$z_number" -ef "$z_path" ] || z_is_another; then
+      eval "exec $z_number<&-"
+      z_number=0
+    fi
+  fi
+  z_held="$z_held $z_number:$1"
+}
+
+z_release() { # OUT
+  z_kept=
+  for z_each in $z_held; do
+    if [ "${z_each#*:}" != "$1" ]; then
+      z_kept="$z_kept $z_each"
+    elif [ "${z_each%%:*}" != 0 ]; then
+      eval "exec ${z_each%%:*}<&-"
+    fi
+  done
+  z_held=$z_kept
 }
 
 # Whether something is mounted at or below a directory. Of a bind mount, st_dev is that of the directory: -xdev goes into it.
@@ -98,7 +139,7 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
     else
       if [ "$3" = keep ]; then z_stdout=$z_log.out z_stderr=$z_log.err; else z_stdout=/dev/null z_stderr=/dev/null; fi
       RUN=$z_run OUT=$z_folder/$5 ZLANG_RUN=$z_run ZLANG_STEP=$4 \
-        timeout -k 5 "$2" sh -c "$z_command" </dev/null >"$z_stdout" 2>"$z_stderr" &
+        timeout -k 5 "$2" sh -c "$z_command" </dev/null >"$z_stdout" 2>"$z_stderr" 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- &
       z_pid=$!
       [ -z "$z_wish" ] || kill "-$z_wish" "$z_pid" 2>/dev/null
       wait "$z_pid"
@@ -134,7 +175,7 @@ z_leave() {
   case $z_run in visit-*) z_forget ;; esac
 }
 
-# Ends everything when no line has come for z_dead seconds: the link is cut, and the coordinator counts nothing any more.
+# Ends everything when no beat has come for z_dead seconds: the link is cut, and the coordinator counts nothing any more.
 z_watch() {
   trap 'z_fed=1' USR1
   trap 'kill "$z_nap" 2>/dev/null; exit 0' TERM
@@ -162,11 +203,11 @@ fi
 z_user=$(id -u)
 [ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
   refuse "$z_base is a link, belongs to another user, or can be written to by others"
-# Who can write to a directory above can put another one in its place, and root would write and remove there.
+# Whose a directory above is, or who can write to it, can put another one in its place, and root would write and remove there.
 z_above=$(cd -P -- "$z_base" && pwd -P) || refuse "the directory $z_base cannot be entered"
 while [ "$z_user" = 0 ] && [ -n "$z_above" ]; do
-  [ -z "$(find "$z_above" -prune ! -perm -1000 \( -perm -0002 -o -perm -0020 ! -group 0 \))" ] ||
-    refuse "other users can write to $z_above, and replace what is in it"
+  [ -z "$(find "$z_above" -prune \( ! -user 0 -o ! -perm -1000 \( -perm -0002 -o -perm -0020 ! -group 0 \) \) || echo unknown)" ] ||
+    refuse "another user can write to $z_above, and replace what is in it"
   z_above=${z_above%/*}
 done
 for z_tool in sed timeout find grep head sha256sum wc; do
@@ -174,6 +215,8 @@ for z_tool in sed timeout find grep head sha256sum wc; do
 done
 (umask 077 && mkdir -p -- "$z_folder") 2>/dev/null || refuse "the directory $z_folder cannot be made"
 
+z_stat='stat --format=%i:%W'
+$z_stat . >/dev/null 2>&1 || z_stat='ls -di'
 z_boot=-
 if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
 trap '' USR1 # ignored until the watch has a trap of its own: a line may come before, and would end it
@@ -183,21 +226,20 @@ trap - USR1
 printf 'ready %s %s\n' "$z_boot" "$z_user"
 
 while IFS=' ' read -r z_verb z_id z_rest; do
-  kill -USR1 "$z_dog" 2>/dev/null
   case $z_verb in
-    beat) ;;
+    beat) kill -USR1 "$z_dog" 2>/dev/null ;;
     clock)
       z_now
       printf 'clock %s %s %s\n' "$z_id" "$z_wall" "$z_up"
       ;;
     run)
       set -- $z_rest # TIMEOUT BYTES KEEP STEP OUT NAME=BYTES...
-      z_command=$(head -c "$2"; echo .)
+      z_command=$(head -c "$2")
       z_command=${z_command%.}
       z_timeout=$1 z_keep=$3 z_step=$4 z_out=$5
       shift 5
       for z_each; do
-        z_value=$(head -c "${z_each#*=}"; echo .)
+        z_value=$(head -c "${z_each#*=}")
         export "${z_each%%=*}=${z_value%.}"
       done
       z_job "$z_id" "$z_timeout" "$z_keep" "$z_step" "$z_out" </dev/null &
@@ -205,12 +247,8 @@ while IFS=' ' read -r z_verb z_id z_rest; do
       ;;
     stop) eval "kill -TERM \"\$z_job_$z_id\"" 2>/dev/null ;;
     kill) eval "kill -USR2 \"\$z_job_$z_id\"" 2>/dev/null ;;
-    hold) z_held="$z_held $z_id" ;;
-    release)
-      z_kept=
-      for z_each in $z_held; do [ "$z_each" = "$z_id" ] || z_kept="$z_kept $z_each"; done
-      z_held=$z_kept
-      ;;
+    hold) z_hold "$z_id" ;;
+    release) z_release "$z_id" ;;
     drop) z_is_mounted_on "$z_folder/$z_id" || find "$z_folder/$z_id" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} + 2>/dev/null ;;
     sweep)
       if z_sweep; then printf 'swept %s\n' "$z_swept"; else printf 'stuck%s\n' "$z_found_pids"; fi
