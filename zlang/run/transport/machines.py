@@ -22,6 +22,7 @@ from typing import Any, Self, TypeVar
 
 from zlang.check import values
 from zlang.errors import RunError
+from zlang.files import sync_tree
 from zlang.plan.plan import CLOCKS, LOCAL, ROOT, Action, Step
 from zlang.run import machine as here
 from zlang.run.executor import LOST, NOT_STARTED, Handle, LocalExecutor
@@ -110,7 +111,7 @@ class Machines:
                 raise result
             elif machine.boot != "-" and (other := boots.setdefault(machine.boot, machine.name)) != machine.name:
                 message = f"`{other}` and `{machine.name}` are the same machine"
-                problems.append(MachineLost(message, "a host of a program is a machine of its own"))
+                problems.append(MachineLost(message, "each host of a program must be a different machine"))
         return problems
 
     async def _close(self) -> None:
@@ -142,7 +143,9 @@ class Machines:
             return self._local.start(replace(step, host=LOCAL), out, keep=keep)
         machine = self._machines.get(step.host)
         if machine is None:
-            raise RunError(f"step {step.name} is for `{step.host}`, which is not reached", _HOW.format(step.host))
+            raise RunError(
+                f"step {step.name} is for `{step.host}`, but no address is known for it", _HOW.format(step.host)
+            )
         place = self._place(out)
         self._expect(step, out)
         self._number += 1
@@ -227,8 +230,8 @@ class Machines:
             machine.signal("kill", number)
             raise
 
-    def bring(self, out: Path, host: str = "") -> Handle | None:
-        """Fetch what machines, or one of them, left behind for a directory of the run."""
+    def bring(self, out: Path, host: str = "", prefix: str = "") -> Handle | None:
+        """Fetch what machines, or one of them, left behind for a directory of the run, and wait for the disk."""
         place = self._place(out)
         used = self._used.get(place, set())
         measured = self._owners.get(out)
@@ -238,15 +241,16 @@ class Machines:
             return None
         machines = [self._machines[name] for name in names]
         explain = partial(_append_line, out / "fetch.err")
-        return _Remote(self._fetch(machines, place, out), self._loop, lambda _: False, explain)
+        return _Remote(self._fetch(machines, place, out, prefix), self._loop, lambda _: False, explain)
 
-    async def _fetch(self, machines: Iterable[Machine], place: str, out: Path) -> int:
+    async def _fetch(self, machines: Iterable[Machine], place: str, out: Path, prefix: str) -> int:
         for machine in machines:
             if not machine.is_given_up:
                 try:
                     await machine.fetch(place, out, self._own)
                 finally:
                     self._explain_again(out)
+        await asyncio.to_thread(sync_tree, out, self._folder, prefix)  # other lanes go on meanwhile
         return 0
 
     def _explain(self, out: Path, step: Step, reason: str) -> None:
@@ -296,7 +300,7 @@ class Machines:
         return True
 
     def release(self, host: str, out: Path) -> None:
-        """Compare it no more."""
+        """Stop verifying the directory."""
         self._loop.call_soon_threadsafe(self._machines[host].release, self._place(out))
 
     def ahead(self, host: str) -> float:
@@ -385,7 +389,7 @@ def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
 
 
 def _ignore(_: str) -> None:
-    """Say nothing of a step of which nothing is kept."""
+    """Report nothing about a step whose output is not kept."""
 
 
 def _append_line(path: Path, line: str) -> None:
@@ -395,7 +399,7 @@ def _append_line(path: Path, line: str) -> None:
 
 
 def _streams(step: Step) -> list[dict[str, object]]:
-    """What the reader of a step is told of each stream."""
+    """The arguments about each stream that the reader of a step gets."""
     streams = step.reader.args.get("streams") if step.reader else None
     return [part for part in streams if isinstance(part, dict)] if isinstance(streams, list) else []
 

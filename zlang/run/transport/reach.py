@@ -91,7 +91,7 @@ def read(directory: Path, options: Iterable[str] = ()) -> dict[str, Reach]:
 
 
 def engine(directory: Path) -> str:
-    """What gives machines to the hosts that have no entry: `slurm`, or nothing. Raises RunError."""
+    """The engine that assigns machines to hosts without an entry: `slurm`, or nothing. Raises RunError."""
     path = project.find(directory)
     name = project.table(path, "hosts").get(_ENGINE, "") if path else ""
     if not isinstance(name, str):  # a host of that name
@@ -124,13 +124,13 @@ def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, R
     return result
 
 
-def keep(folder: Path, reached: Iterable[Reach]) -> None:
-    """Write into a run folder how its machines are reached. Raises OSError."""
+def save(folder: Path, reached: Iterable[Reach]) -> None:
+    """Save how the machines of a run are reached, in its folder. Raises OSError."""
     replace_file(folder / KEPT, json.dumps([asdict(reach) for reach in reached]).encode())
 
 
-def kept(folder: Path) -> list[Reach]:
-    """How the machines of a run are reached, as it was written down. Raises RunError."""
+def load(folder: Path) -> list[Reach]:
+    """Load how the machines of a run are reached. Raises RunError."""
     path = folder / KEPT
     try:
         rows = json.loads(read_regular(path, _LONGEST))
@@ -160,12 +160,12 @@ def require_apart(reached: Iterable[Reach]) -> None:
         if other is not reach:
             place = f"at {reach.address}" if reach.address else "this machine"
             message = f"`{other.name}` and `{reach.name}` are both {place}"
-            raise RunError(message, f"{reach.source}: a host of a program is a machine of its own")
+            raise RunError(message, f"{reach.source}: each host of a program must be a different machine")
 
 
 def _of_table(where: str, name: str, entry: object) -> Reach:
     if not isinstance(entry, dict):
-        raise RunError(f"{where} is a table", f'write [hosts.{name}] and, below it, ssh = "USER@HOST"')
+        raise RunError(f"{where} must be a table", f'write [hosts.{name}] and, below it, ssh = "USER@HOST"')
     for key in entry:
         if key not in _KEYS:
             raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or "it can have " + ", ".join(_KEYS))
@@ -174,10 +174,10 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
     if not isinstance(is_local, bool) or is_local == (ssh is not None):
         raise RunError(f"{where} does not say how the host is reached", 'write ssh = "USER@HOST", or local = true')
     if ssh is not None and not isinstance(ssh, str):
-        raise RunError(f"{where}: `ssh` is a text", 'write ssh = "USER@HOST"')
+        raise RunError(f"{where}: `ssh` must be a string", 'write ssh = "USER@HOST"')
     if not isinstance(directory, str) or not _PLACE.fullmatch(directory):
-        raise RunError(f"{where}: `directory` is an absolute path", f'write directory = "{DIRECTORY}"')
+        raise RunError(f"{where}: `directory` must be an absolute path", f'write directory = "{DIRECTORY}"')
     if isinstance(wait, bool) or not isinstance(wait, int) or not 0 <= wait <= _MOST_SECONDS:
-        raise RunError(f"{where}: `wait` is a number of seconds", f"write wait = {WAIT}")
+        raise RunError(f"{where}: `wait` must be a whole number of seconds", f"write wait = {WAIT}")
     address = None if ssh is None else parse(ssh, where)
     return Reach(name, address, directory, wait, source=where)

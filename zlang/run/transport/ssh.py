@@ -125,13 +125,13 @@ class Machine:
             if not self._is_key_known:
                 raise MachineLost(f"the host key of {where} is not known", f"compare its key: {login}") from None
             raise MachineLost(
-                f"the host key of {where} is not the one that is known: {error}",
+                f"the host key of {where} has changed: {error}",
                 f"compare its key, then remove the old one with `ssh-keygen -R {_known_name(self.reach)}`, and {login}",
             ) from None
         except asyncssh.PermissionDenied:
             await self.close()
             raise MachineLost(
-                f"{where} does not let this user in", f"`{_by_hand(self.reach)}` has to work without a password"
+                f"{where} does not accept this user", f"`{_by_hand(self.reach)}` has to work without a password"
             ) from None
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
             await self.close()
@@ -310,8 +310,8 @@ class Machine:
         await self.ready()
         work: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._work[number] = work
-        command = step.command.encode("utf-8", "surrogateescape")
-        texts = {name: text.encode("utf-8", "surrogateescape") for name, text in self._variables.items()}
+        command = _ended(step.command)
+        texts = {name: _ended(text) for name, text in self._variables.items()}
         sizes = " ".join(f"{name}={len(text)}" for name, text in texts.items())
         words = f"{step.timeout} {len(command)} {'keep' if keep else 'lose'} {step.name} {out} {sizes}"
         self._write(f"run {number} {words}", command + b"".join(texts.values()))
@@ -377,7 +377,7 @@ class Machine:
             self._write(f"hold {out}")
 
     def release(self, out: str) -> None:
-        """Compare it no more."""
+        """Stop verifying the directory."""
         if self._held.pop(out, 0) is None and self._agent is not None:
             self._write(f"release {out}")
 
@@ -423,6 +423,11 @@ class Machine:
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None
         if hashes:
             self._write(f"drop {out}")
+
+
+def _ended(text: str) -> bytes:
+    """A text with a full stop, so that no shell takes the ends of its lines away."""
+    return f"{text}.".encode("utf-8", "surrogateescape")
 
 
 def _by_hand(reach: Reach) -> str:
