@@ -1,4 +1,4 @@
-"""Slurm: sbatch and squeue. In: a script, and a number of tasks. Out: a job; where its tasks are by now.
+"""Slurm: sbatch, squeue and sacct. In: a script, and a number of tasks. Out: a job; where its tasks are by now.
 
 Rule: which task carries a run out is written down in the run's folder. It decides no command, so no seal covers it.
 """
@@ -9,7 +9,8 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,7 +25,9 @@ OUTPUT = "slurm-%A_%a.out"
 _LONGEST = 4096
 _JOB = re.compile(r"[0-9]{1,18}")
 _FOLLOWED = "%F_%K %T %R"
-"""What squeue prints of a task: its name, its state, and its nodes or the reason why it waits."""
+"""Columns of squeue for a task: its name, its state, and its nodes or the reason why it waits."""
+_ACCOUNTED = "--format=JobID,State,NodeList"
+_NO_NODES = "None assigned"
 _PATIENCE = 60
 
 
@@ -61,6 +64,17 @@ def tasks() -> dict[str, str]:
     return states
 
 
+def outcomes(jobs: Iterable[str]) -> dict[str, str]:
+    """How the tasks of jobs ended, by their names; nothing where Slurm keeps no accounts."""
+    line = ["sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(sorted(jobs))}", _ACCOUNTED]
+    states: dict[str, str] = {}
+    with suppress(RunError):
+        for row in _output(line).splitlines():
+            name, state, nodes = (*row.split("|"), "", "")[:3]
+            states[name] = f"{state} on {nodes}" if nodes and nodes != _NO_NODES else state
+    return states
+
+
 def nodes() -> tuple[list[str], str]:
     """The nodes of the allocation in which zlang was started, and the one that this is. Raises RunError."""
     listed = os.environ.get("SLURM_JOB_NODELIST", "")
@@ -68,12 +82,12 @@ def nodes() -> tuple[list[str], str]:
     return names, os.environ.get("SLURMD_NODENAME", "")
 
 
-def keep(folder: Path, task: Task) -> None:
-    """Write into a run folder which task carries it out. Raises OSError."""
+def save(folder: Path, task: Task) -> None:
+    """Save which task carries out a run, in its folder. Raises OSError."""
     replace_file(folder / KEPT, json.dumps(asdict(task)).encode() + b"\n")
 
 
-def kept(folder: Path) -> Task | None:
+def load(folder: Path) -> Task | None:
     """The task that carries a run out; None where there is none, or no task is named."""
     try:
         content = json.loads(read_regular(folder / KEPT, _LONGEST))

@@ -1,0 +1,39 @@
+"""What Slurm's accounting says of tasks that have ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zlang.run import slurm
+
+SAYS = """\
+7_1|COMPLETED|n1
+7_2|NODE_FAIL|n2
+7_3|CANCELLED by 0|None assigned
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "states"),
+    [
+        (
+            f"printf '%s' '{SAYS}'",
+            {"7_1": "COMPLETED on n1", "7_2": "NODE_FAIL on n2", "7_3": "CANCELLED by 0"},
+        ),
+        ("echo 'Slurm accounting storage is disabled' >&2; exit 1", {}),
+    ],
+    ids=["accounts", "no accounts"],
+)
+def test_how_tasks_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, states: dict[str, str]) -> None:
+    command = tmp_path / "sacct"
+    command.write_text(f'#!/bin/sh\ncase "$*" in *--jobs=7,8*) {script} ;; *) exit 2 ;; esac\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert slurm.outcomes({"8", "7"}) == states
+
+
+def test_a_machine_without_sacct_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert slurm.outcomes({"7"}) == {}
