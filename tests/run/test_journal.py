@@ -290,3 +290,16 @@ def test_a_line_that_ends_otherwise_is_not_believed() -> None:
     assert journal.decode(line) is not None
     assert journal.decode(line.replace(b"}\n", b"x\n")) is None
     assert journal.decode(b'"7}\n') is None
+
+
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_what_follows_a_line_that_is_too_long_is_read(beyond: int, tmp_path: Path) -> None:
+    """Also where its end is just where reading stops."""
+    path = tmp_path / "journal"
+    with journal.Writer(path) as writer:
+        writer.write(Session(1.0, "plan", "tools"))
+    length = journal._LONGEST_LINE + beyond - 1
+    path.write_bytes(path.read_bytes() + b"x" * length + b"\n")
+    with journal.Writer(path, 2) as writer:
+        writer.write(Finish(2.0))
+    assert [type(event) for event in journal.Lines(path)] == [Session, journal.Gap, Finish]
