@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -135,7 +135,7 @@ class FakeExecutor:
         codes.update({step.name: self.codes.get(step.name, 0) for step in steps})
         return handles[-1]
 
-    def bring(self, out: Path, host: str = "") -> None:
+    def bring(self, out: Path, host: str = "", prefix: str = "") -> None:
         pass
 
     def hold(self, host: str, out: Path) -> bool:
@@ -183,7 +183,7 @@ class FakeHandle:
 
 def fake_run(
     folder: Folder, executor: FakeExecutor, selection: Selection = NOT_DONE, judge: runner.Judge = approve
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     return runner.run(
         folder.read_plan(), folder, executor, judge, clock=ticking(), monotonic=ticking(), selection=selection
     )

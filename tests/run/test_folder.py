@@ -49,7 +49,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["runs", "directory"])
 def test_a_path_with_a_line_end_is_refused(tmp_path: Path, place: str) -> None:
     places = {"runs": tmp_path / "runs", "directory": tmp_path, place: tmp_path / "a\nb"}
-    with pytest.raises(RunError, match=r"'/.*/a\\nb' has a line end in its path"):
+    with pytest.raises(RunError, match=r"'/.*/a\\nb' has a newline in its path"):
         folder.create(places["runs"], "e", places["directory"])
     assert list(tmp_path.iterdir()) == []
 

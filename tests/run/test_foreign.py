@@ -137,6 +137,6 @@ def test_results_of_a_changed_folder_are_not_taken_over(tmp_path: Path) -> None:
         plan.write("\n")
     for command in ("plan", "run"):
         ended = zlang(command, program)
-        assert f"results of {folder.name} are not taken over: its plan.jsonl" in ended.err
+        assert f"results of {folder.name} are not used: its plan.jsonl" in ended.err
         assert "have measured" not in ended.out + ended.err
     assert len(list((tmp_path / "runs").iterdir())) == 2

@@ -52,15 +52,15 @@ def test_an_address_is_no_option_and_no_command(text: str) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("hosts = 3", "`hosts` is a table"),
-        ("[hosts]\na = 3", "is a table"),
+        ("hosts = 3", "`hosts` must be a table"),
+        ("[hosts]\na = 3", "must be a table"),
         ("[hosts.a]", "does not say how the host is reached"),
         ('[hosts.a]\nssh = "x"\nlocal = true', "does not say how the host is reached"),
-        ("[hosts.a]\nssh = 3", "`ssh` is a text"),
+        ("[hosts.a]\nssh = 3", "`ssh` must be a string"),
         ('[hosts.a]\nssh = "x"\nport = 3', "has no `port`"),
-        ('[hosts.a]\nssh = "x"\ndirectory = "data"', "`directory` is an absolute path"),
-        ('[hosts.a]\nssh = "x"\ndirectory = "/da\\nta"', "`directory` is an absolute path"),
-        ('[hosts.a]\nssh = "x"\nwait = -1', "`wait` is a number of seconds"),
+        ('[hosts.a]\nssh = "x"\ndirectory = "data"', "`directory` must be an absolute path"),
+        ('[hosts.a]\nssh = "x"\ndirectory = "/da\\nta"', "`directory` must be an absolute path"),
+        ('[hosts.a]\nssh = "x"\nwait = -1', "`wait` must be a whole number of seconds"),
     ],
 )
 def test_a_wrong_project_file_is_refused(tmp_path: Path, table: str, message: str) -> None:
@@ -97,8 +97,8 @@ def test_two_hosts_are_two_machines() -> None:
 
 def test_what_is_kept_in_a_run_folder_is_read_back(tmp_path: Path) -> None:
     entries = list(reach.changed({}, ["a=root@x:1", "b=local"]).values())
-    reach.keep(tmp_path, entries)
-    assert reach.kept(tmp_path) == entries
+    reach.save(tmp_path, entries)
+    assert reach.load(tmp_path) == entries
     (tmp_path / "machines").write_text('[{"name": "a"}]')
     with pytest.raises(RunError, match="cannot read"):
-        reach.kept(tmp_path)
+        reach.load(tmp_path)

@@ -188,7 +188,7 @@ def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Ev
     for event in events:
         if isinstance(event, after) and (not isinstance(event, Start) or event.step == "set-q"):
             break
-    events.close()  # type: ignore[attr-defined]  # as if killed: nothing is tidied up
+    events.close()
     assert list(run_state.read(folder.journal).leftovers) == [left, "d"]
     again = FakeExecutor()
     assert isinstance(list(fake_run(folder, again))[-1], Finish)
@@ -271,6 +271,20 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     again = FakeExecutor()
     list(fake_run(folder, again))
     assert again.order == ["unmake-r", "unmake-s", "make-s", "make-r", "measure", "unmake-r", "unmake-s"]
+
+
+def test_a_run_that_is_closed_before_its_end_tidies_up(tmp_path: Path) -> None:
+    executor = FakeExecutor()
+    events = fake_run(new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s"))), executor)
+    next(event for event in events if isinstance(event, Made))
+    events.close()
+    assert executor.order == ["make-s", "unmake-s"]
+
+
+def test_what_stands_beside_a_failing_unmake_is_unmade(tmp_path: Path) -> None:
+    items = (setup("o", "other"), setup("p", "pool"), setup("d", "data", "pool"), trial(1, "opd"))
+    executor, _, _ = carry_out(tmp_path, plan(*items), unmake_d=1)
+    assert executor.order == ["make-o", "make-p", "make-d", "measure", "unmake-d", "unmake-o"]
 
 
 def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
@@ -768,7 +782,7 @@ class Group(FakeExecutor):
     def ahead(self, host: str) -> float:
         return {"c1": 1.5, "c2": 2.5}.get(host, 0.0)
 
-    def bring(self, out: Path, host: str = "") -> FakeHandle:  # type: ignore[override]
+    def bring(self, out: Path, host: str = "", prefix: str = "") -> FakeHandle:  # type: ignore[override]
         self.fetched.append(("/".join(out.parts[-3:]), host))
         return FakeHandle("fetch", self)
 
@@ -906,7 +920,7 @@ def test_a_directory_with_a_line_end_in_its_path_ends_the_run(tmp_path: Path) ->
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
     make = makes_a_directory(folder, at, Path("setups/s/a1"))
     assert refused(fake_run(folder, FakeExecutor(during={"make-s": make}))) == (
-        f"{str(at)!r} has a line end in its path",
+        f"{str(at)!r} has a newline in its path",
         "measure in a directory without one",
     )
 

@@ -174,7 +174,7 @@ def test_where_no_key_can_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunError) as refused:
         seal.load_key()
     assert (refused.value.message, refused.value.hint) == (
-        "there is no home directory in which a key could lie",
+        "there is no home directory for the key",
         ELSEWHERE,
     )
 

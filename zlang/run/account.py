@@ -21,9 +21,9 @@ from zlang.run.run_state import Attempt, Window
 
 V = TypeVar("V", bound=TrialVerdict)
 
-NOT_CARRIED_OUT = "it was not carried out"
+NOT_CARRIED_OUT = "it was not run"
 PLAN_CHANGED = "the plan was changed after the run had begun"
-FILES_CHANGED = "what it left behind was changed after it had been measured"
+FILES_CHANGED = "its output was changed after the measurement"
 LOST = "the journal is damaged and does not mention an attempt"
 
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
@@ -45,7 +45,7 @@ class Account(Generic[V]):
     @property
     def damage(self) -> list[str]:
         """Damage to the folder as a whole, a sentence each."""
-        facts = [f"the fact `{name}` was changed after it had been noted" for name in sorted(self.changed_facts)]
+        facts = [f"the fact `{name}` was changed after it was recorded" for name in sorted(self.changed_facts)]
         return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else []), *facts]
 
     @cached_property
@@ -77,12 +77,12 @@ class Account(Generic[V]):
         attempt = self.state.attempts.get(trial.place)
         if attempt is None:
             return None, NOT_CARRIED_OUT
-        if why := attempt.unended or self._reason_for_distrust(attempt):
+        if why := attempt.unended or self.reason_for_distrust(attempt):
             return None, why
         return self.judged(trial, attempt)
 
     def judged(self, trial: Trial, attempt: Attempt) -> tuple[V | None, str]:
-        """The same, of an attempt that has just come to an end."""
+        """The same verdict for an attempt that has just ended."""
         if attempt.problem:
             return None, attempt.problem
         if attempt.failed is not None:
@@ -90,10 +90,11 @@ class Account(Generic[V]):
         try:
             verdict = self._judge(trial, self.inside(attempt.out), self.window(trial, attempt))
         except _UNREADABLE as error:
-            return None, f"what the tools left behind cannot be read: {error}"
+            return None, f"the output of the tools cannot be read: {error}"
         return verdict, "" if verdict.valid else verdict.why_not
 
-    def _reason_for_distrust(self, attempt: Attempt) -> str:
+    def reason_for_distrust(self, attempt: Attempt) -> str:
+        """The reason not to trust the files of an attempt, whatever it measured; empty if they can be trusted."""
         if attempt.problem:
             return attempt.problem
         if self.is_plan_changed:

@@ -29,11 +29,11 @@ _BY_THE_TERMINAL = 0x80
 """SI_KERNEL (sigaction(2)): the terminal sent the signal, and to the child as well."""
 _PR_SET_PDEATHSIG = 1
 _REASON = re.compile(rb'what\(\): .*?"exception_message":"((?:[^"\\]|\\.)*)"|what\(\): *([^\n]+)')
-"""How the C++ library says why it aborts; DuckDB as JSON."""
+"""The C++ library's message about why it aborts; DuckDB prints JSON."""
 
 
 def call(work: Callable[[], T], task: str, hint: str = "") -> T:
-    """Do `work` in a child process and give its result; errors begin with `task`, as in "reading x".
+    """Run `work` in a child process and return its result; errors begin with `task`, as in "reading x".
 
     What `work` prints appears; what it changes in memory does not. Raises RunError.
     """
@@ -86,7 +86,7 @@ def _wait(child: int) -> int:
 
 
 def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[signal.Signals]) -> NoReturn:
-    """Be the child: do the work, leave the result, and end without what Python does at its end."""
+    """In the child: do the work, store the result, and exit without Python's cleanup."""
     code = 1
     try:
         # The parent may be killed; nobody would wait for the child then.
@@ -109,7 +109,7 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
 
 
 def _redirect_native_output(text: int) -> None:
-    """Keep what a library prints when it aborts; what Python prints goes where it did."""
+    """Capture what a library prints when it aborts; Python's own output is not redirected."""
     with suppress(OSError, ValueError):
         if sys.stderr.fileno() == 2:  # noqa: PLR2004 - standard error
             raw = io.BufferedWriter(Sink(os.dup(2), is_strict=False))
@@ -145,14 +145,14 @@ def _content(file: int) -> bytes:
 
 
 def _die_by_same_signal(number: int) -> None:
-    """End by the signal that ended the child, where it was meant for both."""
+    """End this process by the signal that ended the child, if the signal was meant for both."""
     if number in _PASSED_ON:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
 
 def _describe_death(number: int, words: bytes) -> str:
-    """How a process died, and why as far as it said so."""
+    """Describe how a process died, and its own reason if it printed one."""
     match = _REASON.search(words)
     reason = next(part for part in match.groups() if part is not None).decode("utf-8", "replace") if match else ""
     if number == signal.SIGKILL:

@@ -20,19 +20,19 @@ _LONGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """The names of what may be written to, and of what of that may be wiped first."""
+    """The names of devices that may be overwritten, and of those that may be wiped first."""
 
     names: tuple[str, ...] = ()
     wipe: tuple[str, ...] = ()
 
     def environment(self, plan: str, boot: str) -> dict[str, str]:
-        """The variables by which commands know; those of whoever started zlang do not count."""
+        """The environment variables that tell commands what is armed; variables of the caller do not count."""
         text = " ".join((plan, boot, *self.names)) if self.names else ""
         return {"ZLANG_ARM": text, "ZLANG_WIPE": " ".join(self.wipe), "ZLANG_LOOK": ""}
 
 
-def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
-    """Write down what was armed, for which plan and until when. Raises RunError."""
+def save(folder: Path, armed: Armed, plan: str, boot: str) -> None:
+    """Save what was armed, for which plan and until when. Raises RunError."""
     content = {"plan": plan, "boot": boot, "names": armed.names, "wipe": armed.wipe}
     try:
         replace_file(folder / _FILE, json.dumps(content).encode())
@@ -40,8 +40,8 @@ def keep(folder: Path, armed: Armed, plan: str, boot: str) -> None:
         raise RunError(f"cannot write {folder / _FILE}: {error.strerror}") from None
 
 
-def kept(folder: Path, plan: str, boot: str) -> Armed:
-    """The devices that were armed for this plan since the machine was started; none if that is unknown."""
+def load(folder: Path, plan: str, boot: str) -> Armed:
+    """Load the devices that were armed for this plan since the machine was started; none if that is unknown."""
     try:
         content = json.loads(read_regular(folder / _FILE, _LONGEST))
         if not boot or (content["plan"], content["boot"]) != (plan, boot):

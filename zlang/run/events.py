@@ -18,7 +18,7 @@ from zlang.readers.reading import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Something that happened at `t` by the wall clock, and at `up` by the monotonic one, in seconds.
+    """An event at `t` by the wall clock and at `up` by the monotonic clock, in seconds.
 
     The wall clock was read within the `apart` seconds before the other.
     """
@@ -128,7 +128,7 @@ class Fail(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Skip(Timed):
-    """A trial need not be measured, by what was measured before it (`zlang/run/sequential.py`)."""
+    """A trial is not needed, according to earlier results (`zlang/run/sequential.py`)."""
 
     trial: str
     replicate: int

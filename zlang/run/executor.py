@@ -37,7 +37,7 @@ class Handle(Protocol):
         """By when it has to end."""
 
     def fileno(self) -> int:
-        """Give the descriptor that is readable once it has ended."""
+        """Return a descriptor that becomes readable when it ends."""
 
     def finish(self) -> int:
         """Give the exit code of one that has ended."""
@@ -58,20 +58,23 @@ class Executor(Protocol):
     def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
         """Start steps on several machines, which begin at one instant; `codes` gets their exit codes as they end."""
 
-    def bring(self, out: Path, host: str = "") -> Handle | None:
-        """Bring what steps left behind for a directory of the run on other machines, or on one of them."""
+    def bring(self, out: Path, host: str = "", prefix: str = "") -> Handle | None:
+        """Bring what steps left behind for a directory of the run on other machines, or on one of them.
+
+        Then the files in it whose names begin with `prefix` are on the disk.
+        """
 
     def hold(self, host: str, out: Path) -> bool:
-        """Have another machine compare, around each step, the directory named in `made`; False where it is this one."""
+        """Make another machine verify the directory named in `made` around each step; False if it is this machine."""
 
     def release(self, host: str, out: Path) -> None:
-        """Compare it no more."""
+        """Stop verifying the directory."""
 
     def ahead(self, host: str) -> float:
         """By how many seconds the clock of a machine is ahead of ours."""
 
     def lost(self, host: str) -> str:
-        """Why a machine is not tried any more; nothing where it is."""
+        """The reason why a machine is no longer used; empty if it is in use."""
 
     def sweep(self) -> int:
         """End whatever is still running of this run, and give how many processes that were."""
@@ -91,7 +94,7 @@ def run(executor: Executor, step: Step, out: Path, stop: Stop) -> int:
 
 
 def conclude(handle: Handle, stop: Stop, *, is_ended: bool) -> int:
-    """Give the exit code of a step that has ended, or end it, as its time is over or there is a wish to stop."""
+    """Return the exit code of a step that has ended, or end it if it timed out or the run is to stop."""
     if is_ended:
         return handle.finish()
     code = handle.stop()
@@ -132,25 +135,25 @@ class LocalExecutor:
         return self._task(step, out, keep=keep) or _NeverStarted()
 
     def start_together(self, steps: Sequence[Step], _out: Path, _codes: dict[str, int]) -> Handle:
-        """There are no other machines."""
+        """Do nothing: there are no other machines."""
         raise AssertionError(f"BUG: {steps[-1].name} begins with others, and there is one machine")
 
-    def bring(self, _out: Path, _host: str = "") -> None:
-        """Everything is here."""
+    def bring(self, _out: Path, _host: str = "", _prefix: str = "") -> None:
+        """Do nothing: all output is on this machine."""
 
     def hold(self, _host: str, _out: Path) -> bool:
-        """The runner compares it itself."""
+        """Do nothing: the runner verifies the directory itself."""
         return False
 
     def release(self, _host: str, _out: Path) -> None:
-        """The runner compares it itself."""
+        """Do nothing: the runner verifies the directory itself."""
 
     def ahead(self, _host: str) -> float:
-        """Nothing: it is our clock."""
+        """Zero: it is the same clock."""
         return 0.0
 
     def lost(self, _host: str) -> str:
-        """Nothing: one's own machine is always there."""
+        """Empty: this machine is always available."""
         return ""
 
     def sweep(self) -> int:
@@ -158,7 +161,7 @@ class LocalExecutor:
         return processes.end({"ZLANG_RUN": self._run})
 
     def forget(self) -> None:
-        """The run folder is the user's."""
+        """Do nothing: the run folder belongs to the user."""
 
     def _task(self, step: Step, out: Path, *, keep: bool) -> _Task | None:
         if step.host != "local":
@@ -184,7 +187,7 @@ class LocalExecutor:
 
 
 class _Task:
-    """A process, with all that came of it."""
+    """A process and all its descendants."""
 
     def __init__(self, process: subprocess.Popen[bytes], marks: dict[str, str], deadline: float) -> None:
         self.deadline = deadline
@@ -208,7 +211,7 @@ class _Task:
         return self._process.wait()
 
     def kill(self) -> None:
-        """Leave nothing behind and wait for nothing."""
+        """Kill the process without waiting, and leave nothing behind."""
         if self._handle < 0:
             return
         self._signal(signal.SIGKILL)
@@ -251,7 +254,7 @@ class _Task:
 
 
 class _NeverStarted:
-    """A step that could not be started; why stands in its `.err`."""
+    """A step that could not be started; its `.err` file says why."""
 
     deadline = 0.0
 

@@ -34,10 +34,10 @@ from zlang.suggest import did_you_mean
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
 _UNBEGUN = frozenset({"armed", "directory", "lock", "machines", "plan.sh", "source"})
-"""All that a folder can hold before its plan is there, besides hidden files that are being written."""
+"""Everything that a folder can contain before its plan, besides hidden files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
 _FIRST = frozenset({"directory", "lock"})
-"""All that is there if the power was lost before the name of `source` was on the disk."""
+"""Everything that remains if the power failed before the name of `source` was on the disk."""
 _NAME = re.compile(r"[a-z0-9-]+-\d{8}-\d{6}-[0-9a-f]{4}")
 
 
@@ -49,7 +49,7 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """The run's name."""
+        """The name of the folder."""
         return self.path.name
 
     @property
@@ -104,7 +104,7 @@ class Folder:
 
     @property
     def tried(self) -> frozenset[str]:
-        """The identities of which trials were begun."""
+        """The identities of trials that were started."""
         try:
             return frozenset(os.listdir(self.path / "trials"))  # noqa: PTH208 - a name each, and no path
         except OSError:
@@ -128,7 +128,7 @@ class Folder:
             raise RunError(message) from error
 
     def read_plan(self) -> Plan:
-        """Read the plan back, item by item as they are asked for."""
+        """Read the plan lazily, item by item."""
         return wire.load(self._plan_lines, str(self.plan))
 
     def _plan_lines(self) -> Iterable[bytes]:
@@ -160,7 +160,7 @@ class Folder:
 
 @contextmanager
 def _hold_run_lock(run: str) -> Iterator[None]:
-    """Be the only one on this machine who carries out a run, of whose folder there may be copies, each with its lock.
+    """Lock the run itself on this machine, because copies of its folder each have their own lock.
 
     The mark is a file in memory that bears the run's name and goes with the process. It is seen wherever the run's
     processes are seen: also from another network or mount namespace.
@@ -197,7 +197,7 @@ def create(runs: Path, experiment: str, directory: Path, now: float | None = Non
     """Make the folder of a new run, to be carried out from `directory`. Raises RunError."""
     for place in (directory.absolute(), runs.absolute()):
         if "\n" in str(place):
-            raise RunError(f"{str(place)!r} has a line end in its path", "work in a directory without one")
+            raise RunError(f"{str(place)!r} has a newline in its path", "work in a directory without one")
     word = re.sub(r"[^a-z0-9]+", "-", experiment.lower()).strip("-")[:_LONGEST_NAME].rstrip("-") or "run"
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(time.time() if now is None else now))
     try:

@@ -1,8 +1,8 @@
 """Hashes of what a run folder holds, which a shell script can make as well: files -> `sha256-…` or `cksum-…`.
 
 Rule: the hash of a directory is that of the sorted lines that `find . -type f -exec sha256sum {} +` (or `cksum`) prints
-in it. Files whose path holds a backslash or a line's end are passed over, as these tools write them in different ways;
-no reader reads such a file.
+in it. Files whose path holds a backslash or a line's end are passed over, as these tools write them in different ways,
+and so are those of more than 256 MiB; no reader reads such a file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from zlang.files import open_regular
+from zlang.readers.reading import LONGEST
 from zlang.run.journal import cksum
 
 SHA256, CKSUM = "sha256", "cksum"
@@ -65,7 +66,7 @@ def _files(directory: str, name: str) -> list[tuple[str, str]]:
             if entry.is_dir(follow_symlinks=False):
                 result += _files(path, own)
             elif entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
-                result.append((path, own))
+                result += [(path, own)] if entry.stat(follow_symlinks=False).st_size <= LONGEST else []
     return result
 
 

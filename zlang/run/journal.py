@@ -92,7 +92,7 @@ def encode(event: Recorded, number: int | None = None) -> bytes:
 
 
 def decode(line: bytes) -> tuple[int | None, Recorded] | None:
-    """Read one line back, with its number; None if it is torn, altered or of no known kind."""
+    """Parse one line and its number; None if it is incomplete, altered or of an unknown kind."""
     body, mark, tail = line.strip().rpartition(_CRC)
     if not mark or not tail.endswith(b"}") or not tail[:-1].isdigit() or int(tail[:-1]) != cksum(body):
         return None
@@ -147,7 +147,7 @@ class Lines:
         self.number = 0
 
     def __iter__(self) -> Iterator[Recorded | Gap]:
-        """Read from the beginning; a journal that does not exist yet is empty."""
+        """Read from the start; a journal that does not exist yet is empty."""
         self.torn = self.number = 0
         bad, is_numbered, line = 0, False, b"\n"
         for line in self._lines():
@@ -205,7 +205,7 @@ class Writer:
             raise _journal_error("open", path, error) from error
 
     def write(self, *events: Recorded) -> None:
-        """Append events and wait until they are on the disk; a RunError says that they may not be there."""
+        """Append events and wait until they are on the disk. Raises RunError if they may not be."""
         lines = b"".join(encode(event, number) for number, event in enumerate(events, self._number + 1))
         remaining = lines if self._is_fresh else b"\n" + lines
         self._is_fresh = False
@@ -223,7 +223,7 @@ class Writer:
         os.close(self._file)
 
     def __enter__(self) -> Self:
-        """Be closed at the end of the block."""
+        """Close the journal at the end of the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -1,7 +1,7 @@
 """Which machines work at the same time: a plan -> lanes; and the work of all lanes, driven by one thread.
 
-Rules: machines that take part in one trial, or share something, are of one lane, and a lane works for one trial at a
-time, in the planned order. Nothing here starts anything: what is waited for is given out by the work itself.
+Rules: machines that take part in one trial, or share something, belong to one lane. A lane works for one trial at a
+time, in the planned order. Nothing here starts a step: the work of a lane starts it, and yields it to be waited for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zlang.run.executor import Handle
 from zlang.run.stop import Stop
 
 _SHARED = " "
-"""Before what machines share, where that stands among machines: no name of a machine begins so."""
+"""The prefix of shared resources in sets of machines; no name of a machine begins with it."""
 _DAY = 86_400  # poll(2) takes at most 24 of them
 
 
@@ -29,7 +29,7 @@ class Waiting:
 
 
 class LaneEnded(Exception):
-    """A lane cannot go on; the others do."""
+    """A lane cannot continue; the others do."""
 
 
 def of(plan: Plan) -> list[frozenset[str]]:
@@ -67,17 +67,17 @@ def hosts_of_trial(trial: Trial) -> set[str]:
 
 
 def _hosts(steps: Sequence[Step]) -> set[str]:
-    """Machines on which somebody has to do something are taken, too; what a person does elsewhere is of no machine."""
+    """The machines of some steps, including manual steps on them; other manual steps belong to no machine."""
     return {step.host for step in steps if step.action is not Action.ASK or step.host != LOCAL}
 
 
 def drive(
     works: Sequence[Generator[Event | Waiting, None, object]], enter: Callable[[int], None], stop: Stop, most: int = 0
 ) -> Generator[Event, None, list[LaneEnded]]:
-    """Let works go on, at most so many at a time, each when what it waits for has ended; give out their events.
+    """Advance the work of lanes, at most `most` at a time, whenever what they wait for has ended; yield their events.
 
-    `enter` is told which one goes on. Gives why some ended early. An exception of one ends all others at once, unless
-    there is a wish to stop, which all hear of.
+    `enter` gets the number of the lane that continues. Returns why some lanes ended early. An exception in one lane
+    ends all others at once, unless the run is to stop; every lane is told of that.
     """
     begun = min(most or len(works), len(works))
     ready = list(range(begun))

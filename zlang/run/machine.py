@@ -71,7 +71,7 @@ def output(command: str) -> str:
 
 
 def memory() -> str:
-    """How much there is, in KiB, as /proc/meminfo says it; nothing where there is none."""
+    """The amount of memory in KiB, from /proc/meminfo; empty if that does not exist."""
     return answer("sed -n 's/^MemTotal: *\\([0-9]*\\).*/\\1/p' /proc/meminfo")
 
 

@@ -31,7 +31,7 @@ def record(
     artefact: Callable[[Trial], str],
     clock: Callable[[], float] = time.time,
 ) -> None:
-    """Keep what was measured. Raises RunError, before anything is written, where a trial of a run was not begun."""
+    """Store external results. Raises RunError before it writes anything if a trial was not started."""
     with folder.lock(), ExitStack() as stack:
         content = run_state.read(folder.journal)
         writer = stack.enter_context(journal.Writer(folder.journal, content.number))

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 _PAGER = "less -FRX"
-"""Ends by itself where all fits on the screen, and leaves there what was read."""
+"""Exits by itself if everything fits on the screen, and does not clear the screen."""
 
 
 def page(pieces: Iterable[str]) -> bool:
-    """Show text until it ends or is left; whether there is a pager."""
+    """Show text until it ends or the user quits; False if there is no pager."""
     words = shlex.split(os.environ.get("PAGER", _PAGER))
     if not words or shutil.which(words[0]) is None:
         return False

@@ -76,7 +76,7 @@ def measured(
 
 
 def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> None:
-    """Put attempts into the folder of a run that is not begun. Raises RunError."""
+    """Copy attempts into the folder of a run that has not started. Raises RunError."""
     lines: list[Recorded] = []
     try:
         for item in measurements.values():
@@ -92,7 +92,7 @@ def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> Non
 
 
 def _link(source: str, target: str) -> None:
-    """Another name for the same file; a copy where the disk has no such thing."""
+    """Create a hard link, or a copy if the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

@@ -20,7 +20,7 @@ def text(revision: str, path: str) -> str:
         raise RunError("`git` is not installed", "apt-get install git") from None
     if done.returncode != 0:
         lines = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ").splitlines()
-        raise RunError(f"git has no {path} in {revision}: {lines[0] if lines else 'git gives no reason'}")
+        raise RunError(f"git cannot show {path} in {revision}: {lines[0] if lines else 'git gives no reason'}")
     try:
         return done.stdout.decode("utf-8")
     except UnicodeDecodeError:

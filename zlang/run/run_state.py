@@ -31,9 +31,9 @@ from zlang.run.events import (
 )
 from zlang.run.journal import Gap, Lines
 
-INTERRUPTED = "interrupted: it was begun and did not come to an end"
-NOT_ENDED = "not ended: it was killed, or is still going on"
-NOT_BEGUN = "the journal does not say that it began"
+INTERRUPTED = "interrupted: it started and did not finish"
+NOT_ENDED = "did not finish: it was killed, or is still running"
+NOT_BEGUN = "the journal has no line for its start"
 
 _CLOCK_SLACK = 0.25
 """Seconds by which the two clocks may disagree: they are read one after the other, on a machine that has much to do."""
@@ -91,13 +91,13 @@ class Attempt:
 
     @property
     def unended(self) -> str:
-        """Why it has not come to an end; empty where it has."""
+        """The reason why it did not end; empty if it did."""
         if self.is_committed or self.failed or self.problem:
             return ""
         return INTERRUPTED if self.is_cut_off else NOT_ENDED
 
     def see(self, event: Timed) -> None:
-        """Compare the two clocks at one more of its lines."""
+        """Compare the two clocks at one more line of the attempt."""
         allowed = _CLOCK_SLACK
         if event.up is None or self.last.up is None:
             moved = self.last.t - event.t
@@ -297,7 +297,7 @@ class RunState:
     # Commands and setups
 
     def _apply_to_commands(self, event: Recorded) -> None:
-        """Note when commands ran; a run that tidied up and has a command that never ended waited for somebody."""
+        """Record when commands ran. If a run cleaned up while a command had not ended, it was waiting for a person."""
         match event:
             case Session():
                 self._running.clear()
@@ -352,7 +352,7 @@ class RunState:
         self.setup_attempts[signature] = max(setup_attempt, int(number) if number.isdecimal() else 0)
 
 
-_BAD_PLACE = "the journal names a place for it that is not its own"
+_BAD_PLACE = "the journal gives it a directory that is not its own"
 
 
 def seconds(begin: Timed, end: Timed) -> float:

@@ -114,11 +114,11 @@ def run(
 
 
 class _Stopped(Exception):
-    """A wish to stop was heard between two commands."""
+    """The run was asked to stop, between two commands."""
 
 
 class _Unanswered(LaneEnded):
-    """Somebody has to do something, and nobody said that it is done."""
+    """A manual step is needed, and nobody has confirmed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class _Held:
     descriptor: int
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
 
@@ -234,7 +234,7 @@ class _Run:
             raise ended
 
     def _in_lanes(self, work: Callable[[_Lane], Work], most: int = 0) -> Doing[list[LaneEnded]]:
-        """Do something in every lane at the same time."""
+        """Run work in all lanes at the same time."""
         if len(self._lanes) == 1:
             return (yield from _ending(work(self._lane)))
         works = [work(lane) for lane in self._lanes]
@@ -244,7 +244,7 @@ class _Run:
         self._lane = self._lanes[number]
 
     def _wait(self, handle: Handle) -> Doing[int]:
-        """Let others go on until a step has ended, its time is over or there is a wish to stop; gives its exit code."""
+        """Let other lanes work until a step ends, times out or the run is to stop; return its exit code."""
         try:
             yield Waiting(handle)
             return conclude(handle, self.stop, is_ended=is_readable(handle))
@@ -287,7 +287,7 @@ class _Run:
         yield from self._tear_down(lane)
 
     def _salvage(self) -> None:
-        """Tidy up though nothing can be written any more; the next session unmakes once more what the journal names."""
+        """Clean up although nothing can be written; the next session removes again what the journal names."""
         self._is_lost = True
         self.stop.acknowledge()
         for lane in self._lanes:
@@ -306,7 +306,7 @@ class _Run:
             is_own = step.host in lane.machines or (step.host == LOCAL and lane is self._lanes[0])
             if is_own and step.name not in self._so_far.facts:
                 self._directory("facts").mkdir(exist_ok=True)
-                yield from self._command(step, "facts")
+                yield from self._command(step, "facts", is_told=False)
 
     def _end_cut_off_trials(self, leftovers: Mapping[str, str]) -> Work:
         """End the events of trials that were cut off when the process died, as long as what they stood on is there."""
@@ -327,7 +327,7 @@ class _Run:
             is_over = ended is not None and ended.end is not None and ended.end.rc == 0
             if step.action is not Action.TIDY or step.reader is not None or is_over:
                 continue
-            failure = yield from self._attempted(step, out, is_told=True)
+            failure = yield from self._attempted(step, out)
             if failure:
                 reason = why(self._directory(out), step.name, failure.rc, step.timeout)
                 yield LeftBehind(f"the event of trial {trial.number}", self._directory(out), reason)
@@ -458,7 +458,6 @@ class _Run:
             yield from self._failed(trial, failure)
             return
         directory = self._directory(out)
-        sync_tree(directory, self.folder.path)
         files = hashes.of_directory(directory)
         yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files))
         attempt = self._so_far.ended[trial.place]
@@ -468,7 +467,7 @@ class _Run:
         yield Outcome(trial, directory, verdict, why_not)
 
     def _require_base_present(self, failure: _Failure) -> None:
-        """Raise RunError where what all else stands on could be made before and cannot any more: its place is gone."""
+        """Raise RunError if the resource below all others could be created before, but cannot be now."""
         signature = failure.out.split("/")[1]
         setup = self._setups.get(signature)
         if setup and setup.parent is None and failure.step in setup.make and signature in self._so_far.made:
@@ -559,12 +558,12 @@ class _Run:
         return None
 
     def _in_every_lane(self, work: Callable[[_Lane], Work]) -> Work:
-        """Do something in every lane, which none may end early."""
+        """Run work in every lane; no lane may end early."""
         for ended in (yield from self._in_lanes(work)):
             raise ended
 
     def _tear_down(self, _lane: _Lane) -> Work:
-        """Unmake everything, but nothing on which something stands that would not go."""
+        """Remove everything, except resources below one that could not be removed."""
         needed_still: set[str] = set()
         for unmake in self._lane.state.teardown():
             setup = unmake.setup
@@ -631,7 +630,7 @@ class _Run:
             failed = steps[0], rc
         return _Failure(out, *failed) if failed else None
 
-    def _command(self, step: Step, out: str, *, is_told: bool = False) -> Doing[int]:
+    def _command(self, step: Step, out: str, *, is_told: bool) -> Doing[int]:
         self._check()
         yield self._record(Start(self._now(), step.name, out, self.executor.ahead(step.host)))
         if replaced := self._replaced():
@@ -644,18 +643,20 @@ class _Run:
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
         if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
-            rc = (yield from self._fetched(out, step.host)) or rc
-            sync_tree(self._directory(out), self.folder.path, f"{step.name}." if out == "facts" else "")
+            rc = (yield from self._fetched(out, step.host, f"{step.name}." if out == "facts" else "")) or rc
         is_fact = out == "facts" and rc == 0 and not self._is_lost
         files = hashes.of_file(self._directory(out) / f"{step.name}.out") if is_fact else ""
         yield self._record(End(self._now(), step.name, out, rc, files))
         self._check()
         return rc
 
-    def _fetched(self, out: str, host: str = "") -> Doing[int]:
-        """Bring what steps on other machines, or on one of them, left behind; gives an exit code."""
-        handle = self.executor.bring(self._directory(out), host)
-        return (yield from self._wait(handle)) if handle is not None else 0
+    def _fetched(self, out: str, host: str = "", prefix: str = "") -> Doing[int]:
+        """Wait until what steps left behind, here or on other machines, is on the disk; gives an exit code."""
+        handle = self.executor.bring(self._directory(out), host, prefix)
+        if handle is not None:
+            return (yield from self._wait(handle))
+        sync_tree(self._directory(out), self.folder.path, prefix)
+        return 0
 
     def _brought(self, out: str) -> Doing[_Failure | None]:
         rc = yield from self._fetched(out)
@@ -663,9 +664,9 @@ class _Run:
         return _Failure(out, _FETCH, rc) if rc else None
 
     def _remember_directory(self, setup: Setup, out: str) -> None:
-        """Know the directory again that a setup made, whose inode and path it left in `made`.
+        """Remember the directory that a setup made, by the inode and path in its file `made`.
 
-        Only one that stands on nothing of the run: what is mounted by the run may go and come again.
+        Only for setups without a parent: a directory on a file system that the run mounts may go and come back.
         """
         if setup.parent is not None:
             return
@@ -675,12 +676,12 @@ class _Run:
                 return
         path, inode = self.folder.made(out) or (None, 0)
         if path is not None and "\n" in str(path):
-            raise RunError(f"{str(path)!r} has a line end in its path", "measure in a directory without one")
+            raise RunError(f"{str(path)!r} has a newline in its path", "measure in a directory without one")
         if path is not None and all(held.path != path for held in self._lane.held.values()):
             self._lane.held[setup.signature] = _Held(path, inode, _lock(path))
 
     def _replaced(self) -> Path | None:
-        """The directory that something else has taken the place of, if there is one."""
+        """The directory that something else has replaced, if there is one."""
         for held in self._lane.held.values():
             with suppress(OSError, ValueError):
                 if held.path.lstat().st_ino != held.inode:
@@ -777,7 +778,7 @@ _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind"
 
 
 def _ending(work: Work) -> Doing[list[LaneEnded]]:
-    """Do something, and give why it ended early."""
+    """Do work, and return why it ended early."""
     try:
         yield from work
     except LaneEnded as ended:

@@ -38,7 +38,7 @@ def key_file() -> Path:
 
 
 def load_key() -> bytes:
-    """Read the key, which is made when it is first needed. Raises RunError."""
+    """Read the key, and create it when it is first needed. Raises RunError."""
     path = key_file()
     try:
         with suppress(FileExistsError):
@@ -86,7 +86,7 @@ def sealed_name(folder: Path) -> str | None:
 
 
 def why_foreign(folder: Path) -> str:
-    """Say why a folder is not known to be this user's own and unchanged; nothing where its seal is valid."""
+    """Say why a folder is not this user's own, unchanged folder; empty if its seal is valid."""
     members = _read(folder)
     if members is None:
         return "it has no seal, or a damaged one"
@@ -137,7 +137,7 @@ def _digest(path: Path) -> bytes:
 
 
 def _name_of(key: bytes) -> str:
-    """Name a key without giving it away."""
+    """Identify a key without revealing it."""
     return hashlib.blake2b(b"name of a key", key=key, digest_size=8).hexdigest()
 
 
@@ -164,5 +164,5 @@ def _home_directory() -> Path:
             return given
         return Path(pwd.getpwuid(os.geteuid()).pw_dir)
     except (OSError, KeyError) as error:
-        message = "there is no home directory in which a key could lie"
+        message = "there is no home directory for the key"
         raise RunError(message, "set XDG_STATE_HOME to a directory that you can write in") from error

@@ -23,7 +23,7 @@ from zlang.run.events import TrialVerdict
 from zlang.space import bisection
 
 LEAST_LOOKED_AT = 5
-"""So many values a point has before it is known well enough."""
+"""The fewest values of a point that can be precise."""
 Number = str | int | float | bool | None
 Window = tuple[float, float] | None
 _OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
@@ -106,7 +106,7 @@ class Sequential:
             self._aggregates = list(dict.fromkeys(part for term in shown for part in aggregates(term)))
 
     def learn(self, trial: Trial, verdict: TrialVerdict | None, window: Window) -> None:
-        """Take a trial into account that was carried out in this time; without a verdict it failed."""
+        """Take into account a trial that took this long; without a verdict it failed."""
         self._tried[trial.identity] = self._tried.get(trial.identity, 0) + 1
         level = self._place(trial, self._search) if self._search else None
         if verdict is None or not verdict.valid:

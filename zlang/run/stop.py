@@ -15,7 +15,7 @@ from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _DOUBLE = 0.3
-"""Seconds in which a second signal is the same wish: timeout(1) sends it to the process and then to its group."""
+"""Seconds in which a second signal is the same request: timeout(1) signals the process and then its group."""
 
 
 class Interrupted(BaseException):
@@ -37,7 +37,7 @@ class Stop:
         self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def request(self, number: int) -> None:
-        """Wish to stop, as if signal `number` had come."""
+        """Ask the run to stop, as if signal `number` had arrived."""
         now = time.monotonic()
         if not self.signal:
             self.signal, self.pending, self._at = number, True, now
@@ -46,12 +46,12 @@ class Stop:
             raise Interrupted(number)
 
     def acknowledge(self) -> None:
-        """Note that the wish was heard, so that tidying is not taken for more of the run."""
+        """Record that the request was seen, so cleanup can proceed."""
         self.pending = False
         self.drain()
 
     def drain(self) -> None:
-        """Be unreadable again: signals other than ours wake us, too."""
+        """Make the descriptor unreadable again, because other signals wake us, too."""
         with suppress(BlockingIOError):
             while os.read(self._reader, 512):
                 pass
@@ -64,7 +64,7 @@ class Stop:
         self.request(number)
 
     def __enter__(self) -> Self:
-        """Take the signals over; SIGHUP only where nohup(1) does not want it ignored."""
+        """Install the signal handlers; not for SIGHUP if nohup(1) ignores it."""
         self._before = {number: signal.getsignal(number) for number in _SIGNALS}
         for number, handler in self._before.items():
             if not (number == signal.SIGHUP and handler == signal.SIG_IGN):
@@ -74,7 +74,7 @@ class Stop:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Give the signals back."""
+        """Restore the signal handlers."""
         signal.set_wakeup_fd(self._wakeup)
         for number, handler in self._before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
