@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 from beds import Bed
 from command_line import Zlang
 
+from zlang.run.account import FILES_CHANGED
 from zlang.run.events import Commit, End
 from zlang.run.journal import Gap, Lines
 
@@ -18,7 +20,7 @@ host server
 host client { members = ["c1".."c2"] }
 dir there on server { path = "/shared" }
 file data on there { size = 64KiB }
-shell reads { command = "uname -n; wc -c <data"  from = client  writes = off }
+shell reads { command = "uname -n; wc -c <data; sleep 1"  from = client  writes = off }
 experiment e { on = data  run = reads  cache = cold }
 """
 MACHINES = {"server": "host1", "c1": "host2", "c2": "host3"}
@@ -31,6 +33,14 @@ def ended(journal: Path) -> set[tuple[str, int]]:
     events = [event for event in Lines(journal) if not isinstance(event, Gap)]
     steps = {(event.step, event.rc) for event in events if isinstance(event, End)}
     return steps | {(event.trial, event.replicate) for event in events if isinstance(event, Commit)}
+
+
+def counted(zlang: Zlang) -> list[str]:
+    """Why each trial of the joined run does not count; empty for one that does."""
+    (zlang.at / "parts.duckdb").unlink(missing_ok=True)  # or only a run whose journal changed is read
+    zlang("ingest", "parts", "--db", "parts.duckdb")
+    rows = zlang("sql", "SELECT why_not FROM all_trials", "--db", "parts.duckdb", "--format", "json").out
+    return [row["why_not"] for row in json.loads(rows)]
 
 
 def test_scripts_meet_and_do_what_the_run_does(zlang: Zlang, bed: Bed) -> None:
@@ -55,6 +65,9 @@ def test_scripts_meet_and_do_what_the_run_does(zlang: Zlang, bed: Bed) -> None:
         assert len(names) == 1, "what one machine creates has the name of the run on all of them"
         began = [float(bed.on(host, "cat /data/s/runs/*/trials/*/1/a1/stream*/began")) for host in ("host2", "host3")]
         assert min(began) >= instant
+        for name, host in MACHINES.items():
+            bed.on(host, f"cp -r /data/s/runs /shared/scripts/of-{name}")
+            shutil.copytree(shared / "scripts" / f"of-{name}", zlang.at / "parts" / name)
         outputs = [bed.on(host, "cat /data/s/runs/*/trials/*/1/a1/stream*/measure.out") for host in ("host2", "host3")]
         assert outputs == ["host2\n65536", "host3\n65536"]
     finally:
@@ -62,6 +75,18 @@ def test_scripts_meet_and_do_what_the_run_does(zlang: Zlang, bed: Bed) -> None:
         for host in MACHINES.values():
             bed.on(host, "rm -rf /data/s")
     assert list(shared.iterdir()) == []
+
+    apart = (
+        "the machines began",
+        "the streams did not run at the same time",
+    )  # on a busy machine they may begin too far apart
+    (why,) = counted(zlang)
+    assert not why or why.startswith(apart)
+    (changed,) = zlang.at.glob("parts/c2/*/trials/*/1/a1/stream*/measure.out")
+    changed.write_text("host3\n65537\n")
+    assert counted(zlang) == [f"meeting: c2: {FILES_CHANGED}"]
+    shutil.rmtree(zlang.at / "parts" / "c2")
+    assert counted(zlang) == ["meeting: the run folder of `c2` is not here"]
 
     reached = [word for name, host in MACHINES.items() for word in ("--reach", f"{name}={host}")]
     zlang("run", "program.zexp", "--yes", *reached, code=None)  # on a busy machine they may begin too far apart

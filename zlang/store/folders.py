@@ -1,19 +1,21 @@
 """Where runs are: a directory in, its run folders out, in an order that does not depend on where they lie.
 
-Rule: a run that is there twice (a copy of a folder) is taken once, from the folder whose journal is longer.
+Rules: a run that is there twice (a copy of a folder) is taken once, from the folder whose journal is longer; the parts
+that the scripts of several machines wrote of one plan are one run.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.run.events import Session
 from zlang.run.folder import Folder
 from zlang.run.journal import Lines
+from zlang.store import joining
 
 _MARKS = {"journal.jsonl", "plan.jsonl"}
 
@@ -26,6 +28,8 @@ class FolderSource:
     run: str
     journal_size: int
     folder: Folder
+    others: tuple[Folder, ...] = ()
+    """The folders of other machines that took part in the same run with their own scripts."""
 
 
 def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
@@ -33,13 +37,32 @@ def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
     if not runs.is_dir():
         raise RunError(f"there is no directory {runs}", "name the folder that holds the runs: zlang ingest DIR")
     result = sorted(map(_source, _paths(runs)), key=lambda s: (s.began, s.run, s.folder.path))
-    best: dict[str, FolderSource] = {}
+    groups: dict[str, list[FolderSource]] = {}
     for source in result:
-        cached = best.get(source.run)
-        if cached is None or source.journal_size > cached.journal_size:
-            best[source.run] = source
-    kept = [s for s in result if best[s.run] is s]
-    return kept, [s for s in result if best[s.run] is not s]
+        groups.setdefault(source.run, []).append(source)
+    kept = [_whole(group) for group in groups.values()]
+    taken = {folder.path for source in kept for folder in (source.folder, *source.others)}
+    return kept, [source for source in result if source.folder.path not in taken]
+
+
+def _whole(group: Sequence[FolderSource]) -> FolderSource:
+    """The folder of a run with the longest journal, with those of other machines that did other parts of it."""
+    longest = sorted(group, key=lambda source: -source.journal_size)
+    parts: dict[tuple[str, str], FolderSource] = {}
+    for source in longest if len(group) > 1 else ():
+        parts.setdefault(_part(source.folder), source)
+    plan, own = _part(longest[0].folder) if parts else ("", "")
+    others = [source.folder for (of, part), source in parts.items() if plan and of == plan and part != own]
+    return replace(longest[0], others=tuple(others))
+
+
+def _part(folder: Folder) -> tuple[str, str]:
+    """The plan, and the machine that did its part of it; empty where the folder has all that was done."""
+    try:
+        header = folder.read_plan().header
+    except RunError:
+        return "", ""
+    return (header.plan, header.part) if joining.is_part(header) else ("", "")
 
 
 def _paths(runs: Path) -> Iterator[Path]:

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +22,7 @@ import orjson
 from zlang.errors import RunError
 from zlang.files import scratch
 from zlang.metrics import Metric
-from zlang.store import incremental, load, store
+from zlang.store import incremental, joining, load, store
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource, run_folders
 from zlang.store.run_rows import AFTER, Progress, RunRows, stage_problem
@@ -132,7 +132,7 @@ def _build(
             if source.run in unchanged_runs:
                 _count_unchanged(source.run, unchanged_runs[source.run], experiments, ingested)
             else:
-                _stage_run(source, marks.get(source.run), experiments, staging, ingested, progress)
+                _stage_run(source, built.parent, marks.get(source.run), experiments, staging, ingested, progress)
         connection = store.create(built, built.parent / "spill")
         try:
             before = incremental.Before(connection, target, list(unchanged_runs))
@@ -178,16 +178,26 @@ def _experiment(experiments: dict[str, StoredExperiment], name: str) -> StoredEx
 
 def _stage_run(
     source: FolderSource,
+    scratch_directory: Path,
     mark: str | None,
     experiments: dict[str, StoredExperiment],
     staging: Staging,
     ingested: Ingested,
     progress: Progress | None,
 ) -> None:
-    """Stage one run; a run whose plan cannot be read is reported and left out."""
+    """Stage one run; a run whose plan cannot be read is reported and left out.
+
+    What several machines did of it is first joined in a directory within `scratch_directory`.
+    """
     try:
         plan = source.folder.read_plan()
-    except RunError as error:
+        if joining.is_part(plan.header):
+            parts = {folder.read_plan().header.part: folder for folder in (source.folder, *source.others)}
+            for problem in joining.problems(parts, plan.header):
+                stage_problem(staging, source.run, plan.header.experiment, problem)
+            joined = joining.join(parts, plan, Path(tempfile.mkdtemp(dir=scratch_directory)))
+            source, plan = replace(source, folder=joined), joined.read_plan()
+    except (RunError, OSError) as error:
         stage_problem(staging, source.run, None, f"the plan of {source.folder.name} cannot be read: {error}")
         return
     run = RunRows(source, plan.header, _experiment(experiments, plan.header.experiment), staging)
