@@ -119,10 +119,10 @@ def test_of_several_attempts_the_last_that_came_to_an_end_stands(make_run: MakeR
 @pytest.mark.parametrize(
     ("later", "why"),
     [
-        ([], "not ended: it was killed, or is still going on"),
-        ([Interrupt(2e9)], "interrupted: it was begun and did not come to an end"),
-        ([Session(2e9, "r", "boot")], "interrupted: it was begun and did not come to an end"),
-        ([Session(2e9, "r", "boot"), Commit(2e9, "p1", 1, "trials/p1/1/a1")], "the journal does not say that it began"),
+        ([], "did not finish: it was killed, or is still running"),
+        ([Interrupt(2e9)], "interrupted: it started and did not finish"),
+        ([Session(2e9, "r", "boot")], "interrupted: it started and did not finish"),
+        ([Session(2e9, "r", "boot"), Commit(2e9, "p1", 1, "trials/p1/1/a1")], "the journal has no line for its start"),
         ([Commit(2e9, "p1", 1, "trials/p1/1/a1")], ""),
         ([Fail(2e9, "p1", 1, "trials/p1/1/a1", "measure")], "measure: out of space"),
     ],
@@ -446,7 +446,7 @@ def test_a_journal_does_not_point_out_of_its_folder(make_run: MakeRun, runs: Pat
         run.events.append(Commit(run.tick(), f"p{n}", 1, out))
     run.done()
     ingest(runs, db)
-    assert column(db, "select why_not from all_trials") == ["the journal does not say that it began"]
+    assert column(db, "select why_not from all_trials") == ["the journal has no line for its start"]
     missing = "lines 2 to 4 of the journal are missing or broken"
     assert missing in column(db, "select problem from problems")
 
@@ -541,5 +541,5 @@ def test_a_real_report_of_fio(make_run: MakeRun, runs: Path, db: Path, monkeypat
     (bins,) = ask(db, "select count(*), sum(count) from latency where direction = 'read' and kind = 'clat'")
     assert bins == (len(job["read"]["clat_ns"]["bins"]), job["read"]["total_ios"])
     reasons = [str(why) for why in column(db, "select why_not from all_trials where not valid order by replicate")]
-    assert "torn" in reasons[0]
+    assert "incomplete or damaged" in reasons[0]
     assert reasons[1] == "cache not cold: 8192 bytes resident"

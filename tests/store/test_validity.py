@@ -71,9 +71,9 @@ REASONS: dict[str, tuple[Callable[[RunBuilder], object], str]] = {
         lambda run: measured(run, "error", report(error=28)),
         "fio: No space left on device (job mixed: error 28)",
     ),
-    "torn": (lambda run: measured(run, "torn", REPORT[:9000]), "fio: fio.json is torn"),
+    "torn": (lambda run: measured(run, "torn", REPORT[:9000]), "fio: fio.json is inco"),
     "failed": (lambda run: run.failed("failed", 1, LEVELS, "fio: bad option", rc=1), "measure: fio: bad option"),
-    "interrupted": (interrupted, "interrupted: it was begun and did not come to an end"),
+    "interrupted": (interrupted, "interrupted: it started and did not finish"),
 }
 
 

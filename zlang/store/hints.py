@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zlang import units
 from zlang.store.saved import value
 from zlang.store.store import literal, quoted
-from zlang.suggest import did_you_mean, did_you_mean_column
+from zlang.suggest import did_you_mean, did_you_mean_part
 from zlang.units import UnitError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MOST_TABLES = 3
 _TRUTH = "`on` is true here, and `off` is false"
 _SENTENCES = (
     ("to BOOL", _TRUTH),
-    ("pytz", "times with a time zone cannot be shown: write ::TIMESTAMP behind it"),
+    ("pytz", "times with a time zone cannot be shown: append ::TIMESTAMP"),
     ("must appear in the GROUP BY clause", "end the query with: group by all"),
     ("disabled by configuration", ONLY_READS),
     ("locked", ONLY_READS),
@@ -61,7 +61,7 @@ def _quantity(sql: str) -> str:
             units.parse(text)
         except UnitError:
             continue
-        return f"`{text}` is {value(text)} here; or write $x, and --param x={text}"
+        return f"`{text}` is {value(text)} in SQL; or write $x and add --param x={text}"
     return ""
 
 
@@ -76,7 +76,7 @@ def _table(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     if name in schemas:
         return f"it is an experiment: {quoted(name) if not name.isidentifier() else name}.trials"
     tables = _listed(connection, "SELECT DISTINCT table_name FROM information_schema.tables ORDER BY 1")
-    return did_you_mean(name, tables) or "`show tables` lists them; most is in `trials`"
+    return did_you_mean(name, tables) or "`show tables` lists the tables; most data is in `trials`"
 
 
 def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
@@ -85,20 +85,20 @@ def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     for factor in _listed(connection, "SELECT name FROM main.factors"):
         column = quoted(factor)
         if connection.execute(f"SELECT 1 FROM all_trials WHERE {column}::VARCHAR = ? LIMIT 1", [name]).fetchone():
-            return f"a text is in single quotes: {literal(name)}"
+            return f"write text in single quotes: {literal(name)}"
     columns = _listed(connection, "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1")
     if name in columns:
         sql = (
             f"SELECT DISTINCT table_name FROM information_schema.columns WHERE column_name = {literal(name)} ORDER BY 1"
         )
         return f"a column of this name is in {', '.join(_listed(connection, sql)[:_MOST_TABLES])}"
-    return did_you_mean_column(name, columns) or "`zlang sql @columns` lists those of trials"
+    return did_you_mean_part(name, columns) or "`zlang sql @columns` lists the columns of trials"
 
 
 def _function(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     if _PERCENTILE.fullmatch(name):
         metric = next(iter(_listed(connection, "SELECT name FROM main.columns WHERE role = 'metric'")), "METRIC")
-        return f"latency_percentile(ns, count, 99) is of operations, quantile_cont({quoted(metric)}, 0.99) of trials"
+        return f"over operations: latency_percentile(ns, count, 99); over trials: quantile_cont({quoted(metric)}, 0.99)"
     return did_you_mean(name, _listed(connection, "SELECT DISTINCT function_name FROM duckdb_functions()"))
 
 

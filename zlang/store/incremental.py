@@ -47,7 +47,8 @@ class UnchangedRun:
 def mark(source: FolderSource, code: str) -> str:
     """A mark that changes when a run folder's journal or plan does, or the code that reads them."""
     shown = []
-    for path in (source.folder.journal, source.folder.plan):
+    folders = (source.folder, *source.others)
+    for path in (path for folder in folders for path in (folder.journal, folder.plan)):
         try:
             status = path.stat()
         except OSError:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
 VERSION = "5"
-"""Of the tables in schema.sql; it changes when what zlang asks, or a query that worked, would not work of both."""
+"""The format of the tables in schema.sql. It changes if a query would work with only one of two versions."""
 
 ALIAS = "zlang_results"
 """The database's catalog name while we have it open; not the file's, which could be that of an experiment."""
@@ -145,7 +145,10 @@ def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     if not path.is_file():
-        raise RunError(f"there is no results database {path}", f"build it: zlang ingest DIR --db {path}")
+        raise RunError(
+            f"there is no results database {path}",
+            f"`zlang run FILE` makes one; from run folders: zlang ingest DIR --db {path}",
+        )
     if not _is_duckdb(path):
         raise _foreign_file_error(path)
     connection = _connection(path.absolute().with_name(path.name + ".tmp"))
