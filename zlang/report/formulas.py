@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zlang.check.questions import FactorRef, Term, aggregates
+from zlang.check.questions import FactorRef, LevelsWithValue, Term, aggregates
 from zlang.check.types import SCALARS, parts_of
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
@@ -192,8 +192,18 @@ def _side_columns(table: str, i: int) -> str:
 
 def level(trials: Trials, factor_ref: FactorRef) -> str:
     """A level of a factor in SQL."""
+    if factor_ref.values:
+        columns = [quoted(trials.factors[path][0]) if path in trials.factors else "NULL" for path in factor_ref.paths]
+        cases = " ".join(_case(columns, item) for item in factor_ref.values)
+        return f"CASE {cases} END"
     names = [quoted(trials.factors[path][0]) for path in factor_ref.paths if path in trials.factors]
     return f"coalesce({', '.join(names)})" if names else "NULL"
+
+
+def _case(columns: Sequence[str], item: LevelsWithValue) -> str:
+    pairs = zip(columns, item.levels, strict=True)
+    same = " AND ".join(f"{column} IS NOT DISTINCT FROM {_value(level)}" for column, level in pairs)
+    return f"WHEN {same} THEN {_value(item.value)}"
 
 
 def _sql(trials: Trials, term: Term, terms: Sequence[Term]) -> str:

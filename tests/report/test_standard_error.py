@@ -1,0 +1,31 @@
+"""Commands that open the database print nothing unexpected on standard error; `make newest` runs this, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Zlang
+from reports import plain
+
+COMMANDS = (
+    ("ingest", "runs", "--db", "results.duckdb"),
+    ("sql", "select count(*) from trials", "--format", "csv"),
+    ("table",),
+    ("compare", "--by", "bs"),
+    ("findings",),
+    ("status",),
+    ("report", "--out", "report.html"),
+)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("measured")
+    plain(directory)
+    return directory
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+def test_nothing_unexpected_stands_on_standard_error(words: tuple[str, ...], measured: Path) -> None:
+    assert Zlang(measured)(*words).err == ("no findings\n" if words == ("findings",) else "")
