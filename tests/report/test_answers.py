@@ -269,3 +269,34 @@ def test_a_plain_median_and_one_that_is_named(tmp_path: Path) -> None:
     assert pooled.low is not None
     assert pooled.low > min(means)
     assert (named.value, named.low, named.statistic) == (105.0, None, "median")
+
+
+def test_phases_are_levels_of_tables_and_plots(tmp_path: Path) -> None:
+    """In the order of the trial, wherever `phase` stands; a combination without a phase has no row of it."""
+    run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("bs", "size"),))
+    for bs, rates in ((4096, {"after": 90, "scrub": 50, "quiet": 100}), (65536, {"quiet": 10, "after": 9})):
+        metrics = {"read_iops": 80, **{f"phase.{name}.read_iops": rate for name, rate in rates.items()}}
+        run.measured(f"p{bs}", 1, {"bs": bs}, orjson.dumps({"metrics": metrics}))
+    run.done()
+    ingest(tmp_path / "runs", tmp_path / "db")
+    trials = answers.trials_of(tmp_path / "db", None)
+    assert [row[:3] for row in answers.table_now(trials, "read_iops by bs, phase").rows] == [
+        (4096, "quiet", 1),
+        (4096, "scrub", 1),
+        (4096, "after", 1),
+        (65536, "quiet", 1),
+        (65536, "after", 1),
+    ]
+    (over,) = answers.asked_now(trials, "read_iops over phase by bs")
+    expected = [
+        ("quiet", 4096, 100),
+        ("quiet", 65536, 10),
+        ("scrub", 4096, 50),
+        ("after", 4096, 90),
+        ("after", 65536, 9),
+    ]
+    values = [(*row[:2], row[2].value) for row in over.rows if isinstance(row[2], Estimate)]
+    assert sorted(values, key=str) == sorted(expected, key=str)
+    assert list(dict.fromkeys(row[0] for row in over.rows)) == ["quiet", "scrub", "after"]
+    (lines,) = answers.asked_now(trials, "read_iops over bs by phase")
+    assert [row[:2] for row in lines.rows][:2] == [(4096, "quiet"), (4096, "scrub")]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses, evaluation
-from zlang.check.questions import Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
+from zlang.check.questions import OF_PHASES, Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
 from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.check.vocabulary import Vocabulary, column_of_results
@@ -112,7 +112,7 @@ def trials_of(db: Path, run: str | None) -> Trials:
     name = next(iter(candidates)) if run is None else Path(run).name
     if name not in candidates:
         raise RunError(
-            f"there is no run `{name}` in {db}", did_you_mean(name, candidates) or "`zlang status` lists them"
+            f"there is no run `{name}` in {db}", did_you_mean(name, candidates) or "`zlang status` lists the runs"
         )
     experiment, title, repeat = candidates[name]
     catalogue = run_query(
@@ -296,13 +296,9 @@ def tables(trials: Trials) -> list[Summary]:
 
 def _table(trials: Trials, table: Table) -> Summary:
     factors = [TableColumn(item.name, item.type, "") for item in table.by]
-    measured = [TableColumn(measure.name, "estimate", UNITS.get(measure.type, "")) for measure in table.measures]
-    combinations = evaluate(trials, [measure.term for measure in table.measures], table.by, every=True)
-    estimates = _estimates(trials, combinations, table.measures, table.by)
-    rows = tuple(
-        (*cells(combination.levels), combination.trials, *own)
-        for combination, own in zip(combinations, estimates, strict=True)
-    )
+    measures, answered = _answered(trials, table.measures, table.by)
+    measured = [TableColumn(measure.name, "estimate", UNITS.get(measure.type, "")) for measure in measures]
+    rows = tuple((*levels, count, *own) for levels, count, own in answered)
     total, valid, why = reasons(trials.db, trials.rows)
     columns = (*factors, TableColumn("n", "count", ""), *measured)
     return Summary(
@@ -333,7 +329,7 @@ def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
     mixed = " and ".join(f"`{name}`" for name, is_mixed in zip(pooled, result, strict=True) if is_mixed)
     if not mixed:
         return ""
-    return f"rows mix trials that have {mixed} with trials that do not: add to `by` what tells them apart"
+    return f"rows mix trials that have {mixed} with trials that do not: add the factor that separates them to `by`"
 
 
 def plots(trials: Trials) -> list[Drawn]:
@@ -366,7 +362,7 @@ def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
 
 
 def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
-    """The same with a logarithmic axis of the measures. Raises RunError."""
+    """The same with use a logarithmic axis for the measures. Raises RunError."""
     if any(plot.form not in {Form.LINES, Form.POINTS} for plot in plots):
         raise RunError("only lines, bars and points have a logarithmic axis", "leave out --log")
     return [replace(plot, plot=replace(plot.plot, is_log=True), ends=None) for plot in plots]
@@ -413,11 +409,41 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     if not plot.over.paths:
         is_pooled = plot.over.name in {"latency", "second"}
         return [replace(item, note=note) if is_pooled else item for item in series.drawn(trials, plot)]
-    combinations = evaluate(trials, [measure.term for measure in plot.measures], columns, every=True)
-    estimates = _estimates(trials, combinations, plot.measures, columns)
-    rows = tuple((*cells(combination.levels), *own) for combination, own in zip(combinations, estimates, strict=True))
-    kept = tuple(row for row in rows if row[0] is not None)
-    return [Drawn(plot, trials.title or trials.experiment, columns, kept, note=note)]
+    measures, answered = _answered(trials, plot.measures, columns)
+    kept = tuple((*levels, *own) for levels, _, own in answered if levels[0] is not None)
+    return [Drawn(replace(plot, measures=measures), trials.title or trials.experiment, columns, kept, note=note)]
+
+
+_Answer = tuple[tuple[Cell, ...], int, tuple[Estimate, ...]]
+"""Levels, how many trials there are, and an estimate for each measure."""
+
+
+def _answered(
+    trials: Trials, measures: Sequence[Measure], by: Sequence[FactorRef]
+) -> tuple[tuple[Measure, ...], list[_Answer]]:
+    """The measures, and what they come to at each combination of levels, and in each phase if `by` has them."""
+    if OF_PHASES not in by:
+        combinations = evaluate(trials, [measure.term for measure in measures], by, every=True)
+        values = _estimates(trials, combinations, measures, by)
+        return tuple(measures), [
+            (tuple(cells(combination.levels)), combination.trials, own)
+            for combination, own in zip(combinations, values, strict=True)
+        ]
+    place = by.index(OF_PHASES)
+    own_measures: tuple[Measure, ...] = ()
+    answers: list[_Answer] = []
+    for phase in dict.fromkeys(measure.term.name for measure in measures):
+        own = [replace(each, term=each.term.terms[0]) for each in measures if each.term.name == phase]
+        own_measures, of_phase = _answered(trials, own, [*by[:place], *by[place + 1 :]])
+        answers += (
+            ((*levels[:place], phase, *levels[place:]), count, estimates)
+            for levels, count, estimates in of_phase
+            if any(each.value is not None for each in estimates)
+        )
+    above: dict[tuple[Cell, ...], int] = {}
+    for levels, *_ in answers:
+        above.setdefault(levels[:place], len(above))
+    return own_measures, sorted(answers, key=lambda answer: above[answer[0][:place]])
 
 
 def _pooled(trials: Trials, plot: Plot, columns: Sequence[FactorRef]) -> list[str]:
