@@ -172,5 +172,5 @@ def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypat
     with pytest.raises(RunError) as raised:
         text_of(drawn())
     assert raised.value.hint == "pip install plotext vl-convert-python"
-    with pytest.raises(RunError, match="what draws plots is not installed"):
+    with pytest.raises(RunError, match="the libraries that draw plots are not installed"):
         drawing.write([drawn()], tmp_path / "a.svg")

@@ -73,8 +73,12 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
         elif name == by:
             wanted += [(i, levels[0], level) for level in levels[1:]]
     result = []
+    rows_at: dict[tuple[int, Cell], list[Row]] = {}
+    for i in {i for i, _, _ in wanted}:
+        for row in design.rows:
+            rows_at.setdefault((i, row.levels[i]), []).append(row)
     for i, first, second in wanted:
-        sides = tuple([row for row in design.rows if row.levels[i] == level] for level in (first, second))
+        sides = tuple(rows_at.get((i, level), []) for level in (first, second))
         column = design.factors[i]
         shown = wording.level(first, column.type), wording.level(second, column.type)
         result.append(_compared(design, column.name, sides, (i,), shown, len(wanted)))
@@ -119,7 +123,7 @@ def selections(design: Design, pair: Sequence[str], by: str | None) -> Compariso
     )
     for text, side in zip(pair, sides, strict=True):
         if not side:
-            raise RunError(f"no trial that counts has all of `{text}`", "zlang table shows which there are")
+            raise RunError(f"no trial that counts has all of `{text}`", "`zlang table` shows which levels exist")
     if {id(row) for row in sides[0]} & {id(row) for row in sides[1]}:
         raise RunError(f"some trials are both `{pair[0]}` and `{pair[1]}`", "add a level in which they differ")
     chosen = list(dict.fromkeys((*first, *second)))
@@ -222,7 +226,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
         raise RunError(f"the runs are measured by `{item.metric}` and `{other.metric}`", "say which: --metric")
     ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (item, other))
     if ones & others:
-        message = f"{len(ones & others):,} measurements are in both runs: one was taken over from the other"
+        message = f"{len(ones & others):,} measurements are in both runs: one run reused those of the other"
         raise RunError(message, "measure again with `zlang run --again`")
     same = {row.trial for row in item.rows} & {row.trial for row in other.rows}
     names = [[column.name for column in design.factors] for design in (item, other)]

@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -45,6 +46,7 @@ from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 from zlang.text import visible
 
+FindLevel = Callable[[Mapping[str, object]], object]
 _MOST_ROWS = 2000
 """Rows in a table: a browser takes a second for more. The CSV file has all rows."""
 _MOST_LINKS = 12
@@ -323,12 +325,12 @@ def _results(
     declared = clauses.stored_clauses(trials, "table", Table)
     if declared:
         for clause, table in zip(declared, answers.tables(trials), strict=True):
-            by = [_columns(trials, item) for item in clause.by]
+            by = [_level_finder(trials, item) for item in clause.by]
             yield _summary(visible(clause.text.removeprefix("table ")), table, by, points)
     else:
         shown = summary.summarise(trials.db, trials.experiment, trials.rows)
         estimates = sum(column.type == "estimate" for column in shown.columns)
-        factors = [[column.name] for column in shown.columns[: -estimates - 1]]
+        factors = [partial(_first_present, [column.name]) for column in shown.columns[: -estimates - 1]]
         yield _summary("Each combination", shown, factors, points)
     yield from _stopped(trials, points, answered.sentences)
     yield from figures
@@ -338,7 +340,7 @@ def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str])
     """The steps of each search, and the outcomes of `find` and of `repeat … until`."""
     course = stopping.course(trials)
     if course is not None:
-        factors = [[column.name] for column in course.columns[: len(trials.factors)]]
+        factors = [partial(_first_present, [column.name]) for column in course.columns[: len(trials.factors)]]
         yield _summary("Steps of each search", course, factors, points)
     for sentence in sentences[_MOST_ANSWERS:]:
         yield Paragraph(f"{sentence}.")
@@ -377,7 +379,7 @@ class _Artist:
             note=drawn.note if drawn.has_values else EMPTY,
         )
         title = visible(drawn.plot.text.removeprefix("plot "))
-        table = _summary(title, text, [_columns(self.trials, item) for item in drawn.columns], self.points)
+        table = _summary(title, text, [_level_finder(self.trials, item) for item in drawn.columns], self.points)
         shown = drawing.pictures(drawn)
         if len(shown) > _MOST_PICTURES or sum(len(line) for item in shown for line in item.lines.values()) > _MOST_DOTS:
             note = f"This plot is too large for a page. To draw it: `zlang plot {quote_word(title)} -o plot.svg`. "
@@ -398,21 +400,27 @@ def _plots_now(trials: Trials, clause: str) -> list[Drawn]:
         return []
 
 
-def _columns(trials: Trials, factor_ref: FactorRef) -> list[str]:
-    return [trials.factors[path][0] for path in factor_ref.paths if path in trials.factors]
+def _level_finder(trials: Trials, factor_ref: FactorRef) -> FindLevel | None:
+    """What finds the level that a row has for a point; None for a column that is no factor."""
+    if not factor_ref.values:
+        names = [trials.factors[path][0] for path in factor_ref.paths if path in trials.factors]
+        return partial(_first_present, names) if names else None
+    paths = [trials.factors.get(path, ("", ""))[0] for path in factor_ref.paths]
+    by_levels: dict[tuple[object, ...], object] = {item.levels: item.value for item in factor_ref.values}
+    return lambda levels: by_levels.get(tuple(levels.get(path) for path in paths))
 
 
 def _summary(
-    title: str, details: Summary, by: Sequence[Sequence[str]], points: Sequence[_Point]
+    title: str, details: Summary, by: Sequence[FindLevel | None], points: Sequence[_Point]
 ) -> document.DocumentTable:
-    """A table whose figures link to their points; `by` has the database columns of each factor."""
+    """A table whose figures link to their points; `by` finds the levels of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
-        places.setdefault(tuple(_first_present(point.levels, names) for names in by if names), []).append(point)
+        places.setdefault(tuple(find(point.levels) for find in by if find), []).append(point)
     rows = []
     for row in details.rows:
         # Columns that are not factors, such as a latency, do not identify points.
-        own = places.get(tuple(level for level, names in zip(row, by, strict=False) if names), [])
+        own = places.get(tuple(level for level, find in zip(row, by, strict=False) if find), [])
         linked = [point for point in own[:_MOST_LINKS] if point.is_listed]
         href = f"#{linked[0].name}" if linked else ""
         shown = [summary.shown(value, column) for value, column in zip(row, details.columns, strict=True)]
@@ -437,7 +445,7 @@ def _summary(
     )
 
 
-def _first_present(levels: dict[str, object], names: Sequence[str]) -> object:
+def _first_present(names: Sequence[str], levels: Mapping[str, object]) -> object:
     return next((levels[name] for name in names if levels.get(name) is not None), None)
 
 

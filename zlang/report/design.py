@@ -19,7 +19,7 @@ from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, TableColumn, cells
 from zlang.store.query import run_query
 from zlang.store.store import quoted
-from zlang.suggest import did_you_mean_column
+from zlang.suggest import did_you_mean_part
 
 SETUPS = "coalesce(makings, CASE WHEN measured_in IS NOT NULL THEN [whole_plot] END)"
 """In SQL, the numbers of what a trial stood on."""
@@ -69,7 +69,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     units = {column: shown for column, shown in trials.metrics.items() if column in measured}
     name, *others = [metric] if metric else primary(trials)
     if name not in units:
-        hint = did_you_mean_column(name, sorted(units)) or "to list them: zlang sql @columns"
+        hint = did_you_mean_part(name, sorted(units)) or "to list them: zlang sql @columns"
         raise RunError(f"there is no metric `{name}`", hint)
     column, unit = units[name]
     catalogue = run_query(

@@ -56,7 +56,7 @@ _CONFIG = {
 }
 """Names may be long: they are cut with `…`."""
 _APART = {"scale": {"color": "independent", "shape": "independent"}}
-"""Of plots beneath each other."""
+"""Independent scales for plots that are stacked."""
 _MARGIN = 0.05
 _MANY = 1000
 
@@ -103,7 +103,7 @@ def write(every: Sequence[Drawn], path: Path) -> None:
     if not every:
         raise RunError("there is nothing to draw", EMPTY)
     if path.suffix not in ENDINGS:
-        raise RunError(f"a plot cannot be written as `{path.name}`", "its name ends in " + ", ".join(ENDINGS))
+        raise RunError(f"a plot cannot be written as `{path.name}`", "use a name that ends in " + " or ".join(ENDINGS))
     spec = vega(every)
     if path.suffix == ".json":
         import orjson
@@ -124,7 +124,9 @@ def _library(name: str) -> Library:
     try:
         return import_module(name)
     except ImportError:
-        raise RunError("what draws plots is not installed", "pip install plotext vl-convert-python") from None
+        raise RunError(
+            "the libraries that draw plots are not installed", "pip install plotext vl-convert-python"
+        ) from None
 
 
 def pictures(drawn: Drawn) -> list[Picture]:

@@ -145,7 +145,7 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
 
     unknown = next((step for step in steps if step.holds is None), None)
     if unknown is not None:
-        why = "what the condition speaks of was not measured" if unknown.n else "no trial counts"
+        why = "what the condition refers to was not measured" if unknown.n else "no trial counts"
         return f"not decided: at {search.factor}={level(unknown)} {why}"
     best = next((step for step in steps if step.is_best), None)
     answers = {step.holds for step in steps}

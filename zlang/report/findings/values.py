@@ -27,7 +27,7 @@ _SMALLER_HUMP = 0.2
 
 
 def _residuals(design: Design) -> list[float]:
-    """Of each trial of a point that has several, its logarithm less the mean of its point."""
+    """The logarithm of each trial minus the mean of its point, for points with several trials."""
     return [
         row.log - math.fsum(r.log for r in rows) / len(rows)
         for rows in _points(design).values()
