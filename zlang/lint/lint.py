@@ -7,9 +7,10 @@ and the rest of the space is counted; which these are is found by asking it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.instances import explored
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Program, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
@@ -18,7 +19,7 @@ from zlang.lint.after import AFTER
 from zlang.lint.levels import Levels
 from zlang.lint.rule import Rule
 from zlang.lint.rules import RULES
-from zlang.lint.trial import each
+from zlang.lint.trial import TrialView, each
 from zlang.source import Span
 from zlang.space import faults, points
 from zlang.space.faults import Place, Question
@@ -27,9 +28,9 @@ _MOST_ASKED = 4096
 """How many combinations are asked for to find out which factors a rule looks at."""
 
 
-def findings(program: Program, levels: Levels, here: Instance | None = None) -> list[Diagnostic]:
+def findings(program: Program, levels: Levels, here: Instance | None = None, work: Afresh = AFRESH) -> list[Diagnostic]:
     """The findings about all experiments, by their places; `here` is this machine as far as it is known."""
-    unallowed, _, wrong = allowances.apply(program, _find_in_experiments(program.experiments.values(), here))
+    unallowed, _, wrong = allowances.apply(program, _find_in_experiments(program.experiments.values(), here, work))
     weighed = (levels.of(finding) for finding in (*unallowed, *wrong))
     return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
 
@@ -48,12 +49,19 @@ def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tup
     return sorted(allowed, key=lambda pair: pair[0].span.start)
 
 
-def _find_in_experiments(experiments: Iterable[Experiment], here: Instance | None) -> list[Diagnostic]:
+def _find_in_experiments(
+    experiments: Iterable[Experiment], here: Instance | None, work: Afresh = AFRESH
+) -> list[Diagnostic]:
     diagnostics: dict[Place, Diagnostic] = {}
     for experiment in experiments:
-        for place, finding in _found_in(experiment, here).items():
-            diagnostics.setdefault(place, finding)
+        findings, _ = work.findings(experiment, "pitfalls", partial(_pitfalls, experiment, here))
+        for finding in findings:
+            diagnostics.setdefault((finding.code, finding.span.place), finding)
     return list(diagnostics.values())
+
+
+def _pitfalls(experiment: Experiment, here: Instance | None) -> SubjectResult:
+    return tuple(_found_in(experiment, here).values()), ""
 
 
 def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diagnostic]:
@@ -78,8 +86,14 @@ _CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[P
 
 def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:
     points: dict[frozenset[tuple[str, int]], PartialPoint] = {}
+    views: dict[int, list[TrialView]] = {}
+
+    def views_at(point: PartialPoint) -> list[TrialView]:
+        # The points are kept, so no other gets the place of one in memory.
+        return views.get(id(point)) or views.setdefault(id(point), list(each(experiment, point, here)))
+
     for rule in RULES:
-        reads = _factors_read(experiment, rule, here, points)
+        reads = _factors_read(experiment, rule, views_at, points)
         if reads is not None:
             yield Question(reads, partial(_answer, experiment, rule, reads, here))
 
@@ -100,14 +114,14 @@ def _answer(
 def _factors_read(
     experiment: Experiment,
     rule: Rule,
-    here: Instance | None,
+    views_at: Callable[[PartialPoint], Iterable[TrialView]],
     points: dict[frozenset[tuple[str, int]], PartialPoint],
 ) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
     result, reads, is_all = explored(
         experiment.factors,
         _MOST_ASKED,
-        lambda point: any(tuple(bool(rule(view)) for view in each(experiment, point, here))),
+        lambda point: any(tuple(bool(rule(view)) for view in views_at(point))),
         points,
     )
     return reads if any(result) or not is_all else None

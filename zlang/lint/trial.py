@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zlang.check import streams
@@ -16,6 +17,7 @@ from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbo
 from zlang.check.streams import Stream
 from zlang.metrics import Metric, distribution, in_trials
 from zlang.source import Span
+from zlang.space import points
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
@@ -31,23 +33,31 @@ class Thing:
     def __init__(self, instance: Instance, target: Instance | None = None) -> None:
         self.instance = instance
         self._frame = Frame(instance, target)
+        self._values: dict[str, TraitValue] = {}
         self._reads: dict[str, list[tuple[str, frozenset[str]]]] = {}
         self._places: dict[str, Mapping[str, Span]] = {}
 
     @property
     def name(self) -> str:
         """The name that people see."""
-        return self.instance.label
+        return streams.event_name(self.instance)
 
-    def stack(self) -> Iterator[Thing]:
+    @cached_property
+    def stack(self) -> tuple[Thing, ...]:
         """It and what it stands on, down to the machine."""
-        instance: Instance | None = self.instance
+        result, instance = list[Thing](), self.instance.parent
         while instance is not None:
-            yield Thing(instance)
+            result.append(Thing(instance))
             instance = instance.parent
+        return Thing(self.instance), *result
 
     def trait(self, trait: str) -> TraitValue:
         """The value of a trait of its own kind."""
+        if trait not in self._values:
+            self._values[trait] = self._worked_out(trait)
+        return self._values[trait]
+
+    def _worked_out(self, trait: str) -> TraitValue:
         traits = self.instance.kind.traits
         if trait not in traits:
             return None
@@ -180,10 +190,15 @@ class TrialView:
         self.experiment = experiment
         self._point, self._here, self._stream = point, here, stream
 
-    @property
+    @cached_property
     def streams(self) -> tuple[Stream, ...]:
         """All that is run at the same time."""
         return streams.at(self.experiment, self._point)
+
+    @property
+    def repeat(self) -> int:
+        """How often the point is measured at most."""
+        return points.repeat_at(self.experiment, self._point)
 
     def clause_span(self, name: str) -> Span:
         """Where the experiment says a field or a clause; where it does not, its name."""
@@ -205,7 +220,7 @@ class TrialView:
         pairs = zip(events, begins, strict=True)
         return tuple((Thing(event), at if isinstance(at, Fraction) else Fraction(0)) for event, at in pairs)
 
-    @property
+    @cached_property
     def target(self) -> Thing | None:
         """The target of the trial."""
         if streams.may_differ(self.experiment):
@@ -214,7 +229,7 @@ class TrialView:
         value = self.experiment.on.value(self._point) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
 
-    @property
+    @cached_property
     def run(self) -> Thing:
         """The workload."""
         if streams.may_differ(self.experiment):
@@ -225,7 +240,7 @@ class TrialView:
         assert isinstance(value, Instance), "BUG: a workload that is none"
         return Thing(value, target.instance if target else None)
 
-    @property
+    @cached_property
     def before(self) -> Thing | None:
         """The treatment of the target."""
         value = self.experiment.before.value(self._point) if self.experiment.before else None
@@ -244,21 +259,20 @@ class TrialView:
         """Whether the caches are verified to be empty."""
         return "verify_cold" in self.phases
 
-    def beneath(self) -> Iterator[Thing]:
+    @cached_property
+    def beneath(self) -> tuple[Thing, ...]:
         """The target and what it stands on, down to the machine.
 
         What stands on another of its kind, as a dataset in a dataset, has what it inherits from that; the settings of
         the other do not bear upon its data.
         """
-        above: Thing | None = None
-        for thing in self.target.stack() if self.target is not None else ():
-            if above is None or above.instance.kind is not thing.instance.kind:
-                yield thing
-            above = thing
+        stack = self.target.stack if self.target is not None else ()
+        kinds = [None, *(thing.instance.kind for thing in stack)]
+        return tuple(thing for thing, above in zip(stack, kinds, strict=False) if thing.instance.kind is not above)
 
     def having(self, trait: str) -> Thing | None:
         """The nearest of these that says something of that trait."""
-        return next((thing for thing in self.beneath() if thing.trait(trait) is not None), None)
+        return next((thing for thing in self.beneath if thing.trait(trait) is not None), None)
 
     @property
     def waits_for_writes(self) -> bool:
@@ -285,7 +299,7 @@ class TrialView:
     @property
     def machine(self) -> Thing | None:
         """The machine on which the target stands, where something is known of it: without a name it is this one."""
-        named = next((thing for thing in self.beneath() if thing.instance.kind.role == "machine"), None)
+        named = next((thing for thing in self.beneath if thing.instance.kind.role == "machine"), None)
         return named or (Thing(self._here) if self._here else None)
 
     def fact(self, name: str) -> TraitValue:
