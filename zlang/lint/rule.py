@@ -50,7 +50,7 @@ class Rule(Record):
             return ()
         thing = instance.thing
         if isinstance(thing, Thing):
-            place = thing if thing.instance.span else trial.run  # of this machine the program says nothing
+            place = thing if thing.instance.span else Thing(trial.run.instance)  # no program says what this machine is
             thing = place.place(*instance.traits)
         return (self.lint.at(thing, instance.message, instance.hint),)
 

@@ -149,7 +149,7 @@ def misaligned(trial: TrialView) -> TrialFinding | None:
     ```
     """
     allocates = trial.having("sector_power")
-    device = next((thing for thing in allocates.stack() if thing.number("sector")), None) if allocates else None
+    device = next((thing for thing in allocates.stack if thing.number("sector")), None) if allocates else None
     if allocates is not None and device is not None:
         block, sector = _sector(allocates), device.number("sector")
         if block is not None and sector is not None and block < sector:
@@ -157,7 +157,7 @@ def misaligned(trial: TrialView) -> TrialFinding | None:
                 f"`{allocates.name}` has blocks of {size(block)}, and `{device.name}` has sectors of {size(sector)}"
             )
             return TrialFinding(allocates, ("sector_power",), message, "make its blocks as large as the sectors")
-    for thing in trial.beneath():
+    for thing in trial.beneath:
         begins = thing.number("begins")
         if begins is not None and begins % _PAGE:
             message = f"`{thing.name}` starts at {size(begins)}, which is not a multiple of {size(_PAGE)}"

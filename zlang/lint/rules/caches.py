@@ -13,15 +13,13 @@ def _is_cached(trial: TrialView) -> bool:
     """Whether the machine caches in memory what the workload reads."""
     kept = trial.having("own_cache")
     if kept is not None and kept.is_("own_cache"):
-        return not any(thing.is_not("keeps_data") for thing in trial.beneath())
+        return not any(thing.is_not("keeps_data") for thing in trial.beneath)
     return not trial.run.is_("uncached")
 
 
 def _has_other_cache(trial: TrialView) -> bool:
     """Whether a cache other than this machine's page cache keeps the data."""
-    return any(
-        thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath()
-    )
+    return any(thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath)
 
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
@@ -106,7 +104,7 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     experiment again { on = data  run = reads  repeat = 5  cache = cold }
     ```
     """
-    run, repeat = trial.run, trial.experiment.repeat
+    run, repeat = trial.run, trial.repeat
     if repeat == 1 or trial.phases or not run.is_("reads") or run.is_("modifies") or run.instance.replays:
         return None
     if not _is_cached(trial) or (
@@ -144,7 +142,7 @@ def replays_offsets(trial: TrialView) -> TrialFinding | None:
     experiment same { on = data  run = reads  repeat = 5  cache = cold }
     ```
     """
-    run, repeat = trial.run, trial.experiment.repeat
+    run, repeat = trial.run, trial.repeat
     if repeat == 1 or trial.phases or not run.instance.replays or not run.is_("random"):
         return None
     if not run.is_("reads") or not _is_cached(trial):
@@ -266,7 +264,7 @@ def change_without_flush(trial: TrialView) -> TrialFinding | None:
     """
     if "flush" in trial.phases or not trial.run.is_("reads"):
         return None
-    for thing in trial.beneath():
+    for thing in trial.beneath:
         for trait in ("keeps_data", "feeds_second"):
             if thing.factors(trait):
                 message = "this cache property differs between trials, and nothing empties the cache between them"
@@ -308,7 +306,7 @@ def loop_is_cached_beneath(trial: TrialView) -> TrialFinding | None:
     """
     if not trial.run.is_("uncached"):
         return None
-    for thing in trial.beneath():
+    for thing in trial.beneath:
         if thing.is_("cached_beneath"):
             message = f"the workload bypasses the page cache, but `{thing.name}` below it uses the page cache"
             return TrialFinding(thing, ("cached_beneath",), message, write(thing.advice("to_bypass_beneath")))
@@ -350,7 +348,7 @@ def pages_alone_are_dropped(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if trial.phases or not run.is_("reads") or not run.is_("invalidates") or not run.is_said("invalidates"):
         return None
-    for thing in trial.beneath():
+    for thing in trial.beneath:
         if any(thing.is_(trait) for trait in ("own_cache", "remote", "cached_beneath")) and _is_cached(trial):
             word = run.word("invalidates")
             message = f"`{word}` drops this machine's page cache only, and `{thing.name}` has a cache of its own"
@@ -392,7 +390,7 @@ def one_end_is_flushed(trial: TrialView) -> TrialFinding | None:
     experiment whole { on = data  run = reads  cache = cold }
     ```
     """
-    behind = next((thing for thing in trial.beneath() if thing.is_("out_of_reach")), None)
+    behind = next((thing for thing in trial.beneath if thing.is_("out_of_reach")), None)
     if behind is None or "flush" not in trial.phases:
         return None
     message = f"zlang can empty the client's cache of `{behind.name}`, but not the server's"
@@ -430,7 +428,7 @@ def disks_are_virtual(trial: TrialView) -> TrialFinding | None:
     machine = trial.machine
     if machine is None or not machine.is_("virtual") or not trial.run.is_("reads"):
         return None
-    if not (trial.is_cold or trial.run.is_("uncached")) or any(thing.is_("remote") for thing in trial.beneath()):
+    if not (trial.is_cold or trial.run.is_("uncached")) or any(thing.is_("remote") for thing in trial.beneath):
         return None
     message = f"`{machine.name}` is a virtual machine: its hypervisor may cache what is cold in the guest"
     return TrialFinding(machine, ("virtual",), message, "mention it with the results, or measure on a physical machine")

@@ -12,7 +12,7 @@ def _never_written(trial: TrialView) -> Thing | None:
     """The target, or what a target of blocks stands on, if its blocks were never written."""
     if trial.before is not None:
         return None
-    for thing in trial.beneath():
+    for thing in trial.beneath:
         if thing.trait("unwritten") is not None:
             return thing if thing.is_("unwritten") else None
         if "block" not in thing.instance.kind.offers:
@@ -107,7 +107,7 @@ def constant_data(trial: TrialView) -> TrialFinding | None:
     ```
     """
     ways = (("compresses", "compressed away"), ("dedups", "deduplicated"))
-    lost = next((how for trait, how in ways if any(thing.is_(trait) for thing in trial.beneath())), None)
+    lost = next((how for trait, how in ways if any(thing.is_(trait) for thing in trial.beneath)), None)
     if lost is None:
         return None
     run = trial.run
@@ -162,7 +162,7 @@ def stale_buffers(trial: TrialView) -> TrialFinding | None:
     keeping = trial.having(trait)
     if keeping is None or not run.is_("modifies") or not run.is_not("fresh"):
         return None
-    if not any(thing.is_("compresses") for thing in trial.beneath()):
+    if not any(thing.is_("compresses") for thing in trial.beneath):
         return None
     record, block = keeping.number(trait), run.number("block")
     if record is None or block is None or block >= record:
@@ -207,7 +207,7 @@ def preallocated_is_not_compressed(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    keeping = next((thing for thing in trial.beneath() if thing.is_("compresses")), None)
+    keeping = next((thing for thing in trial.beneath if thing.is_("compresses")), None)
     if keeping is None or not run.is_("promises") or not keeping.is_("keeps_promises"):
         return None
     message = f"`{keeping.name}` does not compress data in preallocated blocks"
@@ -286,7 +286,7 @@ def device_compresses(trial: TrialView) -> TrialFinding | None:
     experiment honest { on = drive  run = writes }
     ```
     """
-    device = next((thing for thing in trial.beneath() if thing.is_("controller_compresses")), None)
+    device = next((thing for thing in trial.beneath if thing.is_("controller_compresses")), None)
     thing, done = (trial.run, "written") if trial.run.is_("modifies") else (trial.having("saves"), "read")
     if device is None or thing is None or (done == "read" and not trial.run.is_("reads")):
         return None
@@ -333,7 +333,7 @@ def compression_is_not_said(trial: TrialView) -> TrialFinding | None:
     experiment said { on = data  run = reads  cache = cold }
     ```
     """
-    unsaid = next((thing for thing in trial.beneath() if thing.leaves_open("compresses")), None)
+    unsaid = next((thing for thing in trial.beneath if thing.leaves_open("compresses")), None)
     run, holding = trial.run, trial.having("saves")
     if unsaid is None:
         return None

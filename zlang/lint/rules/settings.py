@@ -21,7 +21,7 @@ _OF_MEMORY = Fraction(1, 8)
 
 
 def _second(trial: TrialView) -> Thing | None:
-    return next((thing for thing in trial.beneath() if thing.is_("second_cache")), None)
+    return next((thing for thing in trial.beneath if thing.is_("second_cache")), None)
 
 
 @RULES.add("ZL032", "l2arc-starved", WARNING)
@@ -245,7 +245,7 @@ def promises_are_not_kept(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    keeping = next((thing for thing in trial.beneath() if thing.is_("refuses_promises")), None)
+    keeping = next((thing for thing in trial.beneath if thing.is_("refuses_promises")), None)
     if keeping is None or not run.is_("promises"):
         return None
     message = f"`{keeping.name}` cannot reserve blocks for a file: it reports an error or makes a hole"
@@ -333,7 +333,7 @@ def unlike_besides(trial: TrialView) -> TrialFinding | None:
         return None
     for trait, does in _UNLIKE.items():
         here = trial.having(trait)
-        other = next((thing for thing in first.stack() if thing.trait(trait) is not None), None)
+        other = next((thing for thing in first.stack if thing.trait(trait) is not None), None)
         if here is None or other is None or here.instance.kind is other.instance.kind:
             continue
         if here.trait(trait) == other.trait(trait) or here.is_said(trait) or other.is_said(trait):
@@ -381,7 +381,7 @@ def stability_is_only_said(trial: TrialView) -> TrialFinding | None:
     is_stable = run.is_("stable") or trial.waits_for_writes
     if not run.is_("modifies") or not (is_stable or run.is_("synced")):
         return None
-    untrue = next((thing for thing in trial.beneath() if thing.is_("ignores_sync")), None)
+    untrue = next((thing for thing in trial.beneath if thing.is_("ignores_sync")), None)
     if untrue is not None:
         message = f"`{untrue.name}` reports writes as stable before they are, so do not compare it with one that waits"
         return TrialFinding(untrue, ("ignores_sync",), message, "make it wait, or compare it only with its like")

@@ -78,7 +78,7 @@ def runtime_is_short(trial: TrialView) -> TrialFinding | None:
     if window and runtime < _WINDOWS * window:
         message = f"{time(runtime)} covers {float(runtime / window):.3g} rounds of {time(window)}, too few for a trend"
         return TrialFinding(run, ("runtime",), message, f"run for {time(_WINDOWS * window)} or longer")
-    fills = run.is_("modifies") or any(thing.is_("second_cache") for thing in trial.beneath())
+    fills = run.is_("modifies") or any(thing.is_("second_cache") for thing in trial.beneath)
     if runtime >= _SHORT or not fills:
         return None
     message = f"{time(runtime)} covers only the start-up phase: buffers fill and devices slow down over minutes"
@@ -176,7 +176,7 @@ def few_replicates(trial: TrialView) -> TrialFinding | None:
     experiment thrice { on = data  run = reads  cache = cold  repeat = 3 }
     ```
     """
-    repeat = trial.experiment.repeat
+    repeat = trial.repeat
     if repeat >= _FEW or not trial.experiment.axes:
         return None
     often = "once" if repeat == 1 else "twice"
@@ -226,7 +226,7 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
     experiment quiet { on = data  run = reads  cache = cold }
     ```
     """
-    unready = next((thing for thing in trial.beneath() if thing.is_("unready")), None)
+    unready = next((thing for thing in trial.beneath if thing.is_("unready")), None)
     if unready is None:
         return None
     message = f"`{unready.name}` is still initialising its tables during the measurement"
@@ -272,7 +272,7 @@ def flash_is_fresh(trial: TrialView) -> TrialFinding | None:
     experiment steady { on = drive  run = writes  before = precondition {} }
     ```
     """
-    flash = next((thing for thing in trial.beneath() if thing.is_("flash")), None)
+    flash = next((thing for thing in trial.beneath if thing.is_("flash")), None)
     if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("steadies")):
         return None
     message = f"`{flash.name}` is flash, which writes faster while it is fresh than later"
@@ -349,10 +349,13 @@ def streams_end_apart(trial: TrialView) -> TrialFinding | None:
     if not others:
         return None
     advice = (run.advice("to_run_for_time"), run.advice("to_set_time"))
-    ways = f"`{'  '.join(advice)}`" if all(advice) else "with the same runtime"
-    hint = f"let all streams run for the same time: {ways}"
+    hint = (
+        f"let all streams run for the same time: `{'  '.join(advice)}`"
+        if all(advice)
+        else "let its command end when the others do, and then allow this rule"
+    )
     if not run.is_("timed") or not run.number("runtime"):
-        message = f"`{run.name}` may end before the other streams: it has no set time"
+        message = f"`{run.name}` has no set time: it may end before the other streams, or go on after them"
         return TrialFinding(run, ("runtime", "timed"), message, hint)
     for other in others:
         is_timed = other.is_("timed") and other.number("runtime")
