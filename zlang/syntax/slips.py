@@ -70,7 +70,7 @@ def meant(stop: StopPlace) -> Meant | None:
 def comparison(stop: StopPlace) -> Meant | None:
     """One `=`, or another sign of another language, between what is compared."""
     text, token = stop.text, stop.token
-    if token.type == "FIELD" and stop.last == "LPAR" and _CALLED.search(text, 0, stop.end):
+    if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and _CALLED.search(text, 0, stop.end):
         return "write properties in braces: `KIND { NAME = VALUE }`", None
     if token.type == "FIELD" and _begins_operand(stop):
         sign = text.index("=", token.end)
@@ -182,6 +182,9 @@ def clause(stop: StopPlace) -> Meant | None:
     if token.text == "by" and stop.last == "COMMA":
         return "remove the comma before `by`", stop.fix(stop.end - 1, stop.end, "")
     percentile = _PERCENTILE_BEFORE.search(stop.text, 0, token.start) if token.type == "NUMBER" else None
+    if token.type == "NUMBER" and (prefix := _P_BEFORE.search(stop.text, 0, token.start)) and token.text.isdecimal():
+        written = f"{prefix[1]}{token.text}"
+        return f"write the percentile without a point: `{written}`", stop.fix(prefix.start(), token.end, written)
     if percentile is not None and token.text.isdecimal():
         hint = f"any percentile is computed from the histogram: `p{percentile[2]}{token.text}({percentile[1]})`"
         return hint, stop.fix(percentile.start(), token.end, f"p{percentile[2]}{token.text}({percentile[1]})")
@@ -255,6 +258,16 @@ def clause_word(stop: StopPlace) -> Meant | None:
     return None
 
 
+def turned_if(stop: StopPlace) -> Meant | None:
+    """A value before its condition."""
+    turned = _TURNED_IF.match(stop.text, stop.text.rfind("=", 0, stop.token.start)) if stop.token.text == "if" else None
+    if turned is None:
+        return None
+    written = f"if {turned['condition']} then {turned['value']} else {turned['other']}"
+    fix = stop.fix(turned.start("value"), turned.end("other"), written, is_safe=False)
+    return "write `if CONDITION then A else B`", fix
+
+
 def word(stop: StopPlace) -> Meant | None:
     """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
     token, expected = stop.token, stop.expected
@@ -290,6 +303,14 @@ def search(stop: StopPlace) -> Meant | None:
         return "add the goal at the end: `maximising METRIC`, or `minimising …`", None
     if "WHERE" not in within and "IN" in within:
         return "add the condition after the levels: `where median(METRIC) < VALUE maximising METRIC`", None
+    return None
+
+
+def several_devices(stop: StopPlace) -> Meant | None:
+    """A list of things, or a word of ZFS with them, behind `on`."""
+    if stop.token.text in {"[", "("} and (before := _ON_BEFORE.search(stop.text, 0, stop.token.start)):
+        hint = "declare several devices as one thing, whose properties are lists: see `zlang kinds disk`"
+        return f"{hint}; the layout is a property of what stands on it" if before[1] else hint, None
     return None
 
 
@@ -331,7 +352,7 @@ def foreign(stop: StopPlace) -> Meant | None:
             return f"write a choice with `|`: `{line[-1]} | {token.text}`", stop.fix(
                 stop.end, token.start, " | ", is_safe=False
             )
-    if is_top and token.text == "[":
+    if is_top and token.text == "[" and not line:
         return ENTRIES["[global]"], None
     return None
 
@@ -363,7 +384,22 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
-SLIPS = (search, schedule, comparison, sign, choice, number, made, clause, foreign, foreign_value, clause_word, word)
+SLIPS = (
+    turned_if,
+    search,
+    schedule,
+    comparison,
+    sign,
+    choice,
+    number,
+    made,
+    clause,
+    several_devices,
+    foreign,
+    foreign_value,
+    clause_word,
+    word,
+)
 ENTRIES = {
     "for": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
     "while": "there are no loops: `NAME = 4KiB | 8KiB` measures both",
@@ -380,7 +416,7 @@ ENTRIES = {
     "require": 'write `import "./lab.zexp"`',
     "source": 'write `import "./lab.zexp"`',
     "import": "write one module a line: `import MODULE`",
-    "terraform": "remove it: a program says nothing of itself",
+    "terraform": "remove it: a program does not state its own version",
     **dict.fromkeys(
         ("insert", "create", "update", "delete", "drop"), "results are only read: ask them with `zlang sql`"
     ),
@@ -402,6 +438,7 @@ EXPERIMENT_WORDS = {
     "limit": "write `design = sample(100)` to measure fewer points",
     "select": "write `table median(METRIC) by FACTOR`",
     **dict.fromkeys(("desc", "asc"), "tables are in the order of the levels; `zlang sql` can sort"),
+    "compare": "`zlang compare --by FACTOR` compares levels after a run; to state what you expect, write `expect …`",
     "join": "a trial has all columns already: remove it",
     "times": "write the number alone",
     "not": "write `where not (CONDITION)`",
@@ -424,6 +461,7 @@ _RANGE = "write a range as `4KiB..64KiB by *2`"
 FIELD_WORDS = {
     **dict.fromkeys(("step", "to", "until", "through"), _RANGE),
     "if": "write `if CONDITION then A else B`",
+    "metric": "a kind declares its metrics: `kind NAME: workload { … metric … }`",
 }
 """The same among the properties of a declared thing."""
 _TIMES = "write a number and its unit as one word: `5s`, `5min`, `2h`"
@@ -443,7 +481,8 @@ _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
 _CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
 _BLOCK = re.compile(r"[ \t]*\{")
 _SEVERAL = re.compile(r"[ \t]*,")
-_CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\(\Z")
+_ON_BEFORE = re.compile(r"^[ \t]*\w+[ \t]+\w+[ \t]+on[ \t]+([A-Za-z]\w*)?\Z", re.MULTILINE)
+_CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\((?:[^()\n]*,)?\Z")
 _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
@@ -454,7 +493,10 @@ _PLOT = re.compile(r"\bplot[ \t]+[^\n]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _ARGUMENT = re.compile(r":([\w.]+%?)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
+_P_BEFORE = re.compile(r"(?<![\w.])(p\d\d)\.\Z")
 _PERCENTILE_BEFORE = re.compile(r"(\w+)_p(\d\d)\.\Z")
+_TURNED_IF = re.compile(r"=[ ]*(?P<value>[^\s|]+) if (?P<condition>[^\n{}]+?) else (?P<other>[^\s|{}]+)")
+"""A value before its condition, as Python has it."""
 _TURNED = {"=>": ">=", "=<": "<="}
 _BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
 _LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
