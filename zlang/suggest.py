@@ -27,7 +27,7 @@ _SAFE = 0.75
 
 
 _SHORT = 3
-"""Of so few letters one that is wrong is too much for the measure: `bz` is meant to be `bs`."""
+"""In words this short, one wrong letter is too much for the ratio: `bz` is meant to be `bs`."""
 
 
 def _is_one_letter_off(word: str, candidate: str) -> bool:
@@ -76,8 +76,12 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
     return Hint("did you mean " + " or ".join(f"`{f}`" for f in matches) + "?", word, *matches, is_safe=is_safe)
 
 
-def did_you_mean_column(word: str, columns: Iterable[str]) -> str:
-    """The same for a column of the results; where none is near, some that have the word in their name: `p99`."""
-    candidates = list(columns)
-    within = [f"`{column}`" for column in candidates if f"_{word.lower()}_" in f"_{column.lower()}_"][:3]
-    return did_you_mean(word, candidates) or (f"did you mean {' or '.join(within)}?" if within else "")
+def did_you_mean_part(word: str, candidates: Iterable[str]) -> str:
+    """The same; where none is near, some that have the word as a part of their name: `p99`, `below`."""
+    names = list(candidates)
+    within = [f"`{name}`" for name in names if f"_{_with_underscores(word)}_" in f"_{_with_underscores(name)}_"][:3]
+    return did_you_mean(word, names) or (f"did you mean {' or '.join(within)}?" if within else "")
+
+
+def _with_underscores(name: str) -> str:
+    return name.lower().replace("-", "_")

@@ -35,11 +35,12 @@ _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class Lexed(Record):
-    """The tokens, ended by END."""
+    """The tokens, ended by END. It `is_closed` if each bracket in it is."""
 
     tokens: list[Token]
     comments: list[Comment]
     findings: list[Diagnostic]
+    is_closed: bool = True
 
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -94,7 +95,7 @@ class _Lexer:
             self._add("NEWLINE", "", self.limit)
         self._add(END, "", self.limit)
         self._report_bidirectional()
-        return Lexed(self.tokens, self.comments, self.findings)
+        return Lexed(self.tokens, self.comments, self.findings, not self.open)
 
     def _add(self, kind: str, text: str, start: int) -> None:
         self.tokens.append(Token(kind, text, start, self.position, self.depth))

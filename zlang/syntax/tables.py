@@ -20,7 +20,7 @@ _HERE = Path(__file__).parent
 GRAMMAR = _HERE / "zexp.lark"
 SAVED = _HERE / "tables.bin"
 FORMAT = 4
-"""Of marshal: one that every Python from 3.4 on reads, whichever the wheel was made with."""
+"""The format of marshal: every Python since 3.4 reads it, whichever version built the wheel."""
 
 
 class Tables(Record):
