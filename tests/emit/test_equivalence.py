@@ -109,14 +109,15 @@ def test_runner_and_script_write_the_same_journal(tmp_path: Path, name: str, she
             assert hashes.is_of_directory(carried_out / event.out, event.files)
 
 
-TOOLS = "sh dash cat cksum date find grep head ln mkdir mkfifo mv od printf rm sleep sort sync tail timeout tr"
+TOOLS = "sh dash cat cksum date dd find grep head ln mkdir mkfifo mv od printf rm sleep sort sync tail timeout tr"
 
 
 @pytest.mark.parametrize(("shell", "method"), [*((name, "sha256") for name in SHELLS), ("dash", "cksum")])
 def test_the_script_hashes_the_files_of_a_trial_as_the_runner_does(tmp_path: Path, shell: str, method: str) -> None:
     odd = r"""mkdir -p "$OUT/a b/c" "$OUT/.h"; cd "$OUT"
         printf x >"a b/c/*[é]"; printf y >.h/-n; : >"a b/$(printf 'n\nn')"
-        : >'b\\s'; : >"$(printf 'r\rr')"; ln -s /etc/passwd link; mkfifo fifo; head -c 100000 /dev/urandom >big"""
+        : >'b\\s'; : >"$(printf 'r\rr')"; ln -s /etc/passwd link; mkfifo fifo; head -c 100000 /dev/urandom >big
+        dd if=/dev/null of=too-long bs=1 seek=268435457 count=0"""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in TOOLS.split():
@@ -127,6 +128,8 @@ def test_the_script_hashes_the_files_of_a_trial_as_the_runner_does(tmp_path: Pat
     attempt = account.ended["trials/t1/1"]
     assert attempt.files.startswith(f"{method}-")
     assert account.plans == {hashes.of_file(run / "plan.jsonl", method)}
+    assert hashes.is_of_directory(run / attempt.out, attempt.files)
+    (run / attempt.out / "too-long").unlink()
     assert hashes.is_of_directory(run / attempt.out, attempt.files)
     (run / attempt.out / "a b" / "c" / "*[é]").write_text("X")
     assert not hashes.is_of_directory(run / attempt.out, attempt.files)

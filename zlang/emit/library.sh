@@ -253,7 +253,7 @@ z_hash_file() {
   z_hash=$z_method-${z_hash%% *}
 }
 
-# Of the names and contents of all files in and under a directory.
+# Of the names and contents of all files of at most 256 MiB in and under a directory.
 z_hash_files() {
   z_list_files "$1" || z_list_files "$1" || z_lose
   z_hash=$($z_hasher <"$z_dir/.line") || z_hash=$($z_hasher <"$z_dir/.line") || z_lose
@@ -261,7 +261,7 @@ z_hash_files() {
 }
 
 z_list_files() {
-  (cd "$1" && find . -type f ! -path "$z_odd" -exec "$z_hasher" {} +) >"$z_dir/.files" &&
+  (cd "$1" && find . -type f -size -524289 ! -path "$z_odd" -exec "$z_hasher" {} +) >"$z_dir/.files" &&
     sort "$z_dir/.files" >"$z_dir/.line"
 }
 
@@ -343,7 +343,7 @@ z_enter_folder() {
   z_here=${z_here%??}
   case $z_here$z_runs in
     *"
-"*) z_die 'the path of the working directory, or of the runs, has a line end: choose another one' ;;
+"*) z_die 'the path of the working directory, or of the runs, has a newline: choose another one' ;;
   esac
   mkdir -p "$z_runs" || exit 1
   z_runs=$(cd "$z_runs" && pwd -P && printf x) || exit 1

@@ -44,6 +44,7 @@ meeting() {
 
 # What stands on other machines is there when half of the time has passed.
 prepared() {
+  printf '%s\n' "$z_instant" >"$z_dir/$z_out/instant" || z_lose
   if [ "$(date +%s)" -gt $((z_instant - z_prepare / 2)) ]; then
     step meeting 60 'echo "this machine was not ready in time: let PREPARE be longer" >&2; exit 1'
     return 1

@@ -10,7 +10,7 @@ them once they have run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -75,13 +75,16 @@ def emit_for(plan: Plan, machine: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """What a script has of a plan: all of it, or what one machine does; and whether it meets others."""
+    """The part of a plan that a script carries out: all of it, or one machine's share, and whether it meets others."""
 
     machine: str
     has_meetings: bool
 
     def setup(self, setup: Setup) -> Setup | None:
         return divide.setup_of(setup, self.machine) if self.machine else setup
+
+    def has(self, trial: Trial, own: Container[str]) -> bool:
+        return not self.machine or divide.takes_part(trial, self.machine, own)
 
     def steps(self, trial: Trial) -> tuple[Step, ...]:
         return divide.steps_of(trial.steps, self.machine) if self.machine else trial.steps
@@ -107,7 +110,7 @@ def _script(plan: Plan, header: Header, share: _Share) -> Iterator[str]:
     for step in header.facts:
         yield f"\n# {one_line(step.why)}\nfact {_step(step)}\n"
     for item in plan.items():
-        if isinstance(item, Trial) and (not share.machine or share.steps(item)):
+        if isinstance(item, Trial) and share.has(item, numbers.signatures):
             yield _trial(item, share, numbers)
     yield "\nend_run\n"
 

@@ -273,7 +273,7 @@ z_hash_file() {
   z_hash=$z_method-${z_hash%% *}
 }
 
-# Of the names and contents of all files in and under a directory.
+# Of the names and contents of all files of at most 256 MiB in and under a directory.
 z_hash_files() {
   z_list_files "$1" || z_list_files "$1" || z_lose
   z_hash=$($z_hasher <"$z_dir/.line") || z_hash=$($z_hasher <"$z_dir/.line") || z_lose
@@ -281,7 +281,7 @@ z_hash_files() {
 }
 
 z_list_files() {
-  (cd "$1" && find . -type f ! -path "$z_odd" -exec "$z_hasher" {} +) >"$z_dir/.files" &&
+  (cd "$1" && find . -type f -size -524289 ! -path "$z_odd" -exec "$z_hasher" {} +) >"$z_dir/.files" &&
     sort "$z_dir/.files" >"$z_dir/.line"
 }
 
@@ -363,7 +363,7 @@ z_enter_folder() {
   z_here=${z_here%??}
   case $z_here$z_runs in
     *"
-"*) z_die 'the path of the working directory, or of the runs, has a line end: choose another one' ;;
+"*) z_die 'the path of the working directory, or of the runs, has a newline: choose another one' ;;
   esac
   mkdir -p "$z_runs" || exit 1
   z_runs=$(cd "$z_runs" && pwd -P && printf x) || exit 1
@@ -1040,7 +1040,7 @@ END_OF_PLAN
 source_file a-2.zexp 'no newline'
 
 keep <<'END_OF_PLAN'
-{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":2,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[],"findings":[],"order":"planned","whole_plot_factors":[],"devices":[],"settings":{},"until":null,"search":null,"metrics":[],"machines":{},"shared":{}}}
+{"header":{"experiment":"Sweep it","title":"A test","plan":"c0ffee","seed":1,"points":1,"repeat":1,"trials":5,"factors":[],"sources":{"dir/a.zexp":"it's\nEND_OF_PLAN\n","a.zexp":"no newline"},"facts":[{"name":"uname","action":"fact","command":"uname -a","why":"which kernel","timeout":30,"host":"local","expect":null,"reader":null}],"tools":{},"design":"full","left_out":0,"format":2,"expectations":[],"tables":[],"plots":[],"hosts":[],"part":"","guarded":[],"findings":[],"order":"planned","whole_plot_factors":[],"devices":[],"settings":{},"until":null,"search":null,"metrics":[],"machines":{},"shared":{},"least_repeat":0}}
 {"setup":{"signature":"p1","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"footprint":null,"parts":[]}}
 {"setup":{"signature":"d1","key":"data","parent":"pool","creates":"the data","make":[{"name":"make-d1","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-d1","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":null,"settings":[],"is_ambient":false,"footprint":null,"parts":[]}}
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
