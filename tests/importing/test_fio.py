@@ -144,7 +144,7 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
             "# fio measures /dev/sdz: to do so, declare each device as a `disk`, and write `on` that disk",
         ),
         ("numjobs=4", "# fio gives each of its workers a file of its own: here they share one"),
-        ("size=50%", "# size=50%: say how large the file is"),
+        ("size=50%", "# size=50%: write how large the file is"),
         ("size=$mb_memory/4*1024", "file data on here { size = 1000KiB }"),
         (
             "ioengine=exec\nprogram=reboot",

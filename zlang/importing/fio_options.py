@@ -265,7 +265,7 @@ def _pattern(option: Option) -> Iterator[str]:
 
 
 def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
-    """What a job measures: the file that its options name, or one in place of a device."""
+    """The target of a job: the file that its options name, or a file that stands for a device."""
     remarks: list[str] = []
     directory = value_of(options, "directory") or "."
     file = value_of(options, "filename")
@@ -298,11 +298,11 @@ def value_of(options: Mapping[str, Option], name: str) -> str:
 
 def _size(options: Mapping[str, Option], *, is_device: bool) -> tuple[str, str]:
     """How large the file is, and what is to be said of that."""
-    problem = "nothing says how large the file is"
+    problem = "the size of the file is unknown"
     size = next((options[name] for name in ("size", "filesize") if value_of(options, name)), None)
     amount = _bytes_of(size.value) if size else None
     if size and not amount:
-        problem = f"{size.written}: say how large the file is"
+        problem = f"{size.written}: write how large the file is"
     past, block = _reach(options), _bytes_of(value_of(options, "bs") or value_of(options, "blocksize")) or 1
     if size and amount and amount < block:
         return _size_literal(past + block), f"{size.written}: less than one block"

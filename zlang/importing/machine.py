@@ -78,7 +78,7 @@ def _properties(kind: Kind, settings: Iterable[tuple[str, str]]) -> Iterator[str
         if definition is not None and value is not None and writing.takes(definition, value):
             yield f"{name} = {writing.literal(value)}"
         elif ":" not in name:  # a property of a user's
-            yield from writing.comment(f"{name}={text}: {reasons.get(name, 'no property says this')}")
+            yield from writing.comment(f"{name}={text}: {reasons.get(name, 'no property of the library sets this')}")
 
 
 def _value(definition: PropertyDef, text: str) -> Value:

@@ -14,7 +14,7 @@ from zlang.record import Record
 
 
 class Target(Record):
-    """What is measured: a directory and the name of a file there, or a device, and its size in bytes."""
+    """The target of a load: a directory and a file name in it, or a device, and the size in bytes."""
 
     directory: str
     file: str
@@ -72,7 +72,7 @@ class Study:
     ) -> str:
         """The text of the program. `lets` are the values of names that loads use, `shared` what all loads have."""
         loads, trials = list(loads), [_without_repetitions(each) for each in trials]
-        lines = writing.comment(f"Imported from {self.name}: what this program cannot say is a comment at its place.")
+        lines = writing.comment(f"Imported from {self.name}. What zlang cannot express is a comment at its place.")
         lines += [line for comment in head for line in (writing.comment(comment) or [""])]
         lines += ["", f"import {self.kind}", ""]
         for load in loads:

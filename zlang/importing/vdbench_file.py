@@ -131,7 +131,7 @@ class _Reader:
 
 
 def _parts(statement: str, place: str) -> Iterator[str]:
-    """What stands between commas that are in no parentheses."""
+    """The parts between commas outside parentheses."""
     depth, part = 0, ""
     for char in statement:
         depth += (char == "(") - (char == ")")
