@@ -18,7 +18,7 @@ MOST = 100
 
 
 class Severity(Enum):
-    """An error stops the program from being planned; a warning does not, and a note only says what is good to know."""
+    """The severity of a finding: an error prevents planning; a warning or a note does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -26,14 +26,14 @@ class Severity(Enum):
 
 
 class Edit(Record):
-    """A text that is to stand at a place instead of what does."""
+    """A replacement of the text at a place."""
 
     span: Span
     text: str
 
 
 class Fix(Record):
-    """A fix of a finding: a sentence and edits. A safe one can be applied unseen, another may not be meant."""
+    """A fix of a finding: a title and edits. A safe one can be applied without review; another may be wrong."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -103,8 +103,8 @@ class Code(Enum):
     TOO_OLD = ("E330", "`{name}` requires {tool} {since}, but {host} has {has}")
     NO_PLATFORM = ("E331", "`{kind}` has no `{action}` for {platform}")
     SET_TWICE = ("E332", "`{one}` and `{other}` both set {what}")
-    NOT_TAKEN = ("E333", "`{name}` is named here, and the experiment does not use it")
-    NOT_BENEATH = ("E334", "`{name}` names `{other}`, and does not stand on it")
+    NOT_TAKEN = ("E333", "`{name}` is named here, but the experiment does not use it")
+    NOT_BENEATH = ("E334", "`{name}` names `{other}`, but does not stand on it")
     GIVEN_ON_DEVICE = ("E335", "`{name}` is given, so `{device}` beneath it cannot be guarded")
     UNGUARDED = ("E336", "a command names `{device}`, and nothing guards it there")
 
@@ -158,7 +158,7 @@ class Lint(Record):
 
 
 class Note(Record):
-    """A second place that matters."""
+    """A second, related place."""
 
     span: Span
     text: str
@@ -176,7 +176,7 @@ class Diagnostic(Record):
     fixes: tuple[Fix, ...] = ()
 
     def also(self, span: Span, text: str) -> Diagnostic:
-        """The same with a second place."""
+        """The same with a related place."""
         notes = (*self.notes, Note(span, text))
         return Diagnostic(
             code=self.code,
@@ -189,7 +189,7 @@ class Diagnostic(Record):
         )
 
     def mended_by(self, *fixes: Fix) -> Diagnostic:
-        """The same with what would mend it."""
+        """The same with fixes."""
         return Diagnostic(
             code=self.code,
             span=self.span,
@@ -201,7 +201,7 @@ class Diagnostic(Record):
         )
 
     def saying(self, message: str) -> Diagnostic:
-        """The same in other words."""
+        """The same with another message."""
         return Diagnostic(
             code=self.code,
             span=self.span,

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from zlang.errors import RunError
+from zlang.files import read_regular
 
 FILE = "zlang.toml"
+_LONGEST = 1 << 20
 
 
 def find(directory: Path) -> Path | None:
@@ -20,9 +22,9 @@ def table(path: Path, name: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        value = tomllib.loads(path.read_text("utf-8")).get(name, {})
+        value = tomllib.loads(read_regular(path.resolve(), _LONGEST).decode("utf-8")).get(name, {})
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read {path}: {error}") from None
     if not isinstance(value, dict):
-        raise RunError(f"{path}: `{name}` is a table, written [{name}]")
+        raise RunError(f"{path}: `{name}` must be a table, written [{name}]")
     return value

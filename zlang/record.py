@@ -49,9 +49,16 @@ class Record(metaclass=_RecordType):
 
     def replace(self, **changed: Any) -> Self:
         """Copy the record with some of its fields changed."""
-        fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
-        values = [changed.pop(field) if field in changed else getattr(self, field) for field in fields]
-        return type(self)(*values, **changed)
+        made = object.__new__(type(self))
+        setters: tuple[Any, ...] = self.record_setters  # type: ignore[attr-defined]
+        read: Any = type(self).record_values  # type: ignore[attr-defined]
+        for set_field, value in zip(setters, read(self)):  # noqa: B905 - as above
+            set_field(made, value)
+        for field, value in changed.items():
+            if field not in self.record_fields:  # type: ignore[attr-defined]
+                raise TypeError(f"BUG: {type(self).__name__} has no {field}")
+            setters[self.record_fields.index(field)](made, value)  # type: ignore[attr-defined]
+        return made
 
     def as_dict(self) -> dict[str, object]:
         """The values of all fields, by name."""
