@@ -1,10 +1,10 @@
-"""Writes docs/cli.md from the command line itself.
+"""Writes docs/cli.md and zlang/cli/help.txt from the command line itself.
 
 In: the commands of `zlang/cli/commands.py` and the exit codes of `zlang/cli/app.py`.
-Out: the document, with each command's own help.
+Out: the document, with each command's own help; and the help of `zlang --help`, so that Typer need not lay it out.
 
-    python tools/generate_cli.py            write it
-    python tools/generate_cli.py --check    exit with 1 and a diff if it is not what would be written
+    python tools/generate_cli.py            write them
+    python tools/generate_cli.py --check    exit with 1 and a diff if they are not what would be written
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ INTRODUCTION = """\
 
 # The command line
 
-What is asked for goes to standard output, findings and progress to standard error. A name that is misspelt is answered
-with the nearest one. A file whose name begins with `-` is written `./-name`.
+Results go to standard output, findings and progress to standard error. For a misspelt name, zlang suggests the nearest
+one. Write a file whose name begins with `-` as `./-name`.
 
-A reader that leaves (`zlang plan FILE | head`) is not a failure. If standard output is full, the exit code is 1. `run`,
-`resume` and `clean` continue in both cases and end with the code of what they did. If the terminal is closed, a run
-tidies up and ends with 129; under `nohup` it continues. Characters that the terminal cannot show are replaced.
+A closed pipe (`zlang plan FILE | head`) is not a failure. If standard output is full, the exit code is 1. In both cases
+`run`, `resume` and `clean` continue, and their exit code says how their work ended. If the terminal is closed, a run
+cleans up and exits with 129; under `nohup` it continues. zlang replaces characters that the terminal cannot show.
 
 ## Exit codes
 
@@ -58,12 +58,21 @@ def _parts() -> Iterator[str]:
 
 def help_of(name: str) -> str:
     """The help of a command."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        app.guarded([name, "--help"])
-    lines = (line.rstrip() for line in said.getvalue().strip().splitlines())
+    lines = (line.rstrip() for line in _printed([name, "--help"]).strip().splitlines())
     return "".join(f"{line}\n" for line in lines)
 
 
+def _printed(words: list[str]) -> str:
+    """What Typer prints for these words."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        commands.carry_out(words)
+    return said.getvalue()
+
+
 if __name__ == "__main__":
-    sys.exit(write_or_check(DOCUMENT, document(), sys.argv[1:]))
+    codes = [
+        write_or_check(DOCUMENT, document(), sys.argv[1:]),
+        write_or_check(app.HELP, _printed(["--help"]), sys.argv[1:]),
+    ]
+    sys.exit(max(codes))

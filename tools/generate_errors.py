@@ -30,10 +30,10 @@ CHAPTERS = {
 INTRODUCTION = """\
 <!-- Generated from zlang/explanations by tools/generate_errors.py: do not edit. -->
 
-# What zlang finds wrong
+# Errors and warnings
 
-`zlang explain CODE` shows a page of these. Errors (E) keep a program from being planned, warnings (W) do not. The codes
-are the same in all forms of `zlang check --format text|short|json|sarif|github`.
+`zlang explain CODE` shows one of these pages. A program with an error (E) cannot be planned; one with a
+warning (W) can. The codes are the same in every output format: `zlang check --format text|short|json|sarif|github`.
 """
 
 

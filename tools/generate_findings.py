@@ -24,12 +24,14 @@ DOCUMENT = ROOT / "docs/findings.md"
 INTRODUCTION = """\
 <!-- Generated from zlang/report/findings by tools/generate_findings.py: do not edit. -->
 
-# What makes results doubtful
+# Findings about results
 
-zlang looks for these by itself once a run is over. They are the last lines of `zlang run`, what `zlang findings [RUN]`
-prints, the table `findings` of the database, and for another metric what `zlang compare` and `zlang effects` say.
-`zlang explain NAME` shows a page of these. In the data a line is a point; a cell with several values has one for each
-of its trials, in turn. `place` is that in the order, else all points come in turn, again and again.
+zlang checks results for these problems after each run. `zlang run` prints the findings last, `zlang findings [RUN]`
+prints them again, and the table `findings` of the database has them. `zlang compare` and `zlang effects` check the
+metric that they are about. `zlang explain NAME` shows one of these pages.
+
+In the examples, each line is a point. A cell with several values has one value per trial, in the order of
+measurement. The column `place` gives the position of each trial in the run. Without it, the points take turns.
 
 | | name | | |
 |---|---|---|---|

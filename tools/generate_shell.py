@@ -53,10 +53,18 @@ def completion(shell: str) -> str:
     """The completion of a shell, as the command line prints it."""
     command = [sys.executable, "-m", "zlang.cli.app"]
     environment = {**os.environ, "_ZLANG_COMPLETE": f"source_{shell}"}
-    return (
-        subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT).stdout.strip()
-        + "\n"
-    )
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+    return done.stdout.strip().replace(f"\n{_REGISTERS}", f"\n{_COMPLETES_AT_ONCE}") + "\n"
+
+
+_REGISTERS = "compdef _zlang_completion zlang"
+_COMPLETES_AT_ONCE = f"""\
+if [[ $funcstack[1] == _zlang ]]; then
+  _zlang_completion "$@"
+else
+  {_REGISTERS}
+fi"""
+"""zsh reads an installed completion when it is first asked for: this has to complete then, too."""
 
 
 def main(arguments: list[str]) -> int:

@@ -36,11 +36,13 @@ _WAYS = ("wrong", "right")
 NAMES = {rule.lint.name: rule.lint.id for rule in RULES}
 _PAGES = NAMES | {lint.name: lint.id for lint in EXCLUDED}
 _ABOUT = """\
-Each pitfall is a program in `examples/pitfalls` that measures the same thing in two ways, `wrong` and `right`, side by
-side and in random order, and expects that they differ. `make pitfalls` carries all of them out, on zfs-fuse, file
-systems on loop devices and files of 256 MiB at most. `zlang check` warns of those that have a number, which the
-programs allow with a reason, or no program of zlang can have them. The ratio is that of wrong to right, with its 95 %
-interval, unless that has no width in these digits, or one of the two was nothing or measured once.
+Each pitfall is a program in `examples/pitfalls`. It measures the same thing in two ways, `wrong` and `right`, in random
+order, and expects them to differ. `make pitfalls` runs all of them, on zfs-fuse, on file systems on loop devices, and
+on files of 256 MiB at most.
+
+If a pitfall has a rule, `zlang check` warns of it, and the program allows the finding with a reason; or the language
+excludes the pitfall. The ratio is wrong to right, with its 95 % interval. The interval is omitted if it has no width in
+these digits, if one of the two values is zero, or if one was measured once.
 """
 
 
