@@ -24,7 +24,7 @@ from beds import Bed, started  # noqa: E402 - found only by the line above
 from command_line import Zlang  # noqa: E402
 from waiting import wait_for  # noqa: E402
 
-from zlang.run.events import End, Start  # noqa: E402
+from zlang.run.events import Begin, Commit, End, Start  # noqa: E402
 
 ONE = """
 host here
@@ -39,6 +39,13 @@ host client { members = ["c1".."c{machines}"] }
 dir at on client { path = "/data" }
 shell waits { command = "{command}"  writes = off  timeout = 10min }
 experiment group { on = at  run = waits  repeat = {repeat} }
+"""
+LANES = """
+{hosts}
+let box = {names}
+dir at on box {{ path = "/data" }}
+shell empty {{ command = "true"  writes = off }}
+experiment lanes {{ on = at  run = empty  repeat = {repeat} }}
 """
 _PEAK = re.compile(r"^VmHWM:\s*([0-9]+) kB", re.MULTILINE)
 _OFTEN = 0.05
@@ -126,12 +133,26 @@ def skews(bed: Bed, place: Path, machines: int, trials: int) -> list[float]:
     return sorted(result)
 
 
+def in_lanes(bed: Bed, place: Path, machines: int, trials: int) -> float:
+    """Milliseconds for each trial without work, of so many on machines that share nothing."""
+    zlang = ready(bed, place, machines, f"lanes{machines}")
+    names = [f"c{number}" for number in range(1, machines + 1)]
+    hosts = "\n".join(f"host {name}" for name in names)
+    text = LANES.format(hosts=hosts, names=" | ".join(names), repeat=trials // machines)
+    zlang("run", zlang.program(text), "--yes", code=None)
+    begun = [event.up or 0.0 for event in zlang.events() if isinstance(event, Begin)]
+    ended = [event.up or 0.0 for event in zlang.events() if isinstance(event, Commit)]
+    return 1000 * (max(ended) - min(begun)) / len(ended)
+
+
 def main() -> None:
     """Print all figures."""
     with tempfile.TemporaryDirectory(prefix="zlang-machines-", dir="/var/tmp") as name, started(16) as bed:
         place = Path(name)
         print(f"load of this machine: {os.getloadavg()[0]:.0f}")
         print(f"a step on another machine takes {remote_step(bed, place):.1f} ms longer than here (median of 100)")
+        alone, together = (in_lanes(bed, place, machines, 200) for machines in (1, 8))
+        print(f"a trial without work: {alone:.0f} ms on one machine; on 8 that share nothing {together:.0f} ms")
         skew = skews(bed, place, 8, 100)
         last = skew[-1 - len(skew) // 100]
         print(f"start skew of 8 machines: median {statistics.median(skew):.1f} ms, p99 {last:.1f} ms")
