@@ -1,4 +1,4 @@
-"""How long `zlang check` takes from an installed wheel, beside Python that does nothing.
+"""How long zlang takes to start from an installed wheel, beside Python that does nothing.
 
 In: this checkout (a wheel of it is installed in a scratch environment, compiled as pip does). Out: the table.
 Usage: python bench/startup.py [ROUNDS]
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import measure
 
-MOST = 9.0
-"""Times `python -c pass`."""
+MOST = {"check": 9.0, "--version": 4.0, "--help": 4.0}
+"""Times `python -c pass`, by command."""
 
 
 def main() -> int:
@@ -23,14 +23,20 @@ def main() -> int:
         scratch = Path(name)
         measure.pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", name, str(measure.ROOT))
         home = measure.installed(scratch / "venv", *(str(wheel) for wheel in scratch.glob("zlang-*.whl")))
+        program = str(measure.ROOT / "examples/quickstart.zexp")
         nothing = measure.Command([str(home / "python"), "-c", "pass"], scratch)
-        check = measure.Command([str(home / "zlang"), "check", str(measure.ROOT / "examples/quickstart.zexp")], scratch)
-        without, taken = measure.in_turn([nothing, check], rounds)
-    beside = "python -c pass"
-    figures = [("zlang check, by the clock", taken.wall, without.wall), ("zlang check, CPU", taken.cpu, without.cpu)]
-    return measure.verdict(
-        [measure.Check(what, 1000 * figure, "ms", beside, 1000 * least, MOST) for what, figure, least in figures]
-    )
+        commands = [
+            measure.Command([str(home / "zlang"), word, *([program] if word == "check" else [])], scratch)
+            for word in MOST
+        ]
+        without, *taken = measure.in_turn([nothing, *commands], rounds)
+    checks = []
+    for (word, most), cost in zip(MOST.items(), taken, strict=True):
+        for what, figure, least in (("by the clock", cost.wall, without.wall), ("CPU", cost.cpu, without.cpu)):
+            checks.append(
+                measure.Check(f"zlang {word}, {what}", 1000 * figure, "ms", "python -c pass", 1000 * least, most)
+            )
+    return measure.verdict(checks)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 In: nothing. Out: two lines. The skew is that of two streams of fio in one trial, by the first operation in fio's own
 logs, over many trials; the cost is the processor time of `zlang plan` of an experiment with a hundred streams, and that
-of the shell which begins them, without fio. Run it on a machine that does nothing else.
+of the shell which begins them, without fio. Run it on a machine that does nothing else, or as root with `chrt --rr 1`.
 
     python bench/streams.py [TRIALS]
 """
@@ -28,7 +28,8 @@ file data on here { size = 1MiB  copies = COPIES }
 fio reads { rw = randread  time_based = on  runtime = 1s }
 experiment storm { on = data  run = reads }
 """
-_LOGS = 'fio --write_lat_log="$OUT/log" --log_unix_epoch=1 --per_job_logs=1 '
+_AVERAGED = "--log_avg_msec=100 --log_hist_msec=1000 "
+"""Without it, fio logs each operation."""
 
 
 def command(copies: int) -> str:
@@ -43,13 +44,16 @@ def command(copies: int) -> str:
 
 def skews(trials: int, place: Path) -> list[float]:
     """How many milliseconds lie between the first operations of two streams, in each trial."""
-    text = command(2).replace("fio --randrepeat=0", f"{_LOGS}--randrepeat=0").replace("--runtime=1", "--runtime=100ms")
+    planned = command(2)
+    assert _AVERAGED in planned, "BUG: the logs are asked for in other words"
+    text = planned.replace(_AVERAGED, "").replace("--runtime=1", "--runtime=100ms")
     result = []
     for number in range(trials):
         out = place / str(number)
         out.mkdir()
         run(text, place, out)
-        first = [int((out / f"log_clat.{job}.log").read_text().split(",", 1)[0]) for job in (1, 2)]
+        (logs,) = out.rglob("logs")
+        first = [int((logs / f"stream{number}_iops.log").read_text().split(",", 1)[0]) for number in (1, 2)]
         result.append(abs(first[0] - first[1]))
     return sorted(result)
 
