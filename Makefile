@@ -16,24 +16,24 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help demo test quick tools vscode tree-sitter site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 
 help:
-	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, show the medians'
-	@echo 'make test     everything, from nothing, as CI does'
-	@echo 'make quick    lint, types, and the tests that are over in about a minute, for while you work'
-	@echo 'make test-openzfs  the scripts on kernel OpenZFS 2.1 and 2.3, in guests that are built first'
-	@echo 'make check    lint, types, layers'
-	@echo 'make format   mend what can be mended by itself'
-	@echo 'make bless    write the golden files and the generated pages again; then read the diff'
-	@echo 'make coverage the tests without the guest, and which lines they reach'
-	@echo 'make fuzz     two hours of programs that nobody would write, through check, plan and fmt'
-	@echo 'make campaign an hour of power cuts, failing system calls and damaged run folders; docs/reliability.md has the score (SECONDS=, SEED=, PLACE=, WORKERS=)'
-	@echo 'make mutants  wrong versions of what guards and accounts for a run: do the tests find them? docs/reliability.md has the score'
-	@echo 'make bench    the programs in bench/'
-	@echo 'make rates    how often verdicts and intervals are wrong, and the tables of that in docs/results.md'
-	@echo 'make studies  the published studies that can run here (root), and docs/studies.md and pictures of what was measured'
-	@echo 'make pitfalls what goes wrong and how it is right, side by side (root), and docs/pitfalls.md of what was measured'
-	@echo 'make vscode   the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
-	@echo 'make tree-sitter  the parser of editors/tree-sitter-zexp, after a change of the grammar (node, tree-sitter)'
-	@echo 'make site     the documentation as pages that a browser shows and searches without a network, site/index.html'
+	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, print the results'
+	@echo 'make test     run all tests from scratch, as CI does'
+	@echo 'make quick    lint, types and the fast tests, in about a minute: run it while you work'
+	@echo 'make test-openzfs  run scripts on OpenZFS 2.1 and 2.3 in the kernel, in virtual machines that it builds first'
+	@echo 'make check    lint, types and import layers'
+	@echo 'make format   format the code, and apply the fixes of ruff'
+	@echo 'make bless    write the golden files and the generated pages again; read the diff afterwards'
+	@echo 'make coverage run the tests without the virtual machines, and show which lines they reach'
+	@echo 'make fuzz     check, plan and format random programs for two hours'
+	@echo 'make campaign simulate an hour of power cuts, failing system calls and damaged run folders; writes the score to docs/reliability.md (SECONDS=, SEED=, PLACE=, WORKERS=)'
+	@echo 'make mutants  test wrong versions of the code that guards a run and accounts for it: do the tests notice? docs/reliability.md has the score'
+	@echo 'make bench    run the benchmarks in bench/'
+	@echo 'make rates    measure how often verdicts and intervals are wrong, and write the tables in docs/results.md'
+	@echo 'make studies  run the published studies that can run here (root), and write docs/studies.md with its pictures'
+	@echo 'make pitfalls measure the wrong and the right way, side by side (root), and write docs/pitfalls.md'
+	@echo 'make vscode   build the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
+	@echo 'make tree-sitter  generate the parser of editors/tree-sitter-zexp after a change of the grammar (node, tree-sitter)'
+	@echo 'make site     build the documentation as HTML pages that need no network, site/index.html'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
 # -- what is installed
@@ -141,9 +141,10 @@ quick: $(VENV)/dev.done
 test-openzfs: tools $(VENV)/dev.done
 	ZLANG_VM_RELEASES='2.1 2.3' $(BIN)/pytest -v tests/vm
 
-# constraints.txt has the oldest DuckDB and Typer that are supported; these are the newest.
+# constraints.txt has the oldest DuckDB and Typer that are supported; these are the newest, and of all else that zlang uses.
 newest: $(VENV)/dev.done
-	@$(PIP) install --no-deps --upgrade --target $(VENV)/newest 'duckdb<3' typer
+	@$(PIP) install --upgrade --target $(VENV)/newest \
+	    $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"])')
 	PYTHONPATH=$(VENV)/newest $(BIN)/pytest -q tests/store tests/report --ignore=tests/report/test_browser.py
 
 bless: $(VENV)/dev.done
