@@ -4,7 +4,7 @@ A run that is killed once and resumed is recorded: before each fsync, which name
 them were synced. A disk may lose whatever was not: a crash state has for each name and each file the
 synced or the present one, or one whose tail is cut, torn or zeros. Each state is restored at the same place.
 
-The model is that of POSIX: fsync of a file says nothing of its name, and names of one directory are kept or lost one
+The model is that of POSIX: fsync of a file does not cover its name, and names of one directory are kept or lost one
 by one. It does not have writes that a disk acknowledged and lost, nor the loss of the user's key.
 
     python tests/trust/power_loss.py [--seed N] [--count N] [--seconds N]

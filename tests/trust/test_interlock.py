@@ -54,6 +54,7 @@ def attached(image: Path, *options: str) -> Iterator[Path]:
     try:
         yield node
     finally:
+        say("blockdev", "--setrw", node)  # else the next that is given this loop device cannot write
         say("losetup", "--detach", node)
 
 

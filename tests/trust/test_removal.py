@@ -29,6 +29,7 @@ experiment one { on = other  run = work }
 ACTS = {
     "a mount in it": ("mkdir -- $1/data && mount --bind precious $1/data", "is mounted there"),
     "a mount with a blank": ("mkdir -- $1/'a b' && mount --bind precious $1/'a b'", "is mounted there"),
+    "a mount with a backslash": (r"mkdir -- $1/'a\012b' && mount --bind precious $1/'a\012b'", r"there: /"),
     "a mount in a tree": ("mkdir -- $1/data && mount --bind precious $1/data", "is mounted there"),
     "a mount on it": ("mount --bind precious $1", "is not the directory that this run made"),
     "a file": ("cp precious/letter $1/notes", "since this run did not make it: ./notes (1 in all)"),
@@ -65,7 +66,7 @@ def place(disk: Path) -> Iterator[Zlang]:
 def _undo(disk: Path) -> None:
     """Take away what somebody did, so that only what the run made is there."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        target = line.split()[4].replace("\\040", " ")
+        target = line.split()[4].replace("\\040", " ").replace("\\134", "\\")
         if target.startswith(f"{disk}/"):
             subprocess.run(["umount", target], check=True)
     if (disk / "away").exists():
@@ -73,7 +74,7 @@ def _undo(disk: Path) -> None:
             shutil.rmtree(made) if made.is_dir() and not made.is_symlink() else made.unlink()
             (disk / "away").rename(made)
     for path in disk.glob("zlang-*/**/*"):
-        if path.name in {"notes", ".notes", "hers", "data", "a b"} or path.stat().st_uid:
+        if path.name in {"notes", ".notes", "hers", "data", "a b", r"a\012b"} or path.stat().st_uid:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
@@ -125,6 +126,49 @@ def test_what_the_run_did_not_make_is_kept_and_named(place: Zlang, act: str, by:
     assert (place.at / "precious" / "letter").read_text() == "dear"
 
 
+OPEN = [
+    (0, 0, 0o777, False),
+    (0, 65534, 0o775, False),
+    (0, 0, 0o775, True),
+    (0, 0, 0o1777, True),
+    (65534, 0, 0o755, False),
+    (65534, 0, 0o1777, False),
+]
+"""Owner, group and mode of a directory above, and whether root measures in it."""
+
+
+@pytest.mark.parametrize(("owner", "group", "mode", "is_taken"), OPEN)
+def test_root_measures_only_where_nobody_else_can_replace_anything(
+    tmp_path: Path, owner: int, group: int, mode: int, is_taken: bool
+) -> None:
+    above = tmp_path / "above"
+    (above / "place").mkdir(parents=True)
+    os.chown(above, owner, group)
+    above.chmod(mode)
+    zlang = Zlang(tmp_path)
+    program = """
+    dir here { path = "above/place" }
+    shell work { command = "true"  writes = off }
+    experiment one { on = here  run = work }
+    """
+    why = f"another user can write to {above}, and replace what is in it"
+    assert (why in zlang.run(program, code=0 if is_taken else 1).err) is not is_taken
+    assert list((above / "place").iterdir()) == []
+
+
+def test_root_measures_in_a_directory_of_who_called_sudo(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    zlang = Zlang(tmp_path, {"SUDO_UID": "65534"})
+    program = """
+    dir here { path = "." }
+    shell work { command = "true"  writes = off }
+    experiment one { on = here  run = work }
+    """
+    zlang.run(program)
+    zlang.environment["SUDO_UID"] = "nobody's"
+    zlang("run", "program.zexp", "--again", code=1)
+
+
 def test_nothing_is_measured_where_a_link_leads_to_a_path_with_a_line_end(tmp_path: Path) -> None:
     (tmp_path / "a\nb").mkdir()
     (tmp_path / "link").symlink_to("a\nb")
@@ -147,5 +191,5 @@ def test_a_script_is_not_carried_out_in_a_path_with_a_line_end(tmp_path: Path) -
     for at, runs in ((place, "runs"), (tmp_path, f"{place}/runs")):
         ended = subprocess.run(["sh", tmp_path / "plan.sh", runs], cwd=at, capture_output=True, text=True, check=False)
         assert ended.returncode == 1
-        assert "has a line end" in ended.stderr
+        assert "has a newline" in ended.stderr
     assert list(place.iterdir()) == []

@@ -13,6 +13,7 @@ from command_line import COMMAND, REPOSITORY, Zlang, tree
 
 PROGRAM = """
 kind own: resource on dir {
+  requires "touch PWNED-by-requirement" "it says so"
   property p: string { default = "x"  doc = "anything"  probe = "touch PWNED-by-probe" }
   offers dir = "{on.dir}"
   create { sh "touch PWNED-by-create" { why = "it says so" } }
@@ -62,9 +63,10 @@ def test_what_only_reads_a_program_runs_none_of_its_commands(tmp_path: Path) -> 
     for command, code in READERS.items():
         zlang(*command.split(), code=code)
         assert not list(tmp_path.glob("pwned*")), command
+    assert f"touch {tmp_path}/pwned-by-requirement" in zlang("plan", "program.zexp", "--steps").out
     zlang("run", "program.zexp")
     assert {path.name for path in tmp_path.glob("pwned*")} == {
-        f"pwned-by-{what}" for what in ("create", "verify", "command")
+        f"pwned-by-{what}" for what in ("create", "verify", "command", "requirement")
     }
 
 

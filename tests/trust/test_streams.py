@@ -121,7 +121,7 @@ def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
     _, err = process.communicate(timeout=60)
     folder = zlang.folder()
     assert process.returncode == 130
-    assert "everything that was made is removed" not in err.decode()
+    assert "everything that the run created is removed" not in err.decode()
     assert re.search(rf"Still there: .*zlang-{folder.name}", err.decode())
     assert f"zlang clean {folder.name}" in err.decode()
     deadline = time.monotonic() + 10
