@@ -217,6 +217,33 @@ def test_arrays_and_logical_volumes(guest: Guest, carried_out: Zlang) -> None:
     ]
 
 
+MEANWHILE = """
+import disks
+import filesystems
+import fio
+
+dir here { path = "/var/tmp/here" }
+loop parts on here { size = 24MiB  count = 3  allocation = sparse }
+md array on parts { level = raid1  spares = 1  bitmap = internal }
+ext4 volume on array
+file data on volume { size = 2MiB }
+fio reads { rw = randread  bs = 8KiB  time_based = on  runtime = 15s }
+let event = rebuild { device = 2  speed_max = 4MiB/s } | check { speed_max = 4MiB/s }
+experiment meanwhile { on = data  run = reads  during = event }
+"""
+
+
+def test_an_array_is_rebuilt_and_checked_meanwhile(guest: Guest, carried_out: Zlang) -> None:
+    """Its device is replaced by the spare, and is the spare afterwards: so the array is as it was made."""
+    carry_out(guest, carried_out, MEANWHILE)
+    phases = "phase_rebuild_read_iops > 0 as rebuilt, phase_check_read_iops > 0 as checked"
+    rows = carried_out.rows(f"select event, valid, why_not, {phases} from all_trials order by event")
+    assert [list(row.values()) for row in rows] == [
+        ["rebuild", True, "", True, None],
+        ["check", True, "", None, True],
+    ]
+
+
 NFS = """
 import fio
 import nfs
