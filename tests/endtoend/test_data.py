@@ -201,7 +201,7 @@ def test_run_without_privileges(zlang: Zlang) -> None:
         # The checkout and its Python may lie in a home directory: to read is all that it may more than other users.
         reads = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"]
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reads]
-        run = [*nobody, *COMMAND, "run", elsewhere.program(text), "--yes"]
+        run = [*nobody, *COMMAND, "run", elsewhere.program(text), "--set", "size=2MiB", "--set", "time=1s", "--yes"]
         done = subprocess.run(run, env=elsewhere.variables(), cwd=name, capture_output=True, text=True, timeout=110)
         assert done.returncode == 0, done.stderr
         assert elsewhere.folder().stat().st_uid == 65534

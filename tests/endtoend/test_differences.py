@@ -58,8 +58,8 @@ def test_a_revision_and_what_it_imported(lab: Zlang) -> None:
     lab.program(LAB.replace('"."', '"/tmp"'), "lab.zexp")
     found = _difference(lab, "HEAD:program.zexp", "program.zexp")
     assert (found["same"], [point["levels"] for point in found["change"]]) == (0, [{"n": 1}, {"n": 2}])
-    assert "git has no other.zexp in HEAD" in lab("diff", "HEAD:other.zexp", "program.zexp", code=1).err
-    assert "git has no program.zexp in v9" in lab("diff", "v9:program.zexp", "program.zexp", code=1).err
+    assert "git cannot show other.zexp in HEAD" in lab("diff", "HEAD:other.zexp", "program.zexp", code=1).err
+    assert "git cannot show program.zexp in v9" in lab("diff", "v9:program.zexp", "program.zexp", code=1).err
 
 
 def test_a_kept_plan_is_validated_with_what_was_said_for_it(lab: Zlang) -> None:

@@ -84,7 +84,7 @@ def test_an_interrupted_run_tidies_up(zlang: Zlang, number: signal.Signals, code
     _, err = process.communicate(timeout=100)
     assert process.returncode == code
     folder = zlang.folder()
-    assert b"stopped; everything that was made is removed" in err
+    assert b"stopped; everything that the run created is removed" in err
     assert f"zlang resume {folder.name}".encode() in err
     assert left_of(folder.name) == []
     assert made_in(zlang) == []
@@ -121,7 +121,7 @@ def test_ctrl_c_on_a_terminal(zlang: Zlang) -> None:
         os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130
     assert b"0/2" in said
-    assert b"stopped; everything that was made is removed" in said
+    assert b"stopped; everything that the run created is removed" in said
     assert made_in(zlang) == []
     assert left_of(zlang.folder().name) == []
 
@@ -183,8 +183,8 @@ def test_only_one_trial(zlang: Zlang) -> None:
     zlang("resume", "--only", "3")
     assert [event.out.rpartition("/")[2] for event in zlang.events() if isinstance(event, Commit)] == ["a1", "a2"]
     assert zlang.rows("select number from trials") == [{"number": 3}]
-    assert "there are trials 1 to 4" in " ".join(zlang("run", "program.zexp", "--only", "5", code=2).err.split())
-    assert "there are trials 1 to 4" in zlang("resume", "--only", "5", code=2).err
+    assert "the plan has trials 1 to 4" in " ".join(zlang("run", "program.zexp", "--only", "5", code=2).err.split())
+    assert "the plan has trials 1 to 4" in zlang("resume", "--only", "5", code=2).err
 
 
 # -- fio fails
