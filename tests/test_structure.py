@@ -30,10 +30,10 @@ OTHER_TOOLS = {
 }  # fmt: skip
 """Tools that the library does not name as kinds, readers or commands that kinds require."""
 ORDINARY = {
-    "as_is", "capacity", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
+    "as_is", "capacity", "check", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
     "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
-    "partition", "pool", "precondition", "pressure", "readlink", "root", "rounds", "shell", "snapshot", "timeout",
-    "nice", "send", "snapshots", "ssh", "streams", "trim", "warm",
+    "partition", "pool", "precondition", "pressure", "readlink", "rebuild", "root", "rounds", "shell", "snapshot",
+    "timeout", "nice", "send", "snapshots", "ssh", "streams", "trim", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}

@@ -11,7 +11,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Error
 
 from tools import site
-from zlang.cli import explaining
+from zlang.check import library
+from zlang.cli import explaining, teaching
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,9 +62,14 @@ def test_every_link_leads_somewhere(built: Path) -> None:
     assert broken == []
 
 
-def test_every_code_has_a_page(built: Path) -> None:
-    pages = {path.stem for path in built.rglob("*.html")}
-    assert {path.stem for path in explaining.PAGES.glob("*.md")} - pages == set()
+def test_every_code_and_every_kind_has_a_page_at_the_address_that_is_printed(built: Path) -> None:
+    shipped = library.load()
+    codes = [code.id for code in (*explaining.every(), *explaining.after_a_run())]
+    addresses = [explaining.address(code) for code in codes]
+    addresses += [teaching.address(shipped.module_of(kind), kind) for kind in shipped.names()]
+    pages = {page: Links(built / page) for page in {address.partition("#")[0] for address in addresses}}
+    parts = [address.partition("#") for address in addresses]
+    assert [address for address, _, place in parts if place and place not in pages[address].places] == []
 
 
 def test_programs_are_coloured_and_can_be_searched(built: Path) -> None:

@@ -99,6 +99,11 @@ def test_the_load_generators(disk: Path) -> None:
     assert done.stdout.splitlines()[1:] == ["4,1,true"]
 
 
+@pytest.mark.parametrize("program", ["touches.zexp", "sandboxed.zexp"])
+def test_the_event_and_the_wrapper(program: str, disk: Path) -> None:
+    assert len(run(program, disk)) == 2
+
+
 def test_the_protocol(disk: Path) -> None:
     trials = run("settled.zexp", disk, "most=1TiB")
     assert sorted("settled" in trial for trial in trials) == [False, True]
