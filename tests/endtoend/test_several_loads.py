@@ -24,6 +24,7 @@ experiment beside {
   on  = data
   run = load
   table read_iops, oltp.read_iops, backup.read_iops, fairness by load
+  plot backup.read_iops over second
 }
 experiment naps { on = data  run = [naps, dozes] }
 fio day { rw = randread  bs = 4KiB  time_based = on  runtime = 2s  rate_iops = [200/s for 1s, 400/s for 1s] }
@@ -36,6 +37,7 @@ def test_streams_of_one_process(zlang: Zlang) -> None:
     """Their figures are each stream's, and add up; alone, a stream has its own by the same name."""
     ended = zlang.run(PROGRAM, "--experiment", "beside")
     assert "oltp.read_iops" in ended.out
+    assert "backup.read_iops: beside" in ended.out
     rows = zlang.rows("select load, read_iops, oltp_read_iops, backup_read_iops, fairness from trials")
     alone, both = sorted(rows, key=lambda row: row["load"] == "both")
     assert (alone["load"], both["load"]) == ("oltp", "both")

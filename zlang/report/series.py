@@ -287,6 +287,9 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     """The samples of each second of the measurement, over trials, for each source if there are several."""
     columns = _columns(plot)
     (measure,) = plot.measures
+    group, _, metric = measure.term.name.rpartition(".")
+    grouped = 'SELECT run, trial, replicate, stream FROM main.stream_metrics WHERE "group" = ?'
+    of_group = f" AND (run, trial, replicate, stream) IN ({grouped})" if group else ""
     chosen = "".join(f"{level(trials, item)} AS {key}, " for key, item in _keyed(columns))
     keys = "".join(f"{key}, " for key, _ in _keyed(columns))
     answer = run_query(
@@ -294,11 +297,11 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
         f"WITH t AS (SELECT {chosen}run, trial, replicate FROM {trials.rows} WHERE valid), "
         f"s AS (SELECT {keys}run, trial, replicate, coalesce(stream, source) AS source, floor(second) AS moment, "
         "avg(value) AS value FROM t JOIN main.samples USING (run, trial, replicate) "
-        "WHERE second >= 0 AND metric = ? GROUP BY ALL) "
+        f"WHERE second >= 0 AND metric = ?{of_group} GROUP BY ALL) "
         f"SELECT moment, source, {keys}list(value) FROM s GROUP BY ALL ORDER BY ALL",
-        [measure.term.name],
+        [metric, group] if group else [metric],
     )
-    column = "stream" if measure.term.name in _metrics_of_streams(trials) else "source"
+    column = "stream" if metric in _metrics_of_streams(trials) else "source"
     source = FactorRef(column, (), "string")
     # Of several sources those are left out in which nothing ever happened.
     seen = {row[1] for row in answer.rows if isinstance(row[-1], list) and any(row[-1])}
