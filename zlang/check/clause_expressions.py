@@ -76,6 +76,12 @@ class ClauseExpressions:
                 hint = f"any percentile is computed from the histogram: `p{rank}({base})`"
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
                 return unknown(node.span)
+            if len(node.path) > 1 and self.words.is_partial:
+                self.is_wrong = True  # and why has been said
+                return unknown(node.span)
+            if len(node.path) > 1 and node.path[-1] in self.words.measured:
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node.path[-1])))
+                return unknown(node.span)
             return resolve_name(context, node, expected, self._report_unknown)
         if name in self.words.distributions and not PERCENTILE.fullmatch(self.inside):
             wanted = "a metric" if self.inside else "something else"
@@ -92,6 +98,12 @@ class ClauseExpressions:
             self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
         return column
+
+    def _hint_of_streams(self, metric: str) -> str:
+        """By which names a metric is known of single streams."""
+        end = f".{metric}_p99" if metric in self.words.distributions else f".{metric}"
+        own = [name for name in self.words.metrics if name.endswith(end) and not name.startswith(f"{PHASE}.")]
+        return which_of(own) or f"write `{metric}`: only workloads that run beside others have metrics of their own"
 
     def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
         if not self.words.is_partial and not (expected is not None and expected.unknown):
