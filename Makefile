@@ -202,7 +202,7 @@ site: $(VENV)/dev.done
 
 # Half an hour of one core. The estimates are measured by bench/estimate.py --write, which needs root.
 rates: $(VENV)/dev.done
-	@for name in verdicts effects intervals expectations until find findings; do $(BIN)/python bench/$$name.py --write || exit 1; done
+	@for name in verdicts effects intervals expectations until find findings pace; do $(BIN)/python bench/$$name.py --write || exit 1; done
 
 bench: $(VENV)/dev.done
 	@for program in $(filter-out bench/measure.py bench/estimate.py bench/coordinator.py,$(wildcard bench/*.py)); do echo "== $$program"; $(BIN)/python "$$program" || exit 1; done

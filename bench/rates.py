@@ -12,7 +12,7 @@ from pathlib import Path
 
 Figure = tuple[str, str, str]
 """What was measured, what it should be, what it is."""
-PROGRAMS = ("verdicts", "effects", "intervals", "expectations", "until", "find", "findings", "estimate")
+PROGRAMS = ("verdicts", "effects", "intervals", "expectations", "until", "find", "findings", "estimate", "pace")
 """In the order in which the table of all figures has them."""
 _OF_ALL = ("figure", "should be", "measured", "by")
 PAGE = Path(__file__).resolve().parent.parent / "docs/results.md"

@@ -1,0 +1,88 @@
+"""The time that a run still needs: the trials of its plan, and how long those that ended took -> seconds.
+
+A trial takes what others of its point took (the mean); else what its workload says of itself, and as much more as
+others took; else what trials of other points took. Setups are made before the first trial of a whole plot, and before
+others where a trial invalidated them, so both are counted separately. Machines that work at the same time need as much
+less as they did so far.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from zlang.plan.plan import Trial
+
+_Point = tuple[str, float | None]
+
+
+@dataclass(slots=True)
+class _Mean:
+    """The mean of some durations, in seconds."""
+
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, seconds: float) -> None:
+        self.total, self.count = self.total + seconds, self.count + 1
+
+    @property
+    def value(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+
+class Pace:
+    """The durations of trials, of those that ended and of those to come. Each trial ends, or is dropped, once."""
+
+    def __init__(self, trials: Iterable[Trial]) -> None:
+        self._points: dict[str, _Point] = {}
+        self._are_first: dict[str, bool] = {}
+        self._to_come = Counter[_Point]()
+        self._setups_to_come = Counter[bool]()
+        self._measured: dict[_Point, _Mean] = {}
+        self._prepared = {True: _Mean(), False: _Mean()}
+        plots: dict[str, int] = {}
+        for trial in trials:
+            point = trial.identity, trial.footprint.seconds if trial.footprint else None
+            is_first = plots.get(trial.host) != trial.whole_plot
+            plots[trial.host] = trial.whole_plot
+            self._points[trial.place], self._are_first[trial.place] = point, is_first
+            self._to_come[point] += 1
+            self._setups_to_come[is_first] += 1
+
+    def drop(self, place: str) -> None:
+        """Expect a trial no more, by its place in the run folder."""
+        point = self._points.pop(place, None)
+        if point is not None:
+            self._to_come[point] -= 1
+            self._setups_to_come[self._are_first[place]] -= 1
+
+    def end(self, place: str, prepared: float, measured: float) -> None:
+        """Note how many seconds the setups of a trial took, and then the trial."""
+        point = self._points.get(place)
+        if point is not None:
+            self._measured.setdefault(point, _Mean()).add(measured)
+            self._prepared[self._are_first[place]].add(prepared)
+        self.drop(place)
+
+    def seconds_left(self, elapsed: float, under_way: float = 0.0) -> float | None:
+        """How long the rest takes, `elapsed` seconds after the first trial was begun; None before one has ended.
+
+        `under_way` are the seconds since those trials began that have not ended.
+        """
+        means = self._measured.items()
+        if not means:
+            return None
+        typical = sum(mean.value for _, mean in means) / len(means)
+        added = [mean.value - expected for (_, expected), mean in means if expected is not None]
+        overhead = sum(added) / len(added) if added else 0.0
+        remaining = sum(self._prepared[is_first].value * count for is_first, count in self._setups_to_come.items())
+        for point, count in self._to_come.items():
+            _, expected = point
+            mean = self._measured.get(point)
+            remaining += count * (
+                mean.value if mean else typical if expected is None else max(0.0, expected + overhead)
+            )
+        spent = sum(mean.total for mean in (*self._measured.values(), *self._prepared.values())) + under_way
+        return remaining * elapsed / spent if spent else remaining
