@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-import select
-import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import answering, asking, checking, render, submitting, words
+from zlang.cli import answering, asking, checking, progress, render, submitting, words
 from zlang.errors import RunError
 from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
 from zlang.run.arming import Armed
-from zlang.run.events import Ask, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Start
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
@@ -46,13 +41,9 @@ class Wishes:
 
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.progress import Progress, TaskID
-
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
-    from zlang.plan.plan import Factor, Header, Trial
-    from zlang.run.events import TrialVerdict
+    from zlang.plan.plan import Header
     from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState
     from zlang.run.transport.reach import Reach
@@ -263,7 +254,8 @@ def _resume(
         why = f"the run was on {other} before. If these are on a disk of {other}, remove them there"
         print(f"warning: {why}: {remaining}", file=sys.stderr)
     try:
-        failures = _watch(runs.carry_out(folder, selection), folder.run, header, total, done, waits_for)
+        course = progress.course(folder.read_plan(), state, total, done)
+        failures = progress.watch(runs.carry_out(folder, selection), folder.run, header, course, waits_for)
     except Interrupted as stop:
         print(f"\n{_standing_resources(folder)} To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code
@@ -321,221 +313,6 @@ def _resume_line(folder: Folder, db: Path) -> str:
 
 def _db_option(db: Path) -> str:
     return "" if db == Path("results.duckdb") else f" --db {words.file(str(db))}"
-
-
-def _watch(
-    events: Generator[Event, None, None],
-    run: str,
-    header: Header,
-    total: int,
-    done: int,
-    waits_for: tuple[str, str] | None,
-) -> int:
-    """Show the events as they come; how many trials failed, and how many things could not be removed.
-
-    What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
-    """
-    failures = 0
-    requested = ("", "")
-    medians = _Medians(header)
-    under_way: dict[str, str] = {}
-    with closing(events), _shown(total, done) as shown:
-        for event in events:
-            match event:
-                case Next(trial=trial):
-                    under_way[trial.host] = _levels(trial, header.factors)
-                    shown.say(_of_every_lane(under_way) if header.machines else under_way[trial.host])
-                case Start(step=step, out=out):
-                    requested = (step, out.rpartition("/")[0])
-                    shown.now()
-                case Outcome(trial=trial, why_not=why, verdict=verdict):
-                    failures += bool(why)
-                    levels = under_way.pop(trial.host, "")
-                    if header.machines:
-                        shown.say(_of_every_lane(under_way))
-                    shown.trial(trial.number, why)
-                    if verdict and not why and (median := medians.with_trial(trial, verdict)):
-                        shown.learnt(f"{levels}: {median}")
-                case Ask(is_told=True):
-                    shown.please(event, "")
-                case Ask() if waits_for is not None:
-                    event.is_done = True
-                    waits_for = None if waits_for in {requested, ("", "")} else waits_for
-                case Ask():
-                    shown.please(event, _THEN if sys.stdin.isatty() else "")
-                    event.is_done = _wait_for_enter(event)
-                case LeftBehind(name=name, why=why):
-                    failures += 1
-                    shown.warn(f"could not be removed: {name.replace('$RUN', run)}: {why}")
-                case Fail() | Interrupt() | _:
-                    pass
-    return failures
-
-
-def _of_every_lane(under_way: Mapping[str, str]) -> str:
-    """The points that are being measured, by machine: `san1: 4KiB 32 | san2: 4KiB 16`."""
-    return " | ".join(f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items()))
-
-
-def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
-    """The levels of a trial, in the order of the program: `ext4 4KiB 32`."""
-    from zlang.report import wording
-
-    varied = [item for item in factors if item.count > 1 and trial.factors.get(item.name) is not None]
-    return " ".join(wording.level(trial.factors[item.name], item.type) for item in varied) or f"trial {trial.number}"
-
-
-class _Medians:
-    """The medians of points so far, by the metric that the experiment is about."""
-
-    def __init__(self, header: Header) -> None:
-        from zlang.report.clauses import metrics_of
-
-        measures = [*(item.measures for item in header.tables), *(item.measures for item in header.plots)]
-        terms = [*(item.term for item in header.expectations), *(item.term for item in itertools.chain(*measures))]
-        self._units = {item.name: item.unit for item in header.metrics}
-        named = [name for term in terms for name in metrics_of(term)]
-        self._candidates = [*named, *(item.name for item in header.metrics if item.means.endswith(".operations"))]
-        self._values: dict[str, list[float]] = {}
-
-    def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
-        """The median of the point of a trial: `median read_iops 12,203 (n = 2)`."""
-        from zlang.report import wording
-
-        metric = next((name for name in self._candidates if verdict.metrics.get(name)), None)
-        if metric is None:
-            return ""
-        values = self._values.setdefault(trial.identity, [])
-        values.append(verdict.metrics[metric])
-        middle = wording.measured(statistics.median(values), self._units.get(metric, ""))
-        return f"median {metric} {middle} (n = {len(values)})"
-
-
-def _wait_for_enter(ask: Ask) -> bool:
-    """Wait until somebody presses Enter; not where there is nobody, nor once the run is to stop."""
-    while sys.stdin.isatty() and not ask.is_stopped():
-        if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
-            with suppress(OSError):  # the terminal is gone
-                return bool(sys.stdin.readline())
-            return False
-    return False
-
-
-def _request(ask: Ask, then: str) -> str:
-    """A manual step, with what a person can type for it."""
-    return "\n".join([f"manual step: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
-
-
-class _Quiet:
-    """Without a terminal: print only problems."""
-
-    def say(self, text: str) -> None:
-        """A trial is prepared and measured."""
-
-    def now(self) -> None:
-        """A command is started."""
-
-    def learnt(self, median: str) -> None:
-        """The median of the last point so far."""
-
-    def trial(self, number: int, why: str) -> None:
-        """A trial ended."""
-        if why:
-            print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
-
-    def warn(self, text: str) -> None:
-        """Something is left behind."""
-        print(f"warning: {render.visible(text)}", file=sys.stderr)
-
-    def please(self, ask: Ask, then: str) -> None:
-        """Somebody has to do something."""
-        print(_request(ask, then), file=sys.stderr)
-
-
-class _Bar(_Quiet):
-    """A terminal: one line with what is done now and the time left."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self.progress, self.task, self.levels, self.median = progress, task, "", ""
-        self.drawn = 0.0
-
-    def say(self, text: str) -> None:
-        self.levels = text
-        self._draw()
-
-    def now(self) -> None:
-        self._draw()
-
-    def learnt(self, median: str) -> None:
-        self.median = median
-        self._draw()
-
-    def trial(self, number: int, why: str) -> None:
-        if why:
-            self.progress.console.print(f"trial {number} does not count: {render.visible(why)}", markup=False)
-        self.progress.update(self.task, advance=1)
-        self.progress.refresh()
-
-    def warn(self, text: str) -> None:
-        self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
-
-    def please(self, ask: Ask, then: str) -> None:
-        self.progress.console.print(_request(ask, then), markup=False)
-
-    def _draw(self) -> None:
-        """At most ten times a second: drawing must not cost what is measured."""
-        shown = [self.levels, *([f"last: {self.median}"] if self.median else [])]
-        self.progress.update(self.task, description=render.visible("   ".join(shown)))
-        if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004
-            self.drawn = time.monotonic()
-            self.progress.refresh()
-
-
-@contextmanager
-def _shown(total: int, done: int) -> Iterator[_Quiet]:
-    if not sys.stderr.isatty():
-        yield _Quiet()
-        return
-    from rich import progress as parts
-    from rich.console import Console
-    from rich.text import Text
-
-    class DescriptionColumn(parts.TextColumn):
-        """The description as plain text, whatever is in it."""
-
-        def render(self, task: object) -> Text:
-            return Text(str(getattr(task, "description", "")), overflow="ellipsis", no_wrap=True)
-
-    class TwoLines(parts.Progress):
-        """How far it is, and below it what is measured now, with room for its levels."""
-
-        def get_renderables(self) -> Iterator[RenderableType]:
-            yield from super().get_renderables()
-            for task in self.tasks:
-                yield DescriptionColumn("").render(task)
-
-    columns = (
-        parts.MofNCompleteColumn(),
-        parts.BarColumn(bar_width=None),
-        parts.TimeElapsedColumn(),
-        parts.TextColumn("left"),
-        parts.TimeRemainingColumn(),
-    )
-    # No refresh by itself: while a workload runs, zlang is to use no CPU.
-    console = Console(stderr=True)
-    # The time left is by the mean of all trials so far: those of the last half minute may all be of one kind.
-    with TwoLines(
-        *columns,
-        console=console,
-        auto_refresh=False,
-        transient=True,
-        expand=True,
-        speed_estimate_period=math.inf,
-    ) as progress:
-        task = progress.add_task("", total=total, completed=done)
-        # The first trial counts too, with the setups before it: rich begins to count at what is reported first.
-        progress.advance(task, 0)
-        yield _Bar(progress, task)
 
 
 # -- clean

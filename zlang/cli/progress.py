@@ -1,0 +1,317 @@
+"""Show how a run goes on: events -> a line on the terminal, or only problems where there is no terminal.
+
+Rule: while a workload runs, zlang uses no CPU: nothing is drawn but at events.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+import select
+import statistics
+import sys
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from zlang.cli import render
+from zlang.plan.pace import Pace
+from zlang.plan.plan import Trial
+from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Skip, Start
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.progress import Progress, Task, TaskID
+
+    from zlang.plan.plan import Factor, Header, Plan
+    from zlang.run.events import TrialVerdict
+    from zlang.run.run_state import RunState
+
+_LOOK_EVERY = 0.2
+"""Seconds between looks at whether the run is to stop while somebody is waited for."""
+_THEN = ", then press Enter"
+_MOST_TRIALS_READ = 5000
+"""Up to so many trials, the plan is read before the run to predict how long it takes."""
+
+
+class Course:
+    """How far a run is: trials in all and done, and what is known of the durations of those to come."""
+
+    def __init__(self, total: int, done: int, pace: Pace | None) -> None:
+        self.total, self.done, self.pace = total, done, pace
+        self._began: float | None = None
+        self._next: dict[str, float] = {}
+        self._begun: dict[str, float] = {}
+
+    def see(self, event: Event) -> None:
+        """Note when trials begin and end."""
+        now = time.monotonic()
+        match event:
+            case Next(trial=trial):
+                self._began = now if self._began is None else self._began
+                self._next[trial.place] = now
+            case Begin(trial=identity, replicate=replicate):
+                self._begun[f"trials/{identity}/{replicate}"] = now
+            case Outcome(trial=trial):
+                before = self._next.pop(trial.place, now)
+                begun = self._begun.pop(trial.place, now)
+                if self.pace is not None:
+                    self.pace.end(trial.place, begun - before, now - begun)
+            case Skip(trial=identity, replicate=replicate) if self.pace is not None:
+                self.pace.drop(f"trials/{identity}/{replicate}")
+            case _:
+                pass
+
+    def seconds_left(self) -> float | None:
+        """How long the rest takes; None where that is not known."""
+        if self.pace is None or self._began is None:
+            return None
+        now = time.monotonic()
+        return self.pace.seconds_left(now - self._began, sum(now - begun for begun in self._next.values()))
+
+
+def course(plan: Plan, state: RunState, total: int, done: int) -> Course:
+    """How far a run is; where somebody sees it and the plan is short, its durations are predicted by point."""
+    header = plan.header
+    is_whole = total == header.at_most and done == state.carried_out
+    if not is_whole or header.trials > _MOST_TRIALS_READ or not sys.stderr.isatty():
+        return Course(total, done, None)
+    pace = Pace(item for item in plan.items() if isinstance(item, Trial))
+    for place in (*state.ended, *state.skipped):
+        pace.drop(place)
+    return Course(total, done, pace)
+
+
+def watch(
+    events: Generator[Event, None, None],
+    run: str,
+    header: Header,
+    course: Course,
+    waits_for: tuple[str, str] | None,
+) -> int:
+    """Show the events as they come; how many trials failed, and how many things could not be removed.
+
+    What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
+    """
+    failures = 0
+    requested = ("", "")
+    medians = _Medians(header)
+    under_way: dict[str, str] = {}
+    with closing(events), _shown(course) as shown:
+        for event in events:
+            course.see(event)
+            match event:
+                case Next(trial=trial):
+                    under_way[trial.host] = _levels(trial, header.factors)
+                    shown.say(_of_every_lane(under_way) if header.machines else under_way[trial.host])
+                case Start(step=step, out=out):
+                    requested = (step, out.rpartition("/")[0])
+                    shown.now()
+                case Outcome(trial=trial, why_not=why, verdict=verdict):
+                    failures += bool(why)
+                    levels = under_way.pop(trial.host, "")
+                    if header.machines:
+                        shown.say(_of_every_lane(under_way))
+                    shown.trial(trial.number, why)
+                    shown.expect(course.seconds_left())
+                    if verdict and not why and (median := medians.with_trial(trial, verdict)):
+                        shown.learnt(f"{levels}: {median}")
+                case Ask(is_told=True):
+                    shown.please(event, "")
+                case Ask() if waits_for is not None:
+                    event.is_done = True
+                    waits_for = None if waits_for in {requested, ("", "")} else waits_for
+                case Ask():
+                    shown.please(event, _THEN if sys.stdin.isatty() else "")
+                    event.is_done = _wait_for_enter(event)
+                case LeftBehind(name=name, why=why):
+                    failures += 1
+                    shown.warn(f"could not be removed: {name.replace('$RUN', run)}: {why}")
+                case Fail() | Interrupt() | _:
+                    pass
+    return failures
+
+
+def _of_every_lane(under_way: Mapping[str, str]) -> str:
+    """The points that are being measured, by machine: `san1: 4KiB 32 | san2: 4KiB 16`."""
+    return " | ".join(f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items()))
+
+
+def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
+    """The levels of a trial, in the order of the program: `ext4 4KiB 32`."""
+    from zlang.report import wording
+
+    varied = [item for item in factors if item.count > 1 and trial.factors.get(item.name) is not None]
+    return " ".join(wording.level(trial.factors[item.name], item.type) for item in varied) or f"trial {trial.number}"
+
+
+class _Medians:
+    """The medians of points so far, by the metric that the experiment is about."""
+
+    def __init__(self, header: Header) -> None:
+        from zlang.report.clauses import metrics_of
+
+        measures = [*(item.measures for item in header.tables), *(item.measures for item in header.plots)]
+        terms = [*(item.term for item in header.expectations), *(item.term for item in itertools.chain(*measures))]
+        self._units = {item.name: item.unit for item in header.metrics}
+        named = [name for term in terms for name in metrics_of(term)]
+        self._candidates = [*named, *(item.name for item in header.metrics if item.means.endswith(".operations"))]
+        self._values: dict[str, list[float]] = {}
+
+    def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
+        """The median of the point of a trial: `median read_iops 12,203 (n = 2)`."""
+        from zlang.report import wording
+
+        metric = next((name for name in self._candidates if verdict.metrics.get(name)), None)
+        if metric is None:
+            return ""
+        values = self._values.setdefault(trial.identity, [])
+        values.append(verdict.metrics[metric])
+        middle = wording.measured(statistics.median(values), self._units.get(metric, ""))
+        return f"median {metric} {middle} (n = {len(values)})"
+
+
+def _wait_for_enter(ask: Ask) -> bool:
+    """Wait until somebody presses Enter; not where there is nobody, nor once the run is to stop."""
+    while sys.stdin.isatty() and not ask.is_stopped():
+        if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
+            with suppress(OSError):  # the terminal is gone
+                return bool(sys.stdin.readline())
+            return False
+    return False
+
+
+def _request(ask: Ask, then: str) -> str:
+    """A manual step, with what a person can type for it."""
+    return "\n".join([f"manual step: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
+
+
+class _Quiet:
+    """Without a terminal: print only problems."""
+
+    def say(self, text: str) -> None:
+        """A trial is prepared and measured."""
+
+    def now(self) -> None:
+        """A command is started."""
+
+    def learnt(self, median: str) -> None:
+        """The median of the last point so far."""
+
+    def trial(self, number: int, why: str) -> None:
+        """A trial ended."""
+        if why:
+            print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
+
+    def expect(self, seconds: float | None) -> None:
+        """How long the rest takes, where that is known."""
+
+    def warn(self, text: str) -> None:
+        """Something is left behind."""
+        print(f"warning: {render.visible(text)}", file=sys.stderr)
+
+    def please(self, ask: Ask, then: str) -> None:
+        """Somebody has to do something."""
+        print(_request(ask, then), file=sys.stderr)
+
+
+class _Bar(_Quiet):
+    """A terminal: one line with what is done now and the time left."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.progress, self.task, self.levels, self.median = progress, task, "", ""
+        self.drawn = 0.0
+
+    def say(self, text: str) -> None:
+        self.levels = text
+        self._draw()
+
+    def now(self) -> None:
+        self._draw()
+
+    def learnt(self, median: str) -> None:
+        self.median = median
+        self._draw()
+
+    def trial(self, number: int, why: str) -> None:
+        if why:
+            self.progress.console.print(f"trial {number} does not count: {render.visible(why)}", markup=False)
+        self.progress.update(self.task, advance=1)
+
+    def expect(self, seconds: float | None) -> None:
+        end = None if seconds is None else time.monotonic() + seconds
+        self.progress.update(self.task, expected_end=end)
+        self.progress.refresh()
+
+    def warn(self, text: str) -> None:
+        self.progress.console.print(f"warning: {render.visible(text)}", markup=False)
+
+    def please(self, ask: Ask, then: str) -> None:
+        self.progress.console.print(_request(ask, then), markup=False)
+
+    def _draw(self) -> None:
+        """At most ten times a second: drawing must not cost what is measured."""
+        shown = [self.levels, *([f"last: {self.median}"] if self.median else [])]
+        self.progress.update(self.task, description=render.visible("   ".join(shown)))
+        if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004
+            self.drawn = time.monotonic()
+            self.progress.refresh()
+
+
+@contextmanager
+def _shown(course: Course) -> Iterator[_Quiet]:
+    if not sys.stderr.isatty():
+        yield _Quiet()
+        return
+    from rich import progress as parts
+    from rich.console import Console
+    from rich.text import Text
+
+    class DescriptionColumn(parts.TextColumn):
+        """The description as plain text, whatever is in it."""
+
+        def render(self, task: object) -> Text:
+            return Text(str(getattr(task, "description", "")), overflow="ellipsis", no_wrap=True)
+
+    class TwoLines(parts.Progress):
+        """How far it is, and below it what is measured now, with room for its levels."""
+
+        def get_renderables(self) -> Iterator[RenderableType]:
+            yield from super().get_renderables()
+            for task in self.tasks:
+                yield DescriptionColumn("").render(task)
+
+    class TimeLeftColumn(parts.TimeRemainingColumn):
+        """The time left by what is known of the trials to come, or else by the mean of all trials so far."""
+
+        def render(self, task: Task) -> Text:
+            end = task.fields.get("expected_end")
+            if end is None:
+                return super().render(task)
+            remaining = dt.timedelta(seconds=round(max(0.0, end - time.monotonic())))
+            return Text(str(remaining), style="progress.remaining")
+
+    columns = (
+        parts.MofNCompleteColumn(),
+        parts.BarColumn(bar_width=None),
+        parts.TimeElapsedColumn(),
+        parts.TextColumn("left"),
+        TimeLeftColumn(),
+    )
+    # No refresh by itself: while a workload runs, zlang is to use no CPU.
+    console = Console(stderr=True)
+    # By the mean of all trials so far, not of the last half minute: these may all be of one kind.
+    with TwoLines(
+        *columns,
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        expand=True,
+        speed_estimate_period=math.inf,
+    ) as progress:
+        task = progress.add_task("", total=course.total, completed=course.done)
+        # The first trial counts too, with the setups before it: rich begins to count at what is reported first.
+        progress.advance(task, 0)
+        yield _Bar(progress, task)
