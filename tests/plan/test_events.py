@@ -29,6 +29,13 @@ kind endless: event {
   verify { sh "echo it was" is "it was" }
   stop { sh "echo stopped" }
 }
+shell sees { command = "until test -s $OUT/../event1/wait.out; do sleep 0.1; done"  writes = off }
+kind says: event {
+  doc    = "x"
+  writes = off
+  needs dir as at
+  wait { sh "echo on; sleep 1000 & sleep 1001" { timeout = 1h } }
+}
 kind changes: event { wait { sh "true" }  needs dir as at  doc = "x" }
 kind fails: event { doc = "x"  start { sh "echo no pool >&2; exit 7" } }
 """
@@ -62,11 +69,26 @@ def test_what_changes_its_target_makes_it_stale() -> None:
     assert trial_of("experiment e { on = here  run = naps  during = changes {} }").invalidates == ("here",)
 
 
+# What `timeout` does where a signal comes while it forks, or is lost before the shell becomes `timeout`.
+TIMEOUT = """#!/usr/bin/python3
+import os, signal, subprocess, sys
+seen = []
+def end(*_):
+    seen.append(1)
+    if len(seen) > {lost}:
+        os._exit(143)
+signal.signal(signal.SIGTERM, end)
+os.setpgid(0, 0)
+subprocess.run(sys.argv[4:])
+"""
+
+
 def carried_out(trial: Trial, place: Path, shell: str) -> subprocess.CompletedProcess[str]:
     (step,) = [step for step in trial.steps if step.action is Action.MEASURE]
     (place / "out").mkdir()
     (place / "zlang-run").mkdir()
-    environment = {"PATH": "/usr/bin:/bin", "RUN": "run", "OUT": str(place / "out"), "ZLANG_STEP": str(place)}
+    path = f"{place}/bin:/usr/bin:/bin"
+    environment = {"PATH": path, "RUN": "run", "OUT": str(place / "out"), "ZLANG_STEP": str(place)}
     command = [shell, "-c", step.command]
     return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
 
@@ -85,6 +107,18 @@ def test_an_event_without_an_end_ends_with_the_workloads(tmp_path: Path, shell: 
     assert not (tmp_path / "out/gate").exists()
 
 
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_signal_at_a_bad_moment_still_ends_an_event(tmp_path: Path, shell: str, lost: int) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/timeout").write_text(TIMEOUT.format(lost=lost))
+    (tmp_path / "bin/timeout").chmod(0o755)
+    done = carried_out(trial_of("experiment e { on = here  run = sees  during = says {} }"), tmp_path, shell)
+    assert (done.returncode, done.stderr.replace("Terminated\n", "")) == (0, "")
+    assert (tmp_path / "out/event1/wait.out").read_text() == "on\n"
+    wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
+
+
 def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
     """The workload ends as soon as a process of the event holds the memory, and then that is gone."""
     of_event = "grep -l ZLANG_STEP={place} -a -z /proc/[0-9]*/environ 2>/dev/null | sed s/environ/status/"
@@ -97,7 +131,7 @@ def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
     )
     done = carried_out(trial, tmp_path, "dash")
     assert (done.returncode, done.stderr.replace("Terminated\n", "")) == (0, "")
-    assert processes.marked({"ZLANG_STEP": str(tmp_path)}) == []
+    wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
