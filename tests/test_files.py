@@ -218,9 +218,20 @@ def test_a_hole_is_not_read_but_a_file_with_some_holes_is(tmp_path: Path) -> Non
     files.open_regular(path).close()
     os.truncate(path, (1 << 30) + 1)
     before = descriptors()
+    with pytest.raises(OSError, match="^.Errno .*Almost nothing but a hole") as refused:
+        files.open_regular(path)
+    shown = refused.value.errno, refused.value.strerror, refused.value.filename
+    assert shown == (errno.EFBIG, "Almost nothing but a hole", str(path))
+    assert descriptors() == before
+    path.write_bytes(b"x" * (2 << 20))
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    longest = path.stat().st_blocks * 512 * 1000
+    os.truncate(path, longest)
+    files.open_regular(path).close()
+    os.truncate(path, longest + 1)
     with pytest.raises(OSError, match="Almost nothing but a hole"):
         files.open_regular(path)
-    assert descriptors() == before
 
 
 def test_what_fails_after_a_file_was_replaced_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,19 @@ def test_the_checksum_is_that_of_cksum(data: bytes) -> None:
     assert journal.cksum(data) == int(printed.split()[0])
 
 
+@pytest.mark.parametrize("length", [127, 128, 255, 256, 32_767, 32_768, 65_535, 65_536])
+def test_the_checksum_counts_the_bytes_of_the_length(length: int) -> None:
+    data = b"x" * length
+    printed = subprocess.run(["cksum"], input=data, capture_output=True, check=True).stdout
+    assert journal.cksum(data) == int(printed.split()[0])
+
+
+def test_clocks_are_written_in_milliseconds() -> None:
+    line = journal.encode(Finish(1.23456, up=2.34567, apart=0.01234), 7)
+    assert line.startswith(b'{"n":7,"t":1.235,"up":2.346,"apart":0.012,"event":')
+    assert b"apart" not in journal.encode(Finish(1.0, up=2.0), 7)
+
+
 def test_a_line_is_as_the_script_writes_it() -> None:
     line = journal.encode(End(1795241196.347, "measure", "trials/ab12/1/a1", 0, up=812.5), 12)
     body = b'{"n":12,"t":1795241196.347,"up":812.5,"event":"end","step":"measure","out":"trials/ab12/1/a1","rc":0'
