@@ -218,7 +218,7 @@ def test_a_hole_is_not_read_but_a_file_with_some_holes_is(tmp_path: Path) -> Non
     files.open_regular(path).close()
     os.truncate(path, (1 << 30) + 1)
     before = descriptors()
-    with pytest.raises(OSError, match="^.Errno .*Almost nothing but a hole") as refused:
+    with pytest.raises(OSError, match="Almost nothing but a hole") as refused:
         files.open_regular(path)
     shown = refused.value.errno, refused.value.strerror, refused.value.filename
     assert shown == (errno.EFBIG, "Almost nothing but a hole", str(path))
