@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,51 @@ def test_root_measures_only_where_nobody_else_can_replace_anything(
     why = f"another user can write to {above}, and replace what is in it"
     assert (why in zlang.run(program, code=0 if is_taken else 1).err) is not is_taken
     assert list((above / "place").iterdir()) == []
+
+
+def _link_of_another(at: Path) -> None:
+    (at / "link").symlink_to("place")
+    os.chown(at / "link", 65534, 65534, follow_symlinks=False)
+
+
+def _link_in_their_directory(at: Path) -> None:
+    (at / "theirs").mkdir()
+    (at / "theirs" / "link").symlink_to("../place")
+    os.chown(at / "theirs", 65534, 65534)
+    (at / "link").symlink_to("theirs/link")
+
+
+def _link_within_an_access_list(at: Path) -> None:
+    """A directory of root's and root's group that a list permits another user to write to."""
+    (at / "listed").mkdir()
+    (at / "listed" / "link").symlink_to("../place")
+    (at / "link").symlink_to("listed/link")
+    entries = ((1, 7, -1), (2, 7, 65534), (4, 5, -1), (16, 7, -1), (32, 5, -1))
+    content = b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(at / "listed", "system.posix_acl_access", struct.pack("<I", 2) + content)
+    except OSError as error:
+        pytest.skip(f"this file system has no access lists: {error}")
+
+
+@pytest.mark.parametrize("make", [_link_of_another, _link_in_their_directory, _link_within_an_access_list])
+def test_root_measures_nowhere_behind_a_link_that_others_can_replace(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    """The way through the link is taken again by each command."""
+    (tmp_path / "place").mkdir()
+    make(tmp_path)
+    zlang = Zlang(tmp_path)
+    program = """
+    param place: path = "link"
+    dir here { path = place }
+    shell work { command = "true"  writes = off }
+    experiment one { on = here  run = work }
+    """
+    assert "root does not measure in link: another user can " in zlang.run(program, code=1).err
+    assert list((tmp_path / "place").iterdir()) == []
+    (tmp_path / "own").symlink_to("./place/../place")
+    zlang("run", "program.zexp", "--set", 'place="own"')
 
 
 def test_root_measures_in_a_directory_of_who_called_sudo(tmp_path: Path) -> None:
