@@ -231,6 +231,15 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
     (_options(size="4k", bs="", bsrange="4k-8k"), []),
     (_options(size="0"), []),
     (_options(size="50%"), []),
+    (_options(io_limit="200k", size="4m"), ["job j: 409600 bytes do not match 1 passes over 204800 bytes"]),
+    (_options(size="4k", loops="many"), []),
+    (_options(size="30k", loops="3", verify="md5", numjobs="2"), []),
+    (_options(size="30k", loops="3", verify="md5"), ["job j: 409600 bytes do not match 6 passes over 30720 bytes"]),
+    ({"write": _job()["read"], **_options(size="796k")}, []),
+    ({"write": _job()["read"], **_options(size="795k")}, [
+        "job j: 819200 bytes do not match 1 passes over 814080 bytes"
+    ]),
+    ({"read__clat_ns__percentile": {}}, []),
     ({"usr_cpu": -1.0}, ["`usr_cpu` of job j is -1.0"]),
     ({"usr_cpu": True}, ["`usr_cpu` of job j is True"]),
     ({"read__runtime": 1 << 63}, [f"`read.runtime` of job j is {1 << 63}"]),
@@ -355,6 +364,40 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
 @pytest.mark.parametrize(("changes", "said"), SAID)
 def test_what_is_said_of_figures_that_disagree(changes: dict[str, object], said: list[str]) -> None:
     assert list(fio_figures.contradictions(_job(**changes))) == said
+
+
+def test_one_entry_for_all_jobs_moves_what_all_of_them_move() -> None:
+    assert list(fio_figures.contradictions(_job(**_options(size="4k")), {"group_reporting": "1"})) == []
+
+
+OWN = {"read": "read", "randread": "read", "write": "write", "randwrite": "write"}
+
+
+@pytest.mark.parametrize("other", ["read", "write", "trim"])
+@pytest.mark.parametrize("pattern", OWN)
+@pytest.mark.parametrize("option", ["rw={}", "readwrite={}", "rw={}:8"])
+def test_a_job_of_one_direction_does_nothing_in_another(option: str, pattern: str, other: str) -> None:
+    name, _, value = option.format(pattern).partition("=")
+    job = _job(**{"job options": {name: value}, "read": {}, other: {**_TRIMS, "total_ios": 1}})
+    unwanted = [each for each in fio_figures.contradictions(job) if "do not match `rw" in each]
+    expected = f"{other} of job j: 1 operations do not match `rw={pattern}`"
+    assert unwanted == ([] if other == OWN[pattern] else [expected])
+    job["job options"]["verify"] = "md5"
+    assert not [each for each in fio_figures.contradictions(job) if "do not match `rw" in each]
+
+
+def test_a_job_of_both_directions_does_both() -> None:
+    for options in ({"rw": "randrw"}, {}):
+        job = _job(**{"job options": options, "write": _job()["read"], "trim": _TRIMS})
+        assert list(fio_figures.contradictions(job)) == []
+
+
+@pytest.mark.parametrize(("workers", "entries", "is_taken"), [(None, 1, True), (None, 2, False), ("2", 2, True)])
+def test_entries_of_a_job_are_counted_by_its_workers(workers: str | None, entries: int, *, is_taken: bool) -> None:
+    shared = {"numjobs": workers} if workers else None
+    for job in (_job(), _job(**{"job options": None})):
+        said = [] if is_taken else [f"there are {entries} entries of job j, which has 1"]
+        assert list(fio_figures.doubled([job] * entries, shared)) == said
 
 
 LATENCIES: list[tuple[dict[str, object], str]] = [
