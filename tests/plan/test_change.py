@@ -148,10 +148,10 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
     assert len(seen) == plan.header.trials
 
 
-def counted(text: str, order: Order = Order.PLANNED) -> Counter[str]:
+def counted(text: str, order: Order = Order.PLANNED, seed: int = 1) -> Counter[str]:
     """How often each thing is made, altered and unmade in a plan."""
     state, known, counts = State(), dict[str, Setup](), Counter[str]()
-    for item in plan_of(text, order=order).items():
+    for item in plan_of(text, seed, order).items():
         if isinstance(item, Setup):
             known[item.signature] = item
             continue
@@ -279,6 +279,21 @@ def test_a_block_begins_with_nothing_of_the_one_before() -> None:
     assert counted(text, Order.BLOCKED)["Make pool"] == 12
     constant = text.replace("disks = 1..2", "disks = 1")
     assert counted(constant, Order.BLOCKED)["Make pool"] == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_block_begins_with_nothing_that_stood_beside_its_last_trial(seed: int) -> None:
+    """Two structures stand side by side: both are made for each block, whichever comes last."""
+    text = f"""{KINDS}
+    place pool {{ disks = 1 }}
+    place bare {{ disks = 2 | 3 }}
+    corpus tree on pool {{ files = 10 | 20 }}
+    shell work {{ command = "true"  writes = off }}
+    let either = tree | bare
+    experiment e {{ on = either  run = work  repeat = 6 }}
+    """
+    counts = counted(text, Order.BLOCKED, seed)
+    assert (counts["Make pool"], counts["Make tree"], counts["Make bare"]) == (6, 12, 12)
 
 
 @pytest.mark.parametrize("order", Order)

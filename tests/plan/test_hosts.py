@@ -115,6 +115,18 @@ def test_only_one_machine_can_carry_a_plan_out() -> None:
         plans.require_one_host(planned(TWO.replace("on = here", "on = here | tool {}")))
 
 
+@pytest.mark.parametrize("host", ["a", "b"])
+def test_a_block_ends_on_every_host(host: str) -> None:
+    text = TWO.replace('"echo 2" }', '"echo 2"  writes = off }').replace("says | work", "says")
+    checked = programs.check(Source("program.zexp", text), Overrides())
+    part = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), host, order="blocked")
+    for both in (plans.plan(checked, programs.choose(checked, None), 1, Overrides(), order="blocked"), part):
+        own = [trial for trial in trials(both) if trial.host == host]
+        assert [trial.replicate for trial in own if trial.invalidates] == [1, 2]
+        last = {trial.replicate: trial.number for trial in own}
+        assert [trial.number for trial in own if trial.invalidates] == list(last.values())
+
+
 def test_what_is_elsewhere_is_asked_for() -> None:
     part = planned(FAR, "two")
     (trial,) = trials(part)

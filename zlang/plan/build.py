@@ -123,7 +123,8 @@ class Builder:
     ) -> tuple[str, ...]:
         changed = self._changed(config, writes)
         if slot.ends_block:
-            changed += [item.key for item in setups if item.signature not in self._lasting_setups]
+            own = [item.key for item in setups if item.signature not in self._lasting_setups]
+            changed += [*own, *self._keys_of_block]  # what stands beside the setups of this trial ends with the block
         return tuple(dict.fromkeys(changed))
 
     def _changed(self, config: TrialConfig, writes: Sequence[bool]) -> list[str]:
@@ -154,12 +155,24 @@ class Builder:
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
         """The signatures of the setups that every whole plot needs; of many plots, every one of the first."""
-        result: list[frozenset[str]] = []
+        needed = [frozenset(setup.signature for setup in setups) for setups in self._setups_by_plot]
+        return frozenset.intersection(*needed) if needed else frozenset()
+
+    @cached_property
+    def _keys_of_block(self) -> tuple[str, ...]:
+        """The keys of the setups that not every whole plot needs."""
+        every = (setup for setups in self._setups_by_plot for setup in setups)
+        return tuple(dict.fromkeys(setup.key for setup in every if setup.signature not in self._lasting_setups))
+
+    @cached_property
+    def _setups_by_plot(self) -> tuple[tuple[Setup, ...], ...]:
+        """The setups of whole plots; of many plots, those of the first."""
+        result = []
         for plot in range(min(self.schedule.plots.count, _PLOTS_LOOKED_AT)):
             with suppress(ProgramError):  # said when the plot is planned
                 setups, _ = self.trial_steps.prepared(trial_config(self._experiment, self.schedule.plots.at(plot, 0)))
-                result.append(frozenset(setup.signature for setup in setups))
-        return frozenset.intersection(*result) if result else frozenset()
+                result.append(setups)
+        return tuple(result)
 
     def _traits(self, config: TrialConfig, frames: Sequence[Frame]) -> Mapping[str, Scalar]:
         """The traits of the workload and of the nearest of what it runs on, as far as results need them."""

@@ -5,10 +5,10 @@ In: an experiment, a seed, an order. Out: `Slot`s, as they are asked for. Rule: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, groupby, islice, pairwise
 from operator import mul
 from typing import TypeVar
 
@@ -119,7 +119,7 @@ class Schedule:
         names = hosts.names(self.experiment)
         if len(names) == 1 or self.trials > _LOOKED_AT:
             return names
-        there = {name for slot in self._every_slot() for name in hosts.names_at(self.experiment, slot.point)}
+        there = {name for slot in self._in_plots() for name in hosts.names_at(self.experiment, slot.point)}
         return tuple(name for name in names if name in there)
 
     def slots(self) -> Iterator[Slot]:
@@ -152,6 +152,10 @@ class Schedule:
         if self.order is not Order.BLOCKED:
             yield from self._in_plots()
             return
+        if len(self.hosts) > 1 and self.trials <= _LOOKED_AT:
+            for _, block in groupby(self._in_plots(), key=lambda slot: slot.block):
+                yield from self._with_ends(list(block))
+            return
         before: Slot | None = None
         for slot in self._in_plots():
             if before is not None:
@@ -159,6 +163,17 @@ class Schedule:
             before = slot
         if before is not None:
             yield before
+
+    def _with_ends(self, block: Sequence[Slot]) -> Iterator[Slot]:
+        """The trials of a block; it ends on each host after the last trial there."""
+        ends: set[int] = set()
+        ended: set[str] = set()
+        for slot in reversed(block):
+            machines = hosts.names_at(self.experiment, slot.point)
+            if ended.isdisjoint(machines):
+                ends.add(slot.number)
+            ended.update(machines)
+        yield from (replace(slot, ends_block=slot.number in ends) for slot in block)
 
     def _in_plots(self) -> Iterator[Slot]:
         """Every trial in order, with the whole plots counted."""
