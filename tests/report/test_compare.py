@@ -279,6 +279,41 @@ def test_a_factor_of_one_branch_leaves_its_branch_what_is_its_own() -> None:
     assert "confounded factors" not in told
 
 
+def test_factors_that_are_constant_in_every_setup_take_nothing_from_those_within() -> None:
+    """What is constant in every setup is rounding errors within them: as parameters they made p not a number."""
+    factors = (("rs", (8, 16, 128)), ("pool", ("a", "b")), ("bs", (4, 64)))
+    design = simulated(factors, 3, lambda *_: 0.0, whole=2)
+    unblocked = replace(design, rows=tuple(replace(row, block=1) for row in design.rows))
+    own = {one.name: one for one in effects.effects(unblocked)}["bs"]
+    logs = [[row.log for row in design.rows if row.levels[2] == bs] for bs in (4, 64)]
+    cells: dict[object, list[float]] = {}
+    for row in design.rows:
+        cells.setdefault(row.levels, []).append(row.log)
+    error = sum((log - sum(ones) / 3) ** 2 for ones in cells.values() for log in ones) / 24
+    squares = 9 * (sum(logs[0]) / 18 - sum(logs[1]) / 18) ** 2
+    assert own.p == pytest.approx(stats.f.sf(squares / error, 1, 24))
+
+
+def test_a_factor_of_one_branch_is_judged_by_the_setups_of_this_branch() -> None:
+    """Each record size is set up once: the trials of the other branch do not tell how much setups differ."""
+    design = simulated((("volume", ("ext4", "zfs")), ("rs", (8, 16, 128))), 4, lambda *_: 0.0, whole=2)
+    rows = [replace(row, levels=("ext4", None), setups=()) if row.levels[0] == "ext4" else row for row in design.rows]
+    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
+    assert own["rs"].p is None
+    again = [replace(row, setups=(row.position,)) if row.setups else row for row in rows]
+    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(again)))}
+    groups = [[row.log for row in rows if row.levels == ("zfs", rs)] for rs in (8, 16, 128)]
+    assert own["rs"].p == pytest.approx(stats.f_oneway(*groups).pvalue)
+
+
+def test_a_level_that_was_set_up_once_has_no_p() -> None:
+    design = simulated((("fs", ("ext4", "zfs")), ("bs", (4, 64))), 4, lambda *_: 0.0, whole=1)
+    rows = [replace(row, setups=(row.position,)) if row.levels[0] == "ext4" else row for row in design.rows]
+    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
+    assert own["fs"].p is None
+    assert own["bs"].p is not None
+
+
 def test_what_two_factors_explain_alike_is_said() -> None:
     """A factor that exists under one level of another only: the shares are of the whole all the same."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
@@ -95,13 +95,31 @@ class _Strata:
         self._levels = [row.levels for row in design.rows]
         self._kinds = range(len(self._own[0]))
         self._models: dict[tuple[int, ...], tuple[_Model, list[int], list[tuple[Hashable, ...]]]] = {}
+        self._partial = {i for levels in self._levels for i, level in enumerate(levels) if level is None}
+        self._within_branches: dict[frozenset[int], _Strata] = {}
 
     def chance(self, term: _Term) -> tuple[float | None, bool]:
-        """How likely chance gives as much as a term, by how its units differ; whether these are setups."""
+        """How likely chance gives as much as a term, by how its units differ; whether these are setups.
+
+        Trials without one of its factors say nothing about it, and may have units of another kind.
+        """
+        partial = frozenset(self._partial.intersection(term))
+        if not partial:
+            return self._chance(term)
+        if partial not in self._within_branches:
+            rows = tuple(row for row in self._design.rows if all(row.levels[i] is not None for i in partial))
+            if not rows:
+                return None, False
+            self._within_branches[partial] = _Strata(replace(self._design, rows=rows), self._terms)
+        return self._within_branches[partial]._chance(term)
+
+    def _chance(self, term: _Term) -> tuple[float | None, bool]:
         kinds = tuple(kind for kind in self._kinds if all(_is_constant(self._levels, self._own, kind, i) for i in term))
         model, upper, own = self._models.get(kinds) or self._models.setdefault(kinds, self._model(kinds))
         placed = [tuple(upper.index(i) for i in item) for item in self._terms if {*item} <= {*upper}]
         here = tuple(upper.index(i) for i in term)
+        if any(kinds) and len(term) == 1 and model.has_single(*here):
+            return None, True
         removed = _removed(own)
         squares, df = model.added(here, placed, removed)
         error = model.within(removed)
@@ -197,6 +215,11 @@ class _Model:
         self._within: dict[bool, tuple[float, int]] = {}
         self._residuals: dict[tuple[tuple[_Term, ...], bool], tuple[float, int]] = {}
 
+    def has_single(self, factor: int) -> bool:
+        """Whether a factor has a level that occurs once, and another that occurs more often."""
+        counts = {*Counter(levels[factor] for levels in self._levels).values()}
+        return 1 in counts and len(counts) > 1
+
     @staticmethod
     def _coded(levels: Sequence[Cell]) -> NDArray[np.float64]:
         """Deviations from the mean of the trials in which the factor exists; whether it does is another's effect."""
@@ -250,7 +273,11 @@ class _Model:
                     raise RunError(f"the model has more than {_LARGEST:,} parameters", "compare factors: zlang compare")
                 made.append(product)
             numbers = _numbered(blocks or [0] * len(self._logs))
-            matrix = _without_group_means(np.hstack([*made, self._logs[:, None]]), numbers)
+            whole = np.hstack([*made, self._logs[:, None]])
+            matrix = _without_group_means(whole, numbers)
+            # What is constant in every block is rounding errors now, which would count as a parameter.
+            sizes, remaining = (np.linalg.norm(each, axis=0) for each in (whole, matrix))
+            matrix[:, remaining < _SMALL * sizes] = 0
             reduced = np.asarray(np.linalg.qr(matrix, mode="r"))
             self._triangles[bool(blocks)] = _Triangle(
                 effects=reduced[:, :-1], logs=reduced[:, -1], columns=columns, blocks=int(numbers.max()) + 1
