@@ -314,6 +314,32 @@ def test_a_level_that_was_set_up_once_has_no_p() -> None:
     assert own["bs"].p is not None
 
 
+def test_combinations_without_a_counterpart_leave_the_others_compared_within_blocks() -> None:
+    """Of a sample of the combinations, most exist on one side only: blocks are no error of the others."""
+    design = simulated(
+        (("bs", ("a", "b")), ("depth", (1, 2, 3, 4, 5, 6))), 4, lambda _, n, __: 1.0 * n, noise=0.01, is_blocked=True
+    )
+    sampled = {("a", 1), ("b", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 5), ("b", 6)}
+    rows = tuple(replace(row, block=row.replicate) for row in design.rows if row.levels in sampled)
+    (own,) = compare.factors(replace(design, rows=rows), "bs", ("a", "b"))
+    sides = [[row.log for row in sorted(rows, key=lambda r: r.block) if row.levels == (bs, 1)] for bs in "ab"]
+    expected = stats.ttest_rel(sides[1], sides[0]).confidence_interval()
+    interval = own.ratio.interval() if own.ratio else None
+    assert interval == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+
+
+def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_from_them() -> None:
+    """Pairs of levels of three factors (an orthogonal array): each factor is an interaction of the others."""
+    factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))
+    design = simulated(factors, 4, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
+    rows = [row for row in design.rows if (row.levels[0] == "b") ^ (row.levels[1] == 2) ^ (row.levels[2] == 2)]
+    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
+    assert own["bs"].share > 0.95
+    assert own["bs"].p is not None
+    assert own["bs"].p < 0.001
+    assert {"depth", "jobs"} <= {*own}
+
+
 def test_what_two_factors_explain_alike_is_said() -> None:
     """A factor that exists under one level of another only: the shares are of the whole all the same."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)

@@ -55,6 +55,8 @@ def effects(design: Design) -> list[Effect]:
     mains: list[_Term] = [(i,) for i in range(len(names))]
     terms = [*mains, *itertools.combinations(range(len(names)), 2)]
     model = _Model([row.levels for row in design.rows], [row.log for row in design.rows], terms)
+    if any(model.added(main, terms)[1] < model.added(main, mains)[1] for main in mains):
+        terms = mains  # of a few combinations interactions would explain what is a factor's own
     total = model.residual(())[0]
     if not total:
         raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
@@ -75,7 +77,8 @@ def effects(design: Design) -> list[Effect]:
     if rest_df > cells_df:
         higher = max(remaining - cells, 0.0)
         p = strata.chance_of_others()
-        result.append(Effect(design.metric, "interactions of more", higher / total, rest_df - cells_df, p))
+        name = "interactions" if terms is mains else "interactions of more"
+        result.append(Effect(design.metric, name, higher / total, rest_df - cells_df, p))
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
         # Where combinations lack, what two factors explain alike is no one's own.
@@ -103,17 +106,11 @@ class _Strata:
 
         Trials without one of its factors say nothing about it, and may have units of another kind.
         """
-        partial = frozenset(self._partial.intersection(term))
-        if not partial:
-            return self._chance(term)
-        if partial not in self._within_branches:
+        if partial := frozenset(self._partial.intersection(term)):
             rows = tuple(row for row in self._design.rows if all(row.levels[i] is not None for i in partial))
-            if not rows:
-                return None, False
-            self._within_branches[partial] = _Strata(replace(self._design, rows=rows), self._terms)
-        return self._within_branches[partial]._chance(term)
-
-    def _chance(self, term: _Term) -> tuple[float | None, bool]:
+            if rows and partial not in self._within_branches:
+                self._within_branches[partial] = _Strata(replace(self._design, rows=rows), self._terms)
+            return self._within_branches[partial].chance(term) if rows else (None, False)
         kinds = tuple(kind for kind in self._kinds if all(_is_constant(self._levels, self._own, kind, i) for i in term))
         model, upper, own = self._models.get(kinds) or self._models.setdefault(kinds, self._model(kinds))
         placed = [tuple(upper.index(i) for i in item) for item in self._terms if {*item} <= {*upper}]

@@ -53,7 +53,10 @@ def difference(observations: Sequence[Observation]) -> Difference:
     linking = [kind for kind in kinds if kind not in mixed]
     units = components([observation.groups for observation in observations], linking)
     upper = _constant(observations, units)
-    placed = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
+    every = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
+    # What the other side has nowhere says nothing about the difference.
+    cells = [{(item.combination, item.cell) for item in every if item.side == side} for side in (0, 1)]
+    placed = [item for item in every if (item.combination, item.cell) in cells[0] & cells[1]]
     counts = [len({item.unit for item in placed if item.side == side}) for side in (0, 1)]
     is_of_groups = len(set(units)) < len(observations)
     while mixed:
@@ -141,16 +144,10 @@ def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict
 
 def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
     """The difference of units that nothing pairs."""
-    cells = [
-        {(observation.combination, observation.cell) for observation in placed if observation.side == side}
-        for side in (0, 1)
-    ]
-    shared = cells[0] & cells[1]
-    kept = [observation for observation in placed if (observation.combination, observation.cell) in shared]
-    if not kept:
+    if not placed:
         return None
     units: dict[int, list[_Placed]] = defaultdict(list)
-    for item in kept:
+    for item in placed:
         units[item.unit].append(item)
     if len({frozenset((item.cell) for item in ones) for ones in units.values()}) > 1:
         return _adjusted(list(units.values()))
