@@ -32,6 +32,8 @@ _ROUNDING = 1e-12
 _COMPLETE = 0.75
 """Part of the trials in blocks that hold every side, from which on blocks are compared."""
 Leaf = Callable[[Term], object]
+_Part = tuple[Hashable, Hashable]
+"""A combination of all factors, and the aggregates that its trials are of."""
 _NOT_REPEATED = "nothing was repeated"
 _SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets each level up once per replicate"
 
@@ -250,12 +252,12 @@ def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Ad
     for item in added:
         for n in item.values:
             levels[n].add(item.sample.levels)
-    parts: dict[tuple[Hashable, Hashable], list[tuple[TrialTerms, float]]] = defaultdict(list)
+    parts: dict[_Part, list[tuple[TrialTerms, float]]] = defaultdict(list)
     for item in added:
         if item.values:
             sum_ = math.fsum(slopes[n] * value / len(levels[n]) for n, value in item.values.items())
             parts[item.sample.levels, tuple(item.values)].append((item.sample, sum_))
-    error = ratios.error_of(_in_blocks(parts) or [[value for _, value in ones] for ones in parts.values()], 1)
+    error = ratios.error_of(_by_units(parts), 1)
     if error is None:
         return replace(margin, why=_NOT_REPEATED)
     sides: dict[Hashable, list[TrialTerms]] = defaultdict(list)
@@ -266,7 +268,23 @@ def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Ad
     return replace(margin, error=error[0], df=error[1])
 
 
-def _in_blocks(parts: Mapping[tuple[Hashable, Hashable], Sequence[tuple[TrialTerms, float]]]) -> list[list[float]]:
+def _by_units(parts: Mapping[_Part, Sequence[tuple[TrialTerms, float]]]) -> list[list[float]]:
+    """Lists of independent values, whose means add up to the sum of the means of all parts.
+
+    Parts that share blocks are added up in each block. Where too few blocks hold all of them, the values are trials.
+    """
+    own = [(key, sample.groups[0]) for key, ones in parts.items() for sample, _ in ones]
+    linked: dict[int, dict[_Part, None]] = defaultdict(dict)
+    for (key, _), place in zip(own, strata.components(own, (0, 1)), strict=True):
+        linked[place][key] = None
+    result = []
+    for keys in linked.values():
+        some = {key: parts[key] for key in keys}
+        result += _in_blocks(some) or [[value for _, value in ones] for ones in some.values()]
+    return result
+
+
+def _in_blocks(parts: Mapping[_Part, Sequence[tuple[TrialTerms, float]]]) -> list[list[float]]:
     """The sum over all parts in each block, as one list; nothing where too few blocks hold every part."""
     blocks: dict[Hashable, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key, ones in parts.items():
