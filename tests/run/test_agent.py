@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import left_of
+from machine import permit_by_list
 
 from zlang.run.transport import ssh
 from zlang.run.transport.ssh import Liar
@@ -170,6 +171,27 @@ def test_root_refuses_a_directory_that_others_can_replace(tmp_path: Path) -> Non
     agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
     assert agent.refusal()
     agent.close()
+    os.chown(tmp_path / "open", 0, 0)
+    (tmp_path / "open").chmod(0o755)
+    if permit_by_list(tmp_path / "open", 65534):
+        agent = Agent(["sh"], os.fsencode(tmp_path / "open/base"))
+        assert agent.refusal() == f"another user can write to {tmp_path}/open, and replace what is in it"
+        agent.close()
+
+
+def test_a_link_on_the_way_is_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "theirs/base").mkdir(parents=True)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to("own")
+    agent = Agent(["sh"], os.fsencode(tmp_path / "link/base"))
+    agent.begin()
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("theirs")
+    agent.start(1, b"touch measured")
+    assert agent.hear()[:3] == ["ended", "1", "0"]
+    agent.close()
+    assert list((tmp_path / "own").rglob("measured"))
+    assert list((tmp_path / "theirs/base").iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

@@ -205,10 +205,14 @@ z_user=$(id -u)
 [ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
   refuse "$z_base is a link, belongs to another user, or can be written to by others"
 # Whose a directory above is, or who can write to it, can put another one in its place, and root would write and remove there.
-z_above=$(cd -P -- "$z_base" && pwd -P) || refuse "the directory $z_base cannot be entered"
+# From here on no link leads there, which others could replace. Of an access list the bits of the group are the most that it permits.
+z_above=$(cd -P -- "$z_base" && pwd -P && echo .) || refuse "the directory $z_base cannot be entered"
+z_base=${z_above%??}
+z_folder=$z_base/$z_run z_above=$z_base
 while [ "$z_user" = 0 ] && [ -n "$z_above" ]; do
-  [ -z "$(find "$z_above" -prune \( ! -user 0 -o ! -perm -1000 \( -perm -0002 -o -perm -0020 ! -group 0 \) \) || echo unknown)" ] ||
-    refuse "another user can write to $z_above, and replace what is in it"
+  z_open=$(find "$z_above" -prune \( ! -user 0 -o ! -perm -1000 \( -perm -0002 -o -perm -0020 ! -group 0 \) \) || echo unknown)
+  case $(ls -ld -- "$z_above") in d????w???[!tT]+*) z_open=$z_above ;; esac
+  [ -z "$z_open" ] || refuse "another user can write to $z_above, and replace what is in it"
   z_above=${z_above%/*}
 done
 for z_tool in sed timeout find grep head sha256sum wc; do
