@@ -234,6 +234,69 @@ def test_a_write_latency_without_that_of_the_syncs(load: str, clause: str, hint:
     assert said == ([] if hint is None else [hint])
 
 
+ROOM = 'import fio\nimport zfs\ndir here { path = "." }\npool tank on here { size = 2GiB }\ndataset work on tank\n'
+
+
+@pytest.mark.parametrize(
+    ("targets", "on", "said"),
+    [
+        (
+            "file a on work { size = 1500MiB }\nfile b on work { size = 1GiB }\n",
+            "[a, b]",
+            ["`a` and what is measured with it hold 2524MiB, and `tank` has room for 2GiB"],
+        ),
+        (
+            "file a on work { size = 1GiB  copies = 3 }\n",
+            "a",
+            ["`a` and what is measured with it hold 3GiB, and `tank` has room for 2GiB"],
+        ),
+        ("file a on work { size = 512MiB }\nfile b on work { size = 512MiB }\n", "[a, b]", []),
+        ("file a on work { size = 1500MiB }\nfile b on here { size = 1GiB }\n", "[a, b]", []),
+    ],
+)
+def test_what_is_measured_at_the_same_time_has_to_fit(targets: str, on: str, said: list[str]) -> None:
+    reads = f"fio reads {{ rw = randread }}\nexperiment one {{ on = {on}  run = reads  cache = cold  repeat = 3 }}\n"
+    assert [message for id_, _, message in lint(ROOM + targets + reads) if id_ == "ZL042"] == said
+
+
+@pytest.mark.parametrize(
+    ("target", "load", "jobs"),
+    [
+        ("", "rw = read  copies = 4", 4),
+        ("", "rw = read  copies = 4  numjobs = 2", 8),
+        ("", "rw = read  copies = 4  numjobs = 2  offset_increment = 64MiB", 4),
+        ("", "rw = randread  copies = 4", None),
+        ("copies = 4", "rw = read", None),
+    ],
+)
+def test_copies_that_read_one_file_are_in_lock_step(target: str, load: str, jobs: int | None) -> None:
+    text = f'import fio\ndir here {{ path = "." }}\nfile data on here {{ size = 1GiB  {target} }}\n'
+    text += f"fio reads {{ {load} }}\nexperiment one {{ on = data  run = reads  cache = cold  repeat = 3 }}\n"
+    said = [message for id_, _, message in lint(text) if id_ == "ZL006"]
+    sentence = f"{jobs} jobs read the same offsets of `data` in lock-step, most from the cache"
+    assert said == ([] if jobs is None else [sentence])
+
+
+@pytest.mark.parametrize(
+    ("settings", "load", "found"),
+    [
+        ("direct = always", "", {"ZL020", "ZL026"}),
+        ("direct = standard", "direct = on", {"ZL020", "ZL026"}),
+        ("direct = disabled", "direct = on", set()),
+        ("direct = standard", "", set()),
+    ],
+)
+def test_the_dataset_decides_whether_writes_bypass_its_cache(settings: str, load: str, found: set[str]) -> None:
+    text = (
+        'import fio\nimport zfs\nhost box { zfs = "2.3.1" }\ndir here on box { path = "." }\n'
+        f"pool tank on here {{ size = 4GiB }}\ndataset work on tank {{ dedup = on  {settings} }}\n"
+        "file data on work { size = 1GiB }\n"
+        f"fio writes {{ rw = randwrite  bs = 4KiB  end_fsync = on  {load} }}\n"
+        "experiment one { on = data  run = writes  repeat = 3 }\n"
+    )
+    assert {id_ for id_, _, _ in lint(text)} & {"ZL020", "ZL026"} == found
+
+
 OWN = """
 kind writer: workload {{
   doc = "Write a file."

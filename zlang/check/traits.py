@@ -102,6 +102,8 @@ TRAITS = {
     "refuses_promises": KnownTrait(BOOL, "whether blocks cannot be preallocated, or are not reserved"),
     "checks_data": KnownTrait(BOOL, "whether it stores checksums of data"),
     "ignores_sync": KnownTrait(BOOL, "whether a sync may return before the data are on the device"),
+    "ignores_direct": KnownTrait(BOOL, "whether I/O that bypasses the page cache goes through its cache all the same"),
+    "forces_direct": KnownTrait(BOOL, "whether all I/O bypasses its cache where it can"),
     "log_device": KnownTrait(BOOL, "whether synchronous writes first go to separate devices"),
     "remote": KnownTrait(BOOL, "whether the data are on a server, which has a cache of its own"),
     "out_of_reach": KnownTrait(BOOL, "whether a server has a cache that no flush empties"),

@@ -213,6 +213,24 @@ class TrialView:
         return tuple(Thing(each.workload, each.on) for i, each in enumerate(every) if i != self._stream)
 
     @property
+    def copies_on_target(self) -> int:
+        """How many copies of the workload run on the same target, itself included."""
+        if len(self.streams) == 1:
+            return 1
+        own = self.streams[self._stream]
+        return sum(stream.group == own.group and stream.on == own.on for stream in self.streams)
+
+    @property
+    def views(self) -> tuple[TrialView, ...]:
+        """The trial as each of its streams sees it, also where they are copies of one."""
+        views = []
+        for number, stream in enumerate(self.streams):
+            view = TrialView(self.experiment, self._point, self._here, number)
+            view.target = Thing(stream.on) if stream.on else None
+            views.append(view)
+        return tuple(views)
+
+    @property
     def events(self) -> tuple[tuple[Thing, Fraction], ...]:
         """The events of the trial, each with the seconds after which it begins."""
         events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
@@ -273,6 +291,14 @@ class TrialView:
     def having(self, trait: str) -> Thing | None:
         """The nearest of these that says something of that trait."""
         return next((thing for thing in self.beneath if thing.trait(trait) is not None), None)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the workload asks for I/O past the caches, and what is measured accepts that; or does so always."""
+        ignoring, forcing = self.having("ignores_direct"), self.having("forces_direct")
+        if ignoring is not None and ignoring.is_("ignores_direct"):
+            return False
+        return self.run.is_("uncached") or (forcing is not None and forcing.is_("forces_direct"))
 
     @property
     def waits_for_writes(self) -> bool:

@@ -294,7 +294,7 @@ def unaligned_past_the_cache(trial: TrialView) -> TrialFinding | None:
     if machine is None or keeping is None or not machine.is_("passes_own_cache"):
         return None
     block, record = run.number("block"), keeping.number("record")
-    if not run.is_("uncached") or not run.is_("modifies") or not block or not record or block % record == 0:
+    if not trial.is_direct or not run.is_("modifies") or not block or not record or block % record == 0:
         return None
     message = f"writes of {size(block)} do not fill records of {size(record)}, so they go through the cache"
     return TrialFinding(run, ("uncached",), message, _smaller(keeping, block, "bs-unaligned-to-recordsize-direct"))

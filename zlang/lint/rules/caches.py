@@ -217,10 +217,14 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     experiment apart { on = data  run = reads  cache = cold }
     ```
     """
-    run = trial.run
-    if not run.is_("reads") or not run.is_not("random") or run.is_("apart"):
+    run, target = trial.run, trial.target
+    if not run.is_("reads") or not run.is_not("random"):
         return None
-    workers = run.number("workers")
+    copies = trial.copies_on_target
+    workers = 1 if run.is_("apart") else run.number("workers")
+    if target is not None and copies > 1 and workers is not None:
+        message = f"{copies * workers} jobs read the same offsets of `{target.name}` in lock-step, most from the cache"
+        return TrialFinding(run, ("workers",), message, f"give each a target of its own: `copies = {copies}` of that")
     if workers is None or workers == 1:
         return None
     reach = run.number("reach")

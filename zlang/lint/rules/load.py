@@ -188,7 +188,9 @@ def over_capacity(trial: TrialView) -> TrialFinding | None:
     if fitting is None or fitting[1] <= fitting[3]:
         return None
     holding, held, room, most = fitting
-    message = f"`{holding.name}` holds {size(held)}, and `{room.name}` has room for {size(most)}"
+    together = held > (holding.number("holds") or 0)
+    holds = f"`{holding.name}` and what is measured with it hold" if together else f"`{holding.name}` holds"
+    message = f"{holds} {size(held)}, and `{room.name}` has room for {size(most)}"
     return TrialFinding(holding, ("holds",), message, f"make `{holding.name}` smaller, or `{room.name}` larger")
 
 
@@ -269,7 +271,24 @@ def too_full(trial: TrialView) -> TrialFinding | None:
 
 
 def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
-    """The thing that holds the data, their size, and its room; None if a size is unknown or data shrink."""
+    """The thing that holds the data, their size with those of other streams, and its room.
+
+    None if a size is unknown or data shrink, and for all streams but the first in the same room.
+    """
+    here = _held(trial)
+    if here is None:
+        return None
+    holding, _, room, most = here
+    sizes = dict[str, Fraction]()
+    for held in map(_held, trial.views if len(trial.streams) > 1 else (trial,)):
+        if held is not None and held[2].instance.key == room.instance.key:
+            sizes.setdefault(held[0].instance.key, held[1])
+    if sizes and next(iter(sizes)) != holding.instance.key and len(sizes) > 1:
+        return None
+    return holding, sum(sizes.values(), Fraction(0)), room, most
+
+
+def _held(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
     holding, room = trial.having("holds"), trial.having("capacity")
     if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
         return None

@@ -205,9 +205,11 @@ def past_the_table(trial: TrialView) -> TrialFinding | None:
     run, machine, finding = trial.run, trial.machine, trial.having("dedups")
     if machine is None or finding is None or not finding.is_("dedups") or not machine.is_("passes_own_cache"):
         return None
-    if not run.is_("uncached") or not run.is_("modifies"):
+    if not trial.is_direct or not run.is_("modifies"):
         return None
     message = f"direct writes to `{finding.name}` are not deduplicated"
+    if not run.is_("uncached"):
+        return TrialFinding(finding, ("forces_direct",), message, "remove it")
     hint = ", and ".join(filter(None, ("remove it", write(run.advice("to_sync_at_end")))))
     return TrialFinding(run, ("uncached",), message, hint)
 
