@@ -136,6 +136,16 @@ def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> 
     assert re.search(r"^ *20┤", text_of(replace(one, rows=wide)), re.MULTILINE)
 
 
+def test_a_picture_says_that_it_cuts_intervals() -> None:
+    sentence = "intervals that reach the end of the axis are longer"
+    one = drawn(levels=(4096,))
+    wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in one.rows if row[1] == "read")
+    assert sentence not in text_of(one)
+    assert f"  pooled over `fs`; {sentence}\n" in text_of(replace(one, rows=wide, note="pooled over `fs`"))
+    title = drawing.vega([replace(one, rows=wide)])["vconcat"][0]["title"]  # type: ignore[index]
+    assert title["subtitle"][1:] == [sentence]
+
+
 def test_a_logarithmic_axis_holds_all_values_and_no_zero() -> None:
     one = drawn()
     one = replace(one, plot=replace(one.plot, is_log=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -58,6 +59,12 @@ def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Pa
     files = [unquote(link) for link in links if link.startswith("runs/")]
     assert len([name for name in files if name.endswith("measure.out")]) == 6
     assert all((tmp_path / name).exists() for name in files if "plan.sh" not in name)
+
+
+def test_the_heading_of_a_page_has_no_backticks(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    made = replace(reports.report(db, None, runs, None), title="What does `bs` <cost>?")
+    assert "<h1>What does <code>bs</code> &lt;cost&gt;?</h1>" in page.html(made)
 
 
 def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:

@@ -386,7 +386,7 @@ class _Artist:
             return Figure(title, (), replace(table, note=note + table.note))
         captions = [item.named(item.measure) for item in shown]
         specs = [drawing.alone(drawn, item, self.palette) for item in shown]
-        return Figure(title, tuple(zip(captions, specs, strict=True)), table, drawn.note)
+        return Figure(title, tuple(zip(captions, specs, strict=True)), table, drawing.caption(drawn))
 
     def figures_of(self, clause: str) -> Iterator[Figure]:
         """A plot that the program does not ask for; nothing if it would be empty."""

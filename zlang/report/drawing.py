@@ -216,6 +216,22 @@ def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
     return min([0.0, *values]), max(most, min(max(highs, default=0.0), WIDEST_BAR * most)) or 1.0
 
 
+def caption(drawn: Drawn) -> str:
+    """What its points stand for, and whether the axis cuts intervals."""
+    has_cuts = drawn.form is not Form.FIELDS and any(map(_is_cut, pictures(drawn)))
+    cut = "intervals that reach the end of the axis are longer" if has_cuts else ""
+    return "; ".join(text for text in (drawn.note, cut) if text)
+
+
+def _is_cut(picture: Picture) -> bool:
+    drawn = [estimate for line in picture.lines.values() for _, estimate in line]
+    return any(
+        estimate.high is not None
+        and (estimate.high > picture.most or (estimate.low is not None and 0 < estimate.low < picture.least))
+        for estimate in drawn
+    )
+
+
 def _is_number(over: FactorRef, levels: Sequence[Cell]) -> bool:
     return over.type not in {"word", "string"} and all(type(level) in {int, float} for level in levels)
 
@@ -284,7 +300,8 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
         up.ticks([math.log10(value) for value in marks], [f"{value:.3g}" for value in marks])
     drawn_text: str = figure.build().string(not is_coloured)
     above = "" if title in drawn_text else f"{title}\n"  # plotext leaves out what is wider than the picture
-    below = [*names, *([drawn.note] if drawn.note else [])]
+    note = caption(drawn)
+    below = [*names, *([note] if note else [])]
     return above + drawn_text.rstrip("\n") + "\n" + "".join(f"  {text}\n" for text in below)
 
 
@@ -401,10 +418,11 @@ def vega(every: Sequence[Drawn]) -> dict[str, object]:
     views = []
     palette = Palette()
     for drawn in every:
+        note = caption(drawn)
         for picture in pictures(drawn):
             title = {
                 "text": picture.named(picture.title),
-                "subtitle": [drawn.plot.text, *([drawn.note.replace("`", "")] if drawn.note else [])],
+                "subtitle": [drawn.plot.text, *([note.replace("`", "")] if note else [])],
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
