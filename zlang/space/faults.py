@@ -144,12 +144,21 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
     needs, at = workload.kind.needs, treatment_site(workload, on)
     if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
-    wanted = " or ".join(f"a {need}" for need in needs[0])
+    return _nothing_offered(experiment, workload.kind, needs[0], on)
+
+
+def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], on: Instance | None) -> Diagnostic:
+    wanted = " or ".join(f"a {need}" for need in needs)
     offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "nothing"
-    fields = {"collector": experiment.collect, "event": experiment.during, "treatment": experiment.before}
-    span = (fields.get(workload.kind.role) or experiment.run).span
-    return Code.NOTHING_OFFERED.at(span, workload=workload.kind.name, needs=wanted, target=target, offers=offers)
+    fields = {
+        "collector": experiment.collect,
+        "event": experiment.during,
+        "treatment": experiment.before,
+        "protocol": experiment.cache,
+    }
+    span = (fields.get(kind.role) or experiment.run).span
+    return Code.NOTHING_OFFERED.at(span, workload=kind.name, needs=wanted, target=target, offers=offers)
 
 
 def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> Diagnostic | None:
@@ -287,6 +296,8 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     point.faults += points.violated(experiment, point)
     point.faults += points.without_repeat(experiment, point)
     for target in targets:
+        if called is not None and called.needs is not None and not set(called.needs[0]) & set(target.kind.offers):
+            point.faults.append(_nothing_offered(experiment, called, called.needs[0], target))
         point.faults += _flushed(experiment, called, target)
         changed = changed_given(experiment, before, target) if isinstance(before, Instance) else None
         point.faults += [changed] if changed is not None else []
