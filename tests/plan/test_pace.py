@@ -8,10 +8,12 @@ from zlang.plan.pace import Pace
 from zlang.plan.plan import Footprint, Trial
 
 
-def trial(number: int, point: str, whole_plot: int = 1, stated: float | None = None, host: str = "") -> Trial:
+def trial(
+    number: int, point: str, whole_plot: int = 1, stated: float | None = None, host: str = "", setup: str = "s"
+) -> Trial:
     footprint = None if stated is None else Footprint("", None, seconds=stated)
     return Trial(
-        number, point, number, 1, {}, "", "", (), (), (), host=host, whole_plot=whole_plot, footprint=footprint
+        number, point, number, 1, {}, "", "", (setup,), (), (), host=host, whole_plot=whole_plot, footprint=footprint
     )
 
 
@@ -40,6 +42,14 @@ def test_setups_are_expected_before_the_first_trial_of_a_plot() -> None:
     pace.end(trials[0].place, 30.0, 1.0)
     pace.end(trials[1].place, 0.0, 1.0)
     assert pace.seconds_left(32.0) == pytest.approx(30 + 2)
+
+
+def test_setups_take_what_the_same_ones_took() -> None:
+    trials = [trial(number, "a", number, setup=setup) for number, setup in enumerate("xyxyz")]
+    pace = Pace(trials)
+    pace.end(trials[0].place, 5.0, 1.0)
+    pace.end(trials[1].place, 60.0, 1.0)
+    assert pace.seconds_left(67.0) == pytest.approx(5 + 60 + 65 / 2 + 3)
 
 
 def test_what_is_dropped_takes_no_time() -> None:

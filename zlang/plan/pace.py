@@ -1,9 +1,9 @@
 """The time that a run still needs: the trials of its plan, and how long those that ended took -> seconds.
 
 A trial takes what others of its point took (the mean); else what its workload says of itself, and as much more as
-others took; else what trials of other points took. Setups are made before the first trial of a whole plot, and before
-others where a trial invalidated them, so both are counted separately. Machines that work at the same time need as much
-less as they did so far.
+others took; else what trials of other points took. Setups take what the same ones took, or others; those before the
+first trial of a whole plot and those before other trials, which a trial invalidated, are counted separately. Machines
+that work at the same time need as much less as they did so far.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from zlang.plan.plan import Trial
 
 _Point = tuple[str, float | None]
+_Setups = tuple[bool, tuple[str, ...]]
+"""Whether they are those of the first trial of a whole plot, and which they are."""
 
 
 @dataclass(slots=True)
@@ -37,33 +39,33 @@ class Pace:
 
     def __init__(self, trials: Iterable[Trial]) -> None:
         self._points: dict[str, _Point] = {}
-        self._are_first: dict[str, bool] = {}
+        self._setups: dict[str, _Setups] = {}
         self._to_come = Counter[_Point]()
-        self._setups_to_come = Counter[bool]()
+        self._setups_to_come = Counter[_Setups]()
         self._measured: dict[_Point, _Mean] = {}
-        self._prepared = {True: _Mean(), False: _Mean()}
+        self._prepared: dict[_Setups, _Mean] = {}
         plots: dict[str, int] = {}
         for trial in trials:
             point = trial.identity, trial.footprint.seconds if trial.footprint else None
-            is_first = plots.get(trial.host) != trial.whole_plot
+            setups = plots.get(trial.host) != trial.whole_plot, trial.setups
             plots[trial.host] = trial.whole_plot
-            self._points[trial.place], self._are_first[trial.place] = point, is_first
+            self._points[trial.place], self._setups[trial.place] = point, setups
             self._to_come[point] += 1
-            self._setups_to_come[is_first] += 1
+            self._setups_to_come[setups] += 1
 
     def drop(self, place: str) -> None:
         """Expect a trial no more, by its place in the run folder."""
         point = self._points.pop(place, None)
         if point is not None:
             self._to_come[point] -= 1
-            self._setups_to_come[self._are_first[place]] -= 1
+            self._setups_to_come[self._setups[place]] -= 1
 
     def end(self, place: str, prepared: float, measured: float) -> None:
         """Note how many seconds the setups of a trial took, and then the trial."""
         point = self._points.get(place)
         if point is not None:
             self._measured.setdefault(point, _Mean()).add(measured)
-            self._prepared[self._are_first[place]].add(prepared)
+            self._prepared.setdefault(self._setups[place], _Mean()).add(prepared)
         self.drop(place)
 
     def seconds_left(self, elapsed: float, under_way: float = 0.0) -> float | None:
@@ -77,7 +79,7 @@ class Pace:
         typical = sum(mean.value for _, mean in means) / len(means)
         added = [mean.value - expected for (_, expected), mean in means if expected is not None]
         overhead = sum(added) / len(added) if added else 0.0
-        remaining = sum(self._prepared[is_first].value * count for is_first, count in self._setups_to_come.items())
+        remaining = sum(self._time_of(setups) * count for setups, count in self._setups_to_come.items() if count)
         for point, count in self._to_come.items():
             _, expected = point
             mean = self._measured.get(point)
@@ -86,3 +88,9 @@ class Pace:
             )
         spent = sum(mean.total for mean in (*self._measured.values(), *self._prepared.values())) + under_way
         return remaining * elapsed / spent if spent else remaining
+
+    def _time_of(self, setups: _Setups) -> float:
+        if setups in self._prepared:
+            return self._prepared[setups].value
+        alike = [mean.value for (is_first, _), mean in self._prepared.items() if is_first == setups[0]]
+        return sum(alike) / len(alike) if alike else 0.0
