@@ -47,6 +47,11 @@ QUIET, AFTER, PHASE = "quiet", "after", "phase"
 """The phases of a trial before any event and afterwards, and what the names of their metrics begin with."""
 
 
+def overlap(events: Iterable[str]) -> str:
+    """The phase in which several events go on, in whichever order a trial lists them; that of a single event is its."""
+    return "+".join(sorted(events))
+
+
 def distribution(of: str, time: str) -> str:
     """The name of the distribution whose histograms are those of `of` and `time`."""
     return f"{of}_{time}"

@@ -141,6 +141,7 @@ def test_events_that_ended_by_themselves_have_a_time(tmp_path: Path) -> None:
     assert result.metrics["usr_cpu"] == 50
     assert result.streams == ()
     assert result.against == ("late did not begin while the workloads ran",)
+    assert [phase.name for phase in result.phases] == ["quiet", "hog+scrub", "hog"]
 
 
 def test_the_parts_of_a_schedule_are_one_stream() -> None:

@@ -300,3 +300,16 @@ def test_phases_are_levels_of_tables_and_plots(tmp_path: Path) -> None:
     assert list(dict.fromkeys(row[0] for row in over.rows)) == ["quiet", "scrub", "after"]
     (lines,) = answers.asked_now(trials, "read_iops over bs by phase")
     assert [row[:2] for row in lines.rows][:2] == [(4096, "quiet"), (4096, "scrub")]
+
+
+def test_a_list_of_events_is_the_phase_in_which_all_of_them_go_on(tmp_path: Path) -> None:
+    run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("bs", "size"),))
+    rates = {"scrub": 50, "hog+scrub": 20, "hog": 70}
+    metrics = {"read_iops": 80, **{f"phase.{name}.read_iops": rate for name, rate in rates.items()}}
+    run.measured("p", 1, {"bs": 4096}, orjson.dumps({"metrics": metrics})).done()
+    ingest(tmp_path / "runs", tmp_path / "db")
+    trials = answers.trials_of(tmp_path / "db", None)
+    for phase, rate in (("[scrub, hog]", 20), ("[hog, scrub]", 20), ("[hog]", 70), ("scrub", 50)):
+        ((*_, estimate),) = answers.table_now(trials, f"median(read_iops where phase == {phase}) by bs").rows
+        assert isinstance(estimate, Estimate)
+        assert estimate.value == rate

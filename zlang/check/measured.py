@@ -6,15 +6,16 @@ argument `metrics` of its reader, what it is told declares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice
 
 from zlang.check import streams, values
 from zlang.check.factors import each_level
 from zlang.check.instances import Frame
 from zlang.check.metric_declarations import parse, pattern_problem
-from zlang.check.program import Expr, Instance, Kind, ReaderDef
+from zlang.check.program import Expr, Instance, Kind, ReaderDef, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
-from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials
+from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials, overlap
 
 MOST_LEVELS = 1000
 """The most levels of a factor of words or declared things; a longer one is a range of numbers."""
@@ -22,6 +23,8 @@ FIELDS = ("run", "cache", "collect")
 _ALL_OF_READER = "time"
 _CUT = ("operations", "throughput", "bytes", "completion")
 """The meanings of metrics that can be cut to a phase."""
+_MOST_PHASES = 100
+"""The most phases in which several events go on: each has metrics."""
 _STREAMS = "streams"
 """The reader of a trial that has several of them."""
 
@@ -49,8 +52,10 @@ def measured(
         report(finding)
     if "run" in fields:
         names.update(dict.fromkeys(_of_streams(fields["run"], fields.get("on"), tuple(names), readers)))
-    events = list(_instances(fields["during"])) if "during" in fields else []
-    names.update(dict.fromkeys(_of_phases([streams.event_name(event) for event in events], tuple(names))))
+    trials = [streams.things_of(value) for value in _values(fields["during"])] if "during" in fields else []
+    events = [event for trial in trials for event in trial]
+    in_trial = dict.fromkeys(tuple(map(streams.event_name, trial)) for trial in trials)
+    names.update(dict.fromkeys(_of_phases(_phases(in_trial), tuple(names))))
     for event in events:
         name = streams.event_name(event)
         doc = f"how long {name} took, if it ended while the workloads ran"
@@ -73,14 +78,25 @@ def _of_streams(
             yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")
 
 
-def _of_phases(events: Sequence[str], measured: Sequence[tuple[str, Metric]]) -> Iterator[tuple[str, Metric]]:
+def _phases(trials: Iterable[tuple[str, ...]]) -> list[str]:
+    """The events of trials, each followed by the phases that it begins together with later ones."""
+    places: dict[str, int] = {}
+    for event in chain.from_iterable(trials):
+        places.setdefault(event, len(places))
+    several = chain.from_iterable(combinations(trial, size) for trial in trials for size in range(2, len(trial) + 1))
+    phases = {(event,) for event in places} | set(islice(several, _MOST_PHASES))
+    ordered = sorted(phases, key=lambda phase: [places[event] for event in phase])
+    return list(dict.fromkeys(map(overlap, ordered)))
+
+
+def _of_phases(phases: Sequence[str], measured: Sequence[tuple[str, Metric]]) -> Iterator[tuple[str, Metric]]:
     """What trials in which something happens have besides: what fio logs of each phase, as `phase.NAME.METRIC`."""
     can_be_cut = [*in_trials(metric for _, metric in measured if metric.means.partition(".")[2] in _CUT)]
     names = {metric.name for metric in can_be_cut}
     can_be_cut += (
         metric for reader, metric in measured if reader == _STREAMS and metric.name.rpartition(".")[2] in names
     )
-    for phase in dict.fromkeys((QUIET, *events, AFTER)) if events else ():
+    for phase in (QUIET, *phases, AFTER) if phases else ():
         for metric in can_be_cut:
             name, doc = f"{PHASE}.{phase}.{metric.name}", f"{metric.doc}, in the phase {phase}"
             yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")
@@ -137,7 +153,13 @@ def _readers(
 
 
 def _instances(field: Expr) -> Iterator[Instance]:
-    """The instances that a field can have: at the first levels, and with each other level of one factor."""
+    """The instances that a field can have."""
+    for value in _values(field):
+        yield from streams.things_of(value)
+
+
+def _values(field: Expr) -> Iterator[Value]:
+    """What a field can be: at the first levels, and with each other level of one factor."""
     for point in each_level(field.axes, MOST_LEVELS):
         try:
             value = field.value(point)
@@ -145,4 +167,4 @@ def _instances(field: Expr) -> Iterator[Instance]:
             continue  # it is reported where the points are tried
         if point.faults:
             continue
-        yield from (item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
+        yield value

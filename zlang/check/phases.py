@@ -1,7 +1,8 @@
 """Phases in clauses: `median(read_iops where phase == scrub)`, `by phase` and `over phase`.
 
 In: a clause, and the names that it may use. Out: the clause with metrics of their own for each phase, as trials have
-them (`phase.scrub.read_iops`). Rule: a factor that is called `phase` comes first.
+them (`phase.scrub.read_iops`). Rules: a list is "and", so `phase == [scrub, hog]` is the time in which both go on
+(`phase.hog+scrub.read_iops`); a factor that is called `phase` comes first.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from typing import TypeVar
 
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
-from zlang.metrics import AFTER, PHASE, QUIET
+from zlang.metrics import AFTER, PHASE, QUIET, overlap
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
 NONE = "trials have phases if something happens: `during = …`"
 """What to write where there are no phases."""
 _Node = TypeVar("_Node", tree.Expr, tree.Clause)
+_Written = tree.Name | tree.ListOf
 Report = Callable[[Diagnostic], None]
 
 
@@ -82,26 +84,35 @@ def _all_of(conditions: list[tree.Expr]) -> tree.Expr | None:
     return first
 
 
-def _compared(node: tree.Expr, words: Vocabulary) -> tree.Name | None:
-    """The phase in `phase == NAME`."""
+def _compared(node: tree.Expr, words: Vocabulary) -> _Written | None:
+    """The phase in `phase == NAME`, or in `phase == [NAME, …]`."""
     match node:
-        case tree.Binary(operator="==", left=left, right=tree.Name() as right) if is_phase(left, words):
+        case tree.Binary(operator="==", left=left, right=tree.Name() | tree.ListOf() as right) if is_phase(left, words):
             return right
-        case tree.Binary(operator="==", left=tree.Name() as left, right=right) if is_phase(right, words):
+        case tree.Binary(operator="==", left=tree.Name() | tree.ListOf() as left, right=right) if is_phase(
+            right, words
+        ):
             return left
         case _:
             return None
 
 
-def _of(node: tree.Expr, phase: tree.Name | str, words: Vocabulary, report: Report) -> tree.Expr:
+def _text(phase: str) -> str:
+    """A phase as a program writes it."""
+    events = phase.split("+")
+    return f"[{', '.join(events)}]" if len(events) > 1 else phase
+
+
+def _of(node: tree.Expr, phase: _Written | str, words: Vocabulary, report: Report) -> tree.Expr:
     """An expression of the metrics of a phase."""
-    name = str(phase)
+    name = overlap(map(str, phase.items)) if isinstance(phase, tree.ListOf) else str(phase)
     if name not in phases_of(words):
-        assert isinstance(phase, tree.Name), "BUG: a phase that nobody wrote"
+        assert not isinstance(phase, str), "BUG: a phase that nobody wrote"
         if not words.is_partial:
-            phases = ", ".join(f"`{each}`" for each in phases_of(words))
-            hint = did_you_mean(name, phases_of(words)) or (f"its phases are {phases}" if phases else NONE)
-            report(Code.NOT_ALLOWED.at(phase.span, name=PHASE, value=f"`{name}`", hint=hint))
+            names = [_text(each) for each in phases_of(words)]
+            phases = ", ".join(f"`{each}`" for each in names)
+            hint = did_you_mean(phase.span.text, names) or (f"its phases are {phases}" if phases else NONE)
+            report(Code.NOT_ALLOWED.at(phase.span, name=PHASE, value=f"`{phase.span.text}`", hint=hint))
         return node
     match node:
         case tree.Binary(left=left, right=right):
@@ -117,7 +128,7 @@ def _of(node: tree.Expr, phase: tree.Name | str, words: Vocabulary, report: Repo
                 )
                 of_distribution = [each for each in of_phase if each == f"{node}_p99"]
                 hint = (
-                    f"phases have percentiles as metrics: `median({of_distribution[0]} where phase == {name})`"
+                    f"phases have percentiles as metrics: `median({of_distribution[0]} where phase == {_text(name)})`"
                     if of_distribution
                     else did_you_mean(str(node), of_phase) or "only rates, and latencies until completion, are known"
                 )

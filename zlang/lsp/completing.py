@@ -237,7 +237,8 @@ class _Completer:
                 yield from (_item(name, CompletionItemKind.Property) for name in (kind.properties if kind else ()))
             return
         for name, metric in hovering.metrics(analysis).items():
-            yield _item(name, CompletionItemKind.Value, doc=metric.doc, detail=metric.type)
+            if "+" not in name:  # a phase of several events: clauses write it as a list
+                yield _item(name, CompletionItemKind.Value, doc=metric.doc, detail=metric.type)
         yield from (_item(name, CompletionItemKind.Function, snippet=f"{name}($0)") for name in _AGGREGATES)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check import library
-from zlang.metrics import AFTER, PHASE, QUIET, Metric
+from zlang.metrics import AFTER, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers import periods
 from zlang.readers.merging import merged, statistics
@@ -147,7 +147,7 @@ def _phases(happened: Sequence[_Happened], window: Window | None) -> tuple[Phase
     phases: list[Phase] = []
     for begin, end in pairwise(edges):
         going_on = [name for name, ran in events if ran[0] <= begin and end <= ran[1]]
-        name = "+".join(going_on) or (QUIET if begin < first else AFTER)
+        name = overlap(going_on) or (QUIET if begin < first else AFTER)
         if phases and phases[-1].name == name:
             phases[-1] = Phase(name, phases[-1].begin, end)
         else:
