@@ -167,11 +167,14 @@ class Experiments:
     def _note_joined(self, fields: Mapping[str, Expr]) -> None:
         """Note that streams, what is beside them and events decide together with the target whether a point can be."""
         on = fields["on"].reads if "on" in fields else frozenset[str]()
-        if streams.groups(fields["run"], fields.get("on")):
+        run = fields["run"].type
+        if run.element is not None or streams.groups(fields["run"], fields.get("on")):
             self._names.risks.add(fields["run"].reads | on)
         self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
         if "during" in fields:
-            self._names.risks.add(fields["during"].reads | on)
+            during = fields["during"].type
+            is_run_too = (run | (run.element or NOTHING)).kinds & (during | (during.element or NOTHING)).kinds
+            self._names.risks.add(fields["during"].reads | on | (fields["run"].reads if is_run_too else frozenset()))
 
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
         """Note what decides with the target whether something given is changed, and whether a cache can be verified."""

@@ -46,8 +46,11 @@ class _Pair(Record):
 
 
 def at(experiment: Experiment, point: Point) -> tuple[Stream, ...]:
-    """The streams of the trial at a point."""
-    return of(experiment.run.value(point), experiment.on.value(point) if experiment.on else None)
+    """The streams of the trial at a point. Raises ProgramError where there is none."""
+    streams = of(experiment.run.value(point), experiment.on.value(point) if experiment.on else None)
+    if not streams:
+        raise ProgramError(nothing_run(experiment))
+    return streams
 
 
 def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
@@ -145,6 +148,12 @@ def may_differ(experiment: Experiment) -> bool:
     )
 
 
+def nothing_run(experiment: Experiment) -> Diagnostic:
+    """The finding about a trial without a stream."""
+    hint = "name a workload: `run = NAME`"
+    return Code.NOT_ALLOWED.at(experiment.run.span, name="run", value="an empty list", hint=hint)
+
+
 def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
     """Findings about what streams do, what they would change that is not the run's, and what they do together."""
     for stream in streams:
@@ -182,9 +191,12 @@ def rehearsal_findings(
         yield Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=hint)
 
 
-def event_findings(experiment: Experiment, events: Sequence[Instance], on: Instance | None) -> Iterator[Diagnostic]:
-    """Findings about events of one name, and about those that would change a thing that the run did not create."""
+def event_findings(
+    experiment: Experiment, events: Sequence[Instance], streams: Sequence[Stream]
+) -> Iterator[Diagnostic]:
+    """Findings about events of one name, copies of them, and those that would change what is not theirs to change."""
     names: set[str] = {QUIET, AFTER}
+    on = next(iter(targets(streams)), None)
     for event in events:
         name = event_name(event)
         if name in names:
@@ -193,6 +205,17 @@ def event_findings(experiment: Experiment, events: Sequence[Instance], on: Insta
             hint = f"give it a name of its own: `{event.kind.name} NAME {{ … }}`"
             yield Code.NOT_ALLOWED.at(experiment.during.span, name="during", value=several, hint=hint)
         names.add(name)
+        if _has_copies(event):
+            assert experiment.during is not None, "BUG: an event that nobody asked for"
+            hint = "an event happens once: list several with names of their own"
+            value = f"several copies of `{name}`"
+            yield Code.NOT_ALLOWED.at(experiment.during.span, name="during", value=value, hint=hint)
+        place = event.parent or on
+        if _writes_too(event, place, streams):
+            assert experiment.during is not None, "BUG: an event that nobody asked for"
+            message = f"`{name}` writes the same data as a stream and as an event"
+            hint = f"give the event a target of its own: `{event.kind.name} NAME on TARGET {{ … }}`"
+            yield Code.STREAMS_CLASH.at(experiment.during.span, message=message, hint=hint)
         site = event.parent or treatment_site(event, on)
         if site is not None and site.is_given and event.kind.role == "workload":
             if _writes(event, site) and experiment.during is not None:
@@ -201,6 +224,12 @@ def event_findings(experiment: Experiment, events: Sequence[Instance], on: Insta
             assert experiment.during is not None, "BUG: an event that nobody asked for"
             hint = "let the run create it: remove `given`"
             yield Code.EVENT_ON_GIVEN.at(experiment.during.span, event=event.kind.name, name=given.label, hint=hint)
+
+
+def _writes_too(event: Instance, on: Instance | None, streams: Sequence[Stream]) -> bool:
+    """Whether an event is a workload that is also a stream, and both write to the same target."""
+    same = [stream.on for stream in streams if stream.workload.key == event.key]
+    return on is not None and _writes(event, on) and any(other is not None and other.key == on.key for other in same)
 
 
 def _given(thing: Instance | None) -> Instance | None:

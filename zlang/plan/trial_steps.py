@@ -59,7 +59,7 @@ class TrialSteps:
             self._join(stream.workload, stream.on)
             for thing in (stream.workload, *stream.workload.under):
                 _require_on_host(thing, hosts.carrier(stream.workload, stream.on))
-        for finding in streams.event_findings(self._experiment, config.during, config.on):
+        for finding in streams.event_findings(self._experiment, config.during, config.streams):
             raise ProgramError(finding)
         for event in config.during:
             self._join(event, event.parent or config.on)

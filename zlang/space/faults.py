@@ -288,11 +288,12 @@ def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
     for thing, target in pairs:
         lacking = unmet_need(experiment, thing, target)
         point.faults += [lacking] if lacking is not None else []
+    point.faults += [streams.nothing_run(experiment)] if reached.get(experiment.run) == () else []
     point.faults += streams.findings(experiment, every)
     cache = reached.get(experiment.cache)
     called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
     point.faults += streams.rehearsal_findings(experiment, every, called)
-    point.faults += streams.event_findings(experiment, happening, next(iter(targets), None))
+    point.faults += streams.event_findings(experiment, happening, every)
     point.faults += points.violated(experiment, point)
     point.faults += points.without_repeat(experiment, point)
     for target in targets:

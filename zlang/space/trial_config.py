@@ -99,7 +99,6 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
     state = treatment(experiment, point)
     cache = experiment.cache.value(point)
     collect = experiment.collect.value(point) if experiment.collect else ()
-    assert every, "BUG: nothing is run"
     assert isinstance(cache, Instance | Symbol)
     protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
     collectors = [item for item in collect if isinstance(item, Instance)] if isinstance(collect, tuple) else []
