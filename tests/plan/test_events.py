@@ -146,3 +146,23 @@ def test_an_event_that_is_due_later_does_not_begin(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert not (tmp_path / "out/event1/began").exists()
     assert processes.marked({"ZLANG_STEP": str(tmp_path)}) == []
+
+
+@pytest.mark.parametrize(
+    ("receive", "called"), [("on", {"snapshot", "send", "receive"}), ("off", {"snapshot", "send"})]
+)
+def test_a_dataset_is_received_only_if_that_is_wanted(tmp_path: Path, receive: str, called: set[str]) -> None:
+    """Nothing is sent to /dev/null itself, as ZFS cannot do so on every kernel."""
+    text = "import zfs\npool tank on here { size = 64MiB }\ndataset d on tank\n"
+    trial = trial_of(f"{text}experiment e {{ on = d  run = naps  during = send {{ receive = {receive} }} }}")
+    (step,) = [step for step in trial.steps if step.action is Action.MEASURE]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "zlang-run/tank/d.run").mkdir(parents=True)
+    tool = tmp_path / "zfs"
+    tool.write_text(
+        f'#!/bin/sh\necho "$1" >>{tmp_path}/called\ntest "$1" != send || test ! /proc/self/fd/1 -ef /dev/null\n'
+    )
+    tool.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RUN": "run", "OUT": str(tmp_path / "out")}
+    subprocess.run(["dash", "-c", step.command], cwd=tmp_path, env=environment, check=True)
+    assert set((tmp_path / "called").read_text().split()) == called
