@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 LAYOUT = "\n\t"
 """Control characters that text of several lines needs."""
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Fillers and selectors, which Python calls printable: Unicode's Default_Ignorable_Code_Point without category Cf."""
+
+
+def is_visible(text: str) -> bool:
+    """Whether each character of a text is one that a reader sees, or a plain space."""
+    return text.isprintable() and (text.isascii() or not _UNSEEN.search(text))
 
 
 @lru_cache(maxsize=512)
@@ -17,18 +25,18 @@ def visible(text: str, keep: str = "") -> str:
     printed = text
     for char in keep:
         printed = printed.replace(char, "")
-    if printed.isprintable():
+    if is_visible(printed):
         return text
     return "".join(
-        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode() for char in text
+        char if is_visible(char) or char in keep else char.encode("unicode_escape").decode() for char in text
     )
 
 
 def visible_json(text: str) -> str:
     """Replace the same characters in a JSON document by JSON escapes: its meaning does not change."""
-    if text.isprintable():
+    if is_visible(text):
         return text
-    return "".join(char if char.isprintable() or char == "\n" else _json_escape(char) for char in text)
+    return "".join(char if is_visible(char) or char == "\n" else _json_escape(char) for char in text)
 
 
 def _json_escape(char: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zlang.report.formats import FORMATS, as_csv, as_json, as_markdown, cell
-from zlang.text import visible
+from zlang.text import is_visible, visible
 
 ODD = (
     (None, "", ""),
@@ -111,14 +111,27 @@ def test_numbers_stay_numbers() -> None:
     assert as_csv(["a"], [[-1], [-1.5], [Decimal(-2)]]) == "a\n-1\n-1.5\n-2\n"
 
 
-HIDING = ["\x1b[8m", "\x07", "\u202e", "\u2066", "\u200b", "\ufeff", "\x9b2J", "\x00", "\udc80"]
+HIDING = [
+    "\x1b[8m",
+    "\x07",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\ufeff",
+    "\x9b2J",
+    "\x00",
+    "\u3164",
+    "\ufe00",
+    "\U000e0100",
+    "\udc80",
+]
 
 
 @pytest.mark.parametrize("form", ["json", "ndjson"])
 @pytest.mark.parametrize("text", [*HIDING[:-1], "\x7f", "\U000e0041"])
 def test_json_hides_nothing_and_stays_exact(form: str, text: str) -> None:
     written = FORMATS[form]([f"a{text}b"], [[f"c{text}d"]])
-    assert written.replace("\n", "").isprintable()
+    assert is_visible(written.replace("\n", ""))
     read = json.loads(written)
     assert (read if form == "ndjson" else read[0]) == {f"a{text}b": f"c{text}d"}
 
@@ -127,5 +140,5 @@ def test_json_hides_nothing_and_stays_exact(form: str, text: str) -> None:
 @pytest.mark.parametrize("text", HIDING)
 def test_nothing_steers_the_terminal_or_hides(form: str, text: str) -> None:
     shown = FORMATS[form]([f"a{text}b"], [[f"c{text}d"]])
-    assert shown.replace("\n", "").isprintable()
+    assert is_visible(shown.replace("\n", ""))
     assert text.encode("unicode_escape").decode() in shown.replace(r"\textbackslash{}", "\\").replace(r"\[", "[")

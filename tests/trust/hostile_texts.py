@@ -35,7 +35,7 @@ from aftermath import Score, Share
 from command_line import Ended
 from markdown_it import MarkdownIt
 
-from zlang.text import LAYOUT
+from zlang.text import LAYOUT, is_visible
 
 MARK = "pwned"
 TEXTS: Mapping[str, str] = {
@@ -59,6 +59,7 @@ TEXTS: Mapping[str, str] = {
     "bidirectional override": "abc\u202etxt.exe\u202c",
     "bidirectional isolate": "\u2066abc\u2067def\u2069",
     "zero width": "pass\u200bword\u200d\ufeff",
+    "fillers and selectors": "a\u3164\uffa0\u115fb\u034f\ufe00c\U000e0100",
     "tags": "a\U000e0041\U000e0042b",
     "line separators": "a\u2028b\u2029c\x85d\x0be\x0cf",
     "script": "<script>document.title='pwned'</script>",
@@ -175,7 +176,7 @@ class Output:
 
 def hidden(text: str) -> list[str]:
     """List the characters that are not to be seen, and that are printed as they are."""
-    return sorted({f"raw U+{ord(char):04X}" for char in text if not char.isprintable() and char not in LAYOUT})
+    return sorted({f"raw U+{ord(char):04X}" for char in text if not is_visible(char) and char not in LAYOUT})
 
 
 class _Tags(HTMLParser):

@@ -199,3 +199,12 @@ def test_of_what_was_made_another_directory_is_never_removed(tmp_path: Path, mad
     file.write_text(before)
     zlang("clean")
     assert not at.exists()
+
+
+def test_the_name_of_a_folder_steers_no_terminal(zlang: Zlang) -> None:
+    (run,) = zlang.at.glob("runs/*")
+    run.rename(run.with_name("x\x1b[2Jy"))
+    for words in (["status"], ["status", "x\x1b[2Jy"]):
+        ended = zlang(*words)
+        assert "x\\x1b[2Jy" in ended.out + ended.err
+        assert "\x1b" not in ended.out + ended.err

@@ -20,7 +20,7 @@ _COLOURS = {
     "help": "\x1b[32m",
 }
 _WIDEST = 160
-visible = text.visible
+visible, is_visible = text.visible, text.is_visible
 
 
 def is_coloured(stream: TextIO) -> bool:
@@ -70,7 +70,7 @@ def _painted(text: str, how: str, *, colour: bool) -> str:
 
 def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str]:
     """The line, cut around the place if it is long, and the marks beneath it."""
-    text = "".join(char if char.isprintable() else " " for char in span.source.line(line))
+    text = "".join(char if is_visible(char) else " " for char in span.source.line(line))
     start, length = column - 1, max(1, min(span.end - span.start, len(text) - column + 1))
     cut = max(0, start - _WIDEST // 2) if len(text) > _WIDEST else 0
     text = text[cut : cut + _WIDEST]

@@ -202,7 +202,7 @@ def resume(
     _require_trial(only, folder.read_plan().header)
     state = runs.run_state(folder)
     if state.is_finished and not failed and only is None:
-        print(f"{folder.name}: all trials are done", file=sys.stderr)
+        print(f"{render.visible(folder.name)}: all trials are done", file=sys.stderr)
     else:
         _arm_again(folder, armed, _resume_line(folder, db))
     return _resume(folder, db, Selection(only, failed=failed), is_confirmed=yes, is_answered=is_answered)
@@ -243,7 +243,7 @@ def _resume(
     done = state.carried_out if selection.only is None and not selection.failed else 0
     waits_for = state.waits_for or ("", "") if is_confirmed else None
     total = 1 if selection.only is not None else header.at_most
-    print(f"run {folder.name} in {render.visible(str(folder.path))}", file=sys.stderr)
+    print(f"run {render.visible(folder.name)} in {render.visible(str(folder.path))}", file=sys.stderr)
     for problem in state.damage:
         print(
             f"warning: {problem}; `zlang status {words.shell(_named(folder))}` lists what does not count",
@@ -352,7 +352,7 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, r
     for creates, why in cleaned.stuck:
         print(f"still there: {render.visible(creates)}: {render.visible(why)}")
     if cleaned == runs.Cleaned():
-        print(f"{folder.name}: nothing left to remove")
+        print(f"{render.visible(folder.name)}: nothing left to remove")
     return 1 if cleaned.stuck else 0
 
 
@@ -388,7 +388,8 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         )
         return 0
     bad = f", {len(failures):,} of them {'does' if len(failures) == 1 else 'do'} not count" if failures else ""
-    print(f"{folder.name}: {header.experiment}, {_counts(state, header)} done{bad}, {_state(state, header.trials)}")
+    head = f"{folder.name}: {header.experiment}, {_counts(state, header)} done{bad}, {_state(state, header.trials)}"
+    print(render.visible(head))
     if task:
         print(f"  {task}")
     for lane, done, trials in lanes:
@@ -420,7 +421,7 @@ def _follow(folder: Folder) -> int:
             is_going_on = not state.is_finished and runs.is_carried_out(folder)
             line = f"{_counts(state, header)}, {_state(state, header.trials)}"
             if line != line_shown:
-                print(f"{folder.name}: {line}", flush=True)
+                print(f"{render.visible(folder.name)}: {line}", flush=True)
                 line_shown = line
             if not is_going_on:
                 break
@@ -448,7 +449,7 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
         return 0
     for row, counts in result:
         parts = [str(row["run"]), *([f"part {row['part']}"] if "part" in row else []), counts, str(row["state"])]
-        print("  ".join([*parts, *([str(row["task"])] if "task" in row else [])]))
+        print(render.visible("  ".join([*parts, *([str(row["task"])] if "task" in row else [])])))
     for name in runs.unbegun(runs_dir):
         print(f"{render.visible(name)}  its start was interrupted; `zlang clean` removes it")
     if not result:

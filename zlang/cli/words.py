@@ -12,7 +12,7 @@ from zlang.check.values import quote
 from zlang.cli import streams
 from zlang.cli.render import visible
 from zlang.suggest import did_you_mean
-from zlang.text import LAYOUT
+from zlang.text import LAYOUT, is_visible
 
 if TYPE_CHECKING:
     from zlang.run.folder import Folder
@@ -25,9 +25,9 @@ _NAMED = 3
 
 def shell(text: str) -> str:
     """A word as it can be typed; what would steer the terminal is spelled as bash, zsh and POSIX of 2024 take it."""
-    if text.isprintable():
+    if is_visible(text):
         return quote(text)
-    spelled = (char if char.isprintable() else _octal(char) for char in text.replace("\\", "\\\\").replace("'", "\\'"))
+    spelled = (char if is_visible(char) else _octal(char) for char in text.replace("\\", "\\\\").replace("'", "\\'"))
     return "$'" + "".join(spelled) + "'"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from zlang.plan.graph import graph
 from zlang.plan.plan import Plan
+from zlang.text import is_visible
 
 
 def emit(plan: Plan) -> Iterator[str]:
@@ -28,5 +29,5 @@ def emit(plan: Plan) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    plain = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    plain = "".join(c if is_visible(c) or c == "\n" else " " for c in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from zlang.plan.graph import graph
 from zlang.plan.plan import Plan
+from zlang.text import is_visible
 
 _PLAIN = frozenset(" .,:/_-$()=+'")
 
@@ -34,4 +35,4 @@ def _spelled(text: str) -> str:
 def _character(c: str) -> str:
     if c.isalnum() or c in _PLAIN:
         return c
-    return f"#{ord(c)};" if c.isprintable() else " "
+    return f"#{ord(c)};" if is_visible(c) else " "

@@ -23,7 +23,7 @@ from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.errors import RunError
 from zlang.plan import divide, wire
 from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
-from zlang.text import LAYOUT
+from zlang.text import LAYOUT, is_visible
 
 _END = "END_OF_PLAN"
 """Ends a here-document of plan lines, which all begin with a brace."""
@@ -294,11 +294,11 @@ def _quote(text: str) -> str:
     if "\0" in text:
         message = f"a NUL character cannot stand in a shell script: {one_line(text)[:60]}"
         raise RunError(message, "write it as \\0 and let printf make it")
-    if text.translate(_SEEN).isprintable():
+    if is_visible(text.translate(_SEEN)):
         return quote(text)
     return "".join(
-        quote("".join(part)) if is_visible else _made_by_printf("".join(part))
-        for is_visible, part in groupby(text, lambda char: char.isprintable() or char in LAYOUT)
+        quote("".join(part)) if is_shown else _made_by_printf("".join(part))
+        for is_shown, part in groupby(text, lambda char: is_visible(char) or char in LAYOUT)
     )
 
 
