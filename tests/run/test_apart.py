@@ -113,3 +113,18 @@ def test_there_is_no_core_dump() -> None:
 
     soft, _ = apart.call(lambda: resource.getrlimit(resource.RLIMIT_CORE), "looking")
     assert soft == 0
+
+
+def test_an_end_without_a_result_is_no_bug() -> None:
+    with pytest.raises(RunError, match="counting failed: its process ended without a result"):
+        apart.call(lambda: os._exit(1), "counting")
+
+
+def test_a_limit_that_cannot_be_set_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert apart.call(lambda: 1, "counting") == 1

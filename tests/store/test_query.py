@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import duckdb
@@ -176,3 +177,12 @@ def test_plain_duckdb_reads_it(built: Path) -> None:
     with duckdb.connect(str(built), read_only=True) as connection:
         assert connection.execute("select bs, read_iops from quickstart.trials").fetchall() == [(4096, 5.0)]
         assert connection.execute("select count(*) from latency").fetchall() == [(0,)]
+
+
+def test_a_limit_of_processes_is_no_bug(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RunError, match="no thread can be started"):
+        run_query(built, "from trials")

@@ -57,7 +57,9 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
             _die_by_same_signal(os.WTERMSIG(status))
             raise RunError(f"{task} failed: {_describe_death(os.WTERMSIG(status), words)}", hint)
         sys.stderr.write(words.decode("utf-8", "replace"))
-        return _result(_content(answer))
+        if not (content := _content(answer)):
+            raise RunError(f"{task} failed: its process ended without a result", hint)
+        return _result(content)
     finally:
         os.close(answer)
         os.close(text)
@@ -91,7 +93,8 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
     try:
         # The parent may be killed; nobody would wait for the child then.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         _redirect_native_output(text)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
@@ -131,8 +134,6 @@ def _pickled(result: tuple[bool, object]) -> bytes:
 
 
 def _result(content: bytes) -> T:  # type: ignore[type-var]
-    if not content:
-        raise AssertionError("BUG: the child ended without a result")
     is_done, value = pickle.loads(content)  # noqa: S301 - written by our child
     if not is_done:
         raise value

@@ -82,7 +82,12 @@ class QuerySession:
 
         # A query that a signal ends in the thread that waits for it can leave DuckDB 1.5 hanging at the next one.
         # The thread is not joined: Python 3.11 takes one for ended when a signal comes meanwhile.
-        threading.Thread(target=ask, daemon=True).start()
+        try:
+            threading.Thread(target=ask, daemon=True).start()
+        except RuntimeError as error:
+            raise RunError(
+                "the query failed: no thread can be started", "raise the limit of processes: ulimit -u"
+            ) from error
         is_cancelled = False
         while not is_answered.is_set():
             try:
