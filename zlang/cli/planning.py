@@ -145,6 +145,7 @@ def _overview(
         _print_order(planned, estimates)
         if once:
             print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
+        _print_confounded(planned)
         print()
         _estimate(header, estimates[header.order], "of the rest " if measured else "")
         fitting = costs.fitting_budget(planned, db, estimates[header.order], measured or {})
@@ -217,6 +218,11 @@ def _print_factors(planned: Planned) -> None:
     )
     for name, factor, takes in lines:
         print(f"  {name:{names}}  {takes:{cost_words}}  {factor.count:>5,} levels  {_levels(factor)}")
+
+
+def _print_confounded(planned: Planned) -> None:
+    if confounded := verdicts.confounded_with_order(planned):
+        print(f"  {words.confounded_with_order(confounded)}")
 
 
 def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:

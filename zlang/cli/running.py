@@ -152,6 +152,8 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     if remaining and only is None and (once := verdicts.set_up_once(planned)):
         is_mended = verdicts.is_mended_by_blocks(planned)
         print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
+    if remaining and only is None and (confounded := verdicts.confounded_with_order(planned)):
+        print(f"note: {words.confounded_with_order(confounded)}", file=sys.stderr)
     expected = costs.estimate(planned, db, result)
     if not wishes.wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)

@@ -117,6 +117,14 @@ def set_up_once(factors: Sequence[str], repeat: int, *, is_mended: bool) -> str:
     return f"{named}: a level is set up once, so differences between levels get no verdict: {cure}"
 
 
+def confounded_with_order(factors: Sequence[str]) -> str:
+    """A note about factors that a plan does not mix, although it could."""
+    named = " and ".join(f"`{visible(name)}`" for name in factors)
+    are, their = ("is", "its") if len(factors) == 1 else ("are", "their")
+    confounded = f"{named} {are} confounded with run order: drift would look like {their} effect"
+    return f"{confounded}; `--order planned` mixes the levels"
+
+
 def setups_and_trials(count: int) -> str:
     """The number of setups and trials together, in words."""
     return "1 setup or trial" if count == 1 else f"{count:,} setups and trials"

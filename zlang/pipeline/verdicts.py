@@ -30,6 +30,19 @@ def is_mended_by_blocks(planned: Planned) -> bool:
     return not _set_up_once(planned, planned.schedule.ordered(Order.BLOCKED))
 
 
+def confounded_with_order(planned: Planned) -> tuple[str, ...]:
+    """The factors that are not mixed by the order as written, although that would cost nothing."""
+    from zlang.plan.order import Order
+
+    schedule = planned.schedule
+    if schedule.order is not Order.AS_WRITTEN or schedule.trials > _LONGEST:
+        return ()
+    from zlang.report.findings.order import confounded
+
+    design = _design(planned, schedule)
+    return tuple(name for name in confounded(design) if name not in schedule.whole) if design is not None else ()
+
+
 def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
     from zlang.check import streams
 

@@ -249,18 +249,23 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
     off,2 3 5,1000 1005 990
     ```
     """
-    design = results.design
-    for i, factor in enumerate(design.factors if not results.is_sequential else ()):
+    for name in confounded(results.design) if not results.is_sequential else ():
+        yield (
+            f"`{name}` is confounded with run order; drift would look like its effect: "
+            "`zlang run --order blocked --again` mixes its levels"
+        )
+
+
+def confounded(design: Design) -> Iterator[str]:
+    """The names of the factors that are confounded with run order."""
+    for i, factor in enumerate(design.factors):
         levels: dict[object, list[Row]] = {level: [] for level in design.levels[i]}
         for row in design.rows:
             if row.levels[i] is not None:
                 levels[row.levels[i]].append(row)
         first, *others = levels.values()
         if any(_goes_before_or_after(first, second) for second in others):
-            yield (
-                f"`{factor.name}` is confounded with run order; drift would look like its effect: "
-                "`zlang run --order blocked --again` mixes its levels"
-            )
+            yield factor.name
 
 
 def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row]) -> bool:

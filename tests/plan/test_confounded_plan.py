@@ -1,0 +1,36 @@
+"""Factors that a plan confounds with run order are named before it is run."""
+
+from __future__ import annotations
+
+import pytest
+
+from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs, verdicts
+from zlang.plan.order import Order
+from zlang.source import Source
+
+PROGRAM = """
+dir here { path = "." }
+file data on here { size = 1MiB | 2MiB }
+let bs = 1 | 2
+let depth = 1..4
+shell works { command = "true {bs} {depth}"  writes = off }
+experiment e { on = data  run = works  repeat = 3 }
+"""
+
+
+@pytest.mark.parametrize("order", Order)
+def test_easy_factors_are_named_where_the_order_is_as_written(order: Order) -> None:
+    checked = programs.check(Source("program.zexp", PROGRAM.replace("1MiB | 2MiB", "1MiB")), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    planned = plans.plan(checked, experiment, 1, Overrides(), order=order)
+    expected = ("bs",) if order is Order.AS_WRITTEN else ()
+    assert verdicts.confounded_with_order(planned) == expected
+
+
+def test_what_is_hard_to_change_is_not_to_be_mixed() -> None:
+    checked = programs.check(Source("program.zexp", PROGRAM), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    planned = plans.plan(checked, experiment, 1, Overrides(), order=Order.AS_WRITTEN)
+    assert "size" not in " ".join(verdicts.confounded_with_order(planned))
+    assert verdicts.set_up_once(planned) == ("size",)
