@@ -16,7 +16,7 @@ from _pytest.capture import CaptureFixture
 from command_line import COMMAND, REPOSITORY, Zlang
 from prompt_toolkit.history import InMemoryHistory
 
-from zlang.cli import repl
+from zlang.cli import app, repl
 from zlang.cli.app import guarded
 from zlang.errors import RunError
 from zlang.pipeline import programs
@@ -147,6 +147,28 @@ def test_a_full_standard_output(zlang: Zlang) -> None:
             )
             assert done.returncode != 0
             assert b"Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_the_command_starts(monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zlang.cli.streams.prepare", lambda keep_on: None)  # noqa: ARG005
+    monkeypatch.setattr(app, "_widen_path", interrupt)
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_ctrl_c_twice_in_a_query(monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]) -> None:
+    def interrupt(_: object) -> object:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(app, "_carried_out", interrupt)
+    assert guarded(["ingest"]) == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]) -> None:

@@ -30,6 +30,8 @@ EXIT_CODES = {
 TIDY_UP = ("run", "resume", "clean")
 """Commands that continue after their output is closed, because they have to clean up."""
 ASK_THE_DATABASE = ("ingest", "sql", "expect", "table", "plot", "report", "compare", "effects", "findings")
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB raises, as a RuntimeError, when Ctrl-C is pressed again while it ends a query."""
 HELP, HELP_WIDTH = Path(__file__).with_name("help.txt"), 80
 """The help that tools/generate_cli.py writes, and the least width of a terminal that shows it unchanged."""
 SYSTEM_TOOLS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -39,10 +41,13 @@ SYSTEM_TOOLS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 def main() -> None:
     """The `zlang` command."""
     command = next(iter(sys.argv[1:]), "")
-    streams.prepare(keep_on=command in TIDY_UP)
-    _widen_path()
-    _leave_pandas_out()
-    code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
+    try:
+        streams.prepare(keep_on=command in TIDY_UP)
+        _widen_path()
+        _leave_pandas_out()
+        code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
+    except KeyboardInterrupt:  # while a module was imported
+        code = 130
     gc.freeze()  # the interpreter would search all that is left for garbage before it ends
     sys.exit(code)
 
@@ -109,7 +114,7 @@ def _ended(words: list[str]) -> int:
     except MemoryError:
         return _fail(RunError("there is not enough memory"))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
-        return render.bug(error)
+        return 130 if type(error) is RuntimeError and str(error) == _INTERRUPTED else render.bug(error)
     return code if isinstance(code, int) else 0
 
 
