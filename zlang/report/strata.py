@@ -57,7 +57,7 @@ def difference(observations: Sequence[Observation]) -> Difference:
     # What the other side has nowhere says nothing about the difference.
     cells = [{(item.combination, item.cell) for item in every if item.side == side} for side in (0, 1)]
     placed = [item for item in every if (item.combination, item.cell) in cells[0] & cells[1]]
-    counts = [len({item.unit for item in placed if item.side == side}) for side in (0, 1)]
+    counts = [len({item.unit for item in placed or every if item.side == side}) for side in (0, 1)]
     is_of_groups = len(set(units)) < len(observations)
     while mixed:
         differences = _differences_within(placed, mixed)
