@@ -359,6 +359,20 @@ def test_a_device_that_changes_between_plan_and_step_is_not_written(spare: Disk)
     assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
 
 
+def test_links_are_not_made_where_another_user_can_replace_them(spare: Disk) -> None:
+    place = spare.at / "theirs"
+    (place / "links").mkdir(parents=True)
+    path = spare.at / spare.program()
+    path.write_text(path.read_text().replace("disk spare {", f'disk spare {{ links = "{place}/links" '))
+    os.chown(place, 65534, 0)
+    ended = spare.zlang("run", path.name, "--arm", spare.link, code=1)
+    assert f"another user can write to {place}, and replace the links in {place}/links" in ended.err
+    assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
+    os.chown(place, 0, 0)
+    spare.zlang("resume", "--failed")
+    assert not [*(place / "links").iterdir()]
+
+
 def test_arming(spare: Disk) -> None:
     zlang, program = spare.zlang, spare.program()
     armed = f"--arm {spare.link}"
