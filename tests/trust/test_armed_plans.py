@@ -47,7 +47,6 @@ PROGRAMS = {
     "on = data  run = reads  during = none | own": ["one"],
     "on = data  run = reads  during = none | looks": [],
     "on = data  run = reads  during = none | placed": ["one", "two"],
-    "on = data  run = reads | [reads, looks]  during = none | placed": ["one", "two"],
     "on = two  run = reads  during = none | own": ["one"],
     "on = [data, one]  run = writes": ["one"],
     "on = data | [data, two]  run = either": ["two"],
