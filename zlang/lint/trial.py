@@ -95,6 +95,11 @@ class Thing:
         has_same = trait in parent.kind.traits and names <= parent.kind.properties.keys()
         return Thing(parent) if has_same else None
 
+    def is_inherited(self, trait: str) -> bool:
+        """Whether a trait has the value of the thing below."""
+        self.trait(trait)
+        return trait in self._places
+
     def number(self, trait: str) -> Fraction | None:
         """The value of a trait, if that is a number."""
         value = self.trait(trait)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from zlang.check import hosts
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, size, times, write
 from zlang.lint.trial import Thing, TrialView, formulas
+from zlang.record import Record
 
 RULES = Rules()
 _SMALL = 65536
@@ -153,7 +154,7 @@ def over_capacity(trial: TrialView) -> TrialFinding | None:
 
     The layout would fail half-way, and so would the run. zlang does not know how much space a file system uses for
     itself, so a file that barely fits may not fit either. It does know how much space some file systems need at
-    least: xfs needs 300 MiB.
+    least: xfs needs 300 MiB. The quota of a dataset is room, too, and each of several `copies` of a block takes some.
 
     ```zexp wrong
     import fio
@@ -184,14 +185,16 @@ def over_capacity(trial: TrialView) -> TrialFinding | None:
         if least and most and most < least:
             message = f"`{thing.name}` needs at least {size(least)}, and `{beneath.name}` has {size(most)}"
             return TrialFinding(beneath, ("capacity",), message, f"give `{beneath.name}` {size(least)} or more")
-    fitting = _held_and_room(trial)
-    if fitting is None or fitting[1] <= fitting[3]:
+    fullest = _fullest(trial, ("capacity", "limit", "own_limit"))
+    if fullest is None or fullest.part <= 1:
         return None
-    holding, held, room, most = fitting
-    together = held > (holding.number("holds") or 0)
+    holding, room = fullest.holding, fullest.thing
+    together = fullest.held > (holding.number("holds") or 0)
     holds = f"`{holding.name}` and what is measured with it hold" if together else f"`{holding.name}` holds"
-    message = f"{holds} {size(held)}, and `{room.name}` has room for {size(most)}"
-    return TrialFinding(holding, ("holds",), message, f"make `{holding.name}` smaller, or `{room.name}` larger")
+    copies = f", {size(fullest.taken)} with all copies" if fullest.taken != fullest.held else ""
+    message = f"{holds} {size(fullest.held)}{copies}, and `{room.name}` has room for {size(fullest.most)}"
+    limit = "" if fullest.trait == "capacity" else f"`{room.word(fullest.trait)}` of "
+    return TrialFinding(holding, ("holds",), message, f"make `{holding.name}` smaller, or {limit}`{room.name}` larger")
 
 
 @RULES.add("ZL081", "beyond-the-target", ERROR)
@@ -260,42 +263,73 @@ def too_full(trial: TrialView) -> TrialFinding | None:
     experiment half { on = data  run = reads  cache = cold }
     ```
     """
-    fitting = _held_and_room(trial)
-    if fitting is None or not _FULL < fitting[1] / fitting[3] <= 1:
+    fullest = _fullest(trial, ("capacity",))
+    if fullest is None or not _FULL < fullest.part <= 1:
         return None
-    holding, held, room, most = fitting
-    part = share(round(held / most, 2))
-    message = f"{size(held)} fills {part} of `{room.name}`, and a nearly full one behaves differently"
-    hint = f"hold {size(_FULL * most // _MIB * _MIB)} at most, or make the fill level a factor"
+    holding, taken, part = fullest.holding, fullest.taken, share(round(fullest.part, 2))
+    message = f"{size(taken)} fills {part} of `{fullest.thing.name}`, and a nearly full one behaves differently"
+    most = _FULL * fullest.most * fullest.held / taken
+    hint = f"hold {size(most // _MIB * _MIB)} at most, or make the fill level a factor"
     return TrialFinding(holding, ("holds",), message, hint)
 
 
-def _held_and_room(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
-    """The thing that holds the data, their size with those of other streams, and its room.
+class _Room(Record):
+    """Something in which data are stored.
 
-    None if a size is unknown or data shrink, and for all streams but the first in the same room.
+    By one of its traits `most` bytes fit into it. The data are `held` bytes, and occupy `taken` with all copies.
     """
-    here = _held(trial)
-    if here is None:
-        return None
-    holding, _, room, most = here
-    sizes = dict[str, Fraction]()
-    for held in map(_held, trial.views if len(trial.streams) > 1 else (trial,)):
-        if held is not None and held[2].instance.key == room.instance.key:
-            sizes.setdefault(held[0].instance.key, held[1])
-    if sizes and next(iter(sizes)) != holding.instance.key and len(sizes) > 1:
-        return None
-    return holding, sum(sizes.values(), Fraction(0)), room, most
+
+    thing: Thing
+    trait: str
+    most: Fraction
+    holding: Thing
+    held: Fraction
+    taken: Fraction
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.thing.instance.key, self.trait
+
+    @property
+    def part(self) -> Fraction:
+        return self.taken / self.most
 
 
-def _held(trial: TrialView) -> tuple[Thing, Fraction, Thing, Fraction] | None:
-    holding, room = trial.having("holds"), trial.having("capacity")
-    if holding is None or room is None or holding.is_("constant") or holding.number("saves"):
-        return None
+def _fullest(trial: TrialView, traits: tuple[str, ...]) -> _Room | None:
+    """The room that the data of all streams fill most; of several streams in it, only for the first."""
+    own, result = _rooms(trial, traits), []
+    streams = [_rooms(view, traits) for view in trial.views] if len(trial.streams) > 1 else [own]
+    for room in own:
+        within = dict[str, _Room]()
+        for each in chain(*streams):
+            if each.key == room.key:
+                within.setdefault(each.holding.instance.key, each)
+        if next(iter(within)) == room.holding.instance.key:
+            rooms = list(within.values())
+            held, taken = (sum((getattr(each, amount) for each in rooms), Fraction(0)) for amount in ("held", "taken"))
+            result.append(room.replace(held=held, taken=taken))
+    return max(result, key=lambda room: room.part, default=None)
+
+
+def _rooms(trial: TrialView, traits: tuple[str, ...]) -> list[_Room]:
+    """All in which the data of one stream are stored; nothing if their size is unknown, or they shrink."""
+    holding = trial.having("holds")
+    held = holding.number("holds") if holding else None
+    if holding is None or held is None or trial.target is None or holding.is_("constant") or holding.number("saves"):
+        return []
     if holding.number("repeats") and any(thing.is_("dedups") for thing in trial.beneath):
-        return None
-    held, most = holding.number("holds"), room.number("capacity")
-    return None if held is None or not most else (holding, held, room, most)
+        return []
+    storing = {thing.instance.key for thing in trial.beneath}
+    nearest, taken, result = trial.having("own_limit"), held, list[_Room]()
+    for thing in trial.target.stack:
+        if thing.instance.key in storing:
+            taken *= thing.number("stored_copies") or 1
+        for trait in traits:
+            most = thing.number(trait)
+            is_nearest = nearest is not None and nearest.instance.key == thing.instance.key
+            if most and not thing.is_inherited(trait) and (trait != "own_limit" or is_nearest):
+                result.append(_Room(thing=thing, trait=trait, most=most, holding=holding, held=held, taken=taken))
+    return result
 
 
 @RULES.add("ZL041", "closed-loop-latency", NOTE)
