@@ -35,6 +35,7 @@ TRAITS = {
     "distinct": KnownTrait(
         SIZE, "how many bytes each worker can read before it may read any of them again; 0 if unknown"
     ),
+    "transfers_most": KnownTrait(SIZE, "how many bytes each worker can transfer because of its rate; 0 if not limited"),
     "timed": KnownTrait(BOOL, "whether it runs until its time is over"),
     "rereads": KnownTrait(BOOL, "whether it reads data more than once, whatever its size and time"),
     "runtime": KnownTrait(DURATION, "how long it runs"),

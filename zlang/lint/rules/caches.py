@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fractions import Fraction
+from math import inf
+
+from zlang.diagnostics import ProgramError
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size, write
 from zlang.lint.trial import TrialView
 
@@ -31,7 +36,8 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     with 96 GB. Make the data two or three times as large as all caches together. If the cache is what you want to
     measure, say `cache = hot`.
 
-    This is a warning and not an error, because a cold pass that reads each block once is sound at any size.
+    This is a warning and not an error, because a cold pass that reads each block once is sound at any size. So is a
+    load at a rate that is over before it comes to a block for the second time.
 
     ```zexp wrong
     import fio
@@ -56,7 +62,7 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("reads") or "verify_hot" in trial.phases:
         return None
-    if trial.is_cold and not run.is_("timed") and not run.is_("rereads"):
+    if trial.is_cold and not run.is_("rereads") and (not run.is_("timed") or _rate_prevents_rereads(run)):
         return None
     ram = trial.fact("ram")
     holding = trial.having("holds")
@@ -78,6 +84,15 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     measurement.
 
     Some workloads drop the page cache of their file before they start (fio's `invalidate`). For these zlang warns
+def _rate_prevents_rereads(run: Thing) -> bool:
+    """Whether its time is over before any block can be read twice."""
+    most = None
+    with suppress(ProgramError):  # of a rate that changes
+        most = run.number("transfers_most")
+    distinct = run.number("distinct")
+    return (run.is_("apart") or run.number("workers") == 1) and bool(most and distinct and most <= distinct)
+
+
     only if another cache, such as the ARC, keeps the data.
 
     ```zexp wrong
