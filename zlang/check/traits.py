@@ -88,7 +88,9 @@ TRAITS = {
     "own_limit": KnownTrait(SIZE, "how many bytes may be stored in it, without what it contains; 0 if not limited"),
     "stored_copies": KnownTrait(COUNT, "how many times each of its blocks is stored"),
     "unwritten": KnownTrait(BOOL, "whether it has blocks that were never written"),
-    "begins": KnownTrait(SIZE, "its offset from the start of the device beneath it"),
+    "begins": KnownTrait(
+        SIZE, "its offset from the start of the device beneath it; for a workload, from the start of its target"
+    ),
     "compresses_at_once": KnownTrait(SIZE, "how many bytes of a sequential write are compressed together"),
     "keeps_promises": KnownTrait(BOOL, "whether preallocated blocks are written as they are, never compressed"),
     "sector": KnownTrait(SIZE, "the smallest amount that a device writes at once"),

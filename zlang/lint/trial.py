@@ -218,6 +218,17 @@ class TrialView:
         return tuple(Thing(each.workload, each.on) for i, each in enumerate(every) if i != self._stream)
 
     @property
+    def later_on_target(self) -> tuple[Thing, ...]:
+        """The workloads on the same target that stand after this one, without its copies."""
+        if len(self.streams) == 1:
+            return ()
+        own = self.streams[self._stream]
+        later = self.streams[self._stream + 1 :]
+        return tuple(
+            Thing(stream.workload, stream.on) for stream in later if stream.on == own.on and stream.group != own.group
+        )
+
+    @property
     def copies_on_target(self) -> int:
         """How many copies of the workload run on the same target, itself included."""
         if len(self.streams) == 1:

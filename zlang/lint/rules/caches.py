@@ -8,7 +8,7 @@ from math import inf
 
 from zlang.diagnostics import ProgramError
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size, write
-from zlang.lint.trial import TrialView
+from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
 _WARM_NOTHING = {"flush", "verify_cold"}
@@ -231,9 +231,19 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     fio reads { rw = read  numjobs = 16  size = 64MiB  offset_increment = 64MiB }
     experiment apart { on = data  run = reads  cache = cold }
     ```
+    Different workloads that read the same part of a target at the same time also read for each other, if a cache keeps
+    what they read.
+
     """
     run, target = trial.run, trial.target
-    if not run.is_("reads") or not run.is_not("random"):
+    if not run.is_("reads"):
+        return None
+    other = next((other for other in trial.later_on_target if _share_blocks(run, other, _is_cached(trial))), None)
+    if target is not None and other is not None:
+        both = f"`{run.name}` and `{other.name}` read the same part of `{target.name}`"
+        message = f"{both}: what one reads, the other gets from the cache"
+        return TrialFinding(run, (), message, "give each a target of its own, or another part of this one")
+    if not run.is_not("random"):
         return None
     copies = trial.copies_on_target
     workers = 1 if run.is_("apart") else run.number("workers")
@@ -266,6 +276,21 @@ def change_without_flush(trial: TrialView) -> TrialFinding | None:
     dataset work on tank { primarycache = all | metadata }
     file data on work { size = 1GiB }
     fio reads { rw = randread  bs = 128KiB }
+def _share_blocks(run: Thing, other: Thing, are_cached: bool) -> bool:
+    """Whether both read the same blocks, of which a cache keeps those that either has read, or both do so in step."""
+    (begins, ends), (other_begins, other_ends) = _part_used(run), _part_used(other)
+    if not other.is_("reads") or max(begins, other_begins) >= min(ends, other_ends):
+        return False
+    in_step = run.is_not("random") and other.is_not("random")
+    return in_step or (are_cached and run.number("reach") is not None and other.number("reach") is not None)
+
+
+def _part_used(run: Thing) -> tuple[Fraction | float, Fraction | float]:
+    """Where the part of the target begins and ends that a workload uses; what is not known is as large as can be."""
+    begins, reach = run.number("begins") or 0, run.number("reach")
+    return begins, inf if reach is None or run.is_("apart") else begins + reach
+
+
     experiment caching { on = data  run = reads }
     ```
 
