@@ -26,6 +26,11 @@ def _has_other_cache(trial: TrialView) -> bool:
     """Whether a cache other than this machine's page cache keeps the data."""
     return any(thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath)
 
+def _may_read(trial: TrialView) -> bool:
+    """Whether the workload reads, or says only that it does not write, as a command does."""
+    return trial.run.is_("reads") or (trial.run.trait("reads") is None and trial.run.is_not("modifies"))
+
+
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
 def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
@@ -120,7 +125,7 @@ def _rate_prevents_rereads(run: Thing) -> bool:
     ```
     """
     run, repeat = trial.run, trial.repeat
-    if repeat == 1 or trial.phases or not run.is_("reads") or run.is_("modifies") or run.instance.replays:
+    if repeat == 1 or trial.phases or not _may_read(trial) or run.is_("modifies") or run.instance.replays:
         return None
     if not _is_cached(trial) or (
         run.is_("invalidates") and (run.is_said("invalidates") or not _has_other_cache(trial))
@@ -306,7 +311,7 @@ def _part_used(run: Thing) -> tuple[Fraction | float, Fraction | float]:
     experiment caching { on = data  run = reads  repeat = 3  cache = cold }
     ```
     """
-    if "flush" in trial.phases or not trial.run.is_("reads"):
+    if "flush" in trial.phases or not _may_read(trial):
         return None
     for thing in trial.beneath:
         for trait in ("keeps_data", "feeds_second"):
