@@ -12,6 +12,10 @@ from zlang.lint.trial import Thing, TrialView
 
 RULES = Rules()
 _WARM_NOTHING = {"flush", "verify_cold"}
+_PHASES = {"flush", "warm"}
+"""What resources do. All else that a protocol does without verifying it are commands of its own."""
+_CACHES = ("own_cache", "remote", "cached_beneath")
+"""The traits of what has a cache other than the page cache of this machine."""
 
 
 def _is_cached(trial: TrialView) -> bool:
@@ -22,14 +26,14 @@ def _is_cached(trial: TrialView) -> bool:
     return not trial.run.is_("uncached")
 
 
-def _has_other_cache(trial: TrialView) -> bool:
-    """Whether a cache other than this machine's page cache keeps the data."""
-    return any(thing.is_("own_cache") or thing.is_("remote") or thing.is_("cached_beneath") for thing in trial.beneath)
-
 def _may_read(trial: TrialView) -> bool:
     """Whether the workload reads, or says only that it does not write, as a command does."""
     return trial.run.is_("reads") or (trial.run.trait("reads") is None and trial.run.is_not("modifies"))
 
+
+def _has_other_cache(trial: TrialView) -> bool:
+    """Whether a cache other than this machine's page cache keeps the data."""
+    return any(thing.is_(trait) for thing in trial.beneath for trait in _CACHES)
 
 
 @RULES.add("ZL001", "working-set-in-cache", WARNING, of_machine=True)
@@ -80,15 +84,6 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     return TrialFinding(holding, ("holds",), message, f"read more than {size(2 * ram)}, or write `cache = hot`")
 
 
-@RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
-def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
-    """Replicates warm the cache for each other.
-
-    If nothing empties the caches between replicates, each replicate reads what the earlier ones left in the cache,
-    and the mean is meaningless. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one
-    measurement.
-
-    Some workloads drop the page cache of their file before they start (fio's `invalidate`). For these zlang warns
 def _rate_prevents_rereads(run: Thing) -> bool:
     """Whether its time is over before any block can be read twice."""
     most = None
@@ -98,6 +93,15 @@ def _rate_prevents_rereads(run: Thing) -> bool:
     return (run.is_("apart") or run.number("workers") == 1) and bool(most and distinct and most <= distinct)
 
 
+@RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
+def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
+    """Replicates warm the cache for each other.
+
+    If nothing empties the caches between replicates, each replicate reads what the earlier ones left in the cache,
+    and the mean is meaningless. A study of 2013 published 20, 36, 40, 48 and 58 MB/s as five replicates of one
+    measurement.
+
+    Some workloads drop the page cache of their file before they start (fio's `invalidate`). For these zlang warns
     only if another cache, such as the ARC, keeps the data.
 
     ```zexp wrong
@@ -177,7 +181,8 @@ def flush_is_not_verified(trial: TrialView) -> TrialFinding | None:
 
     A command that empties one cache may leave another one full. After `drop_caches`, the ARC of zfs-fuse still held
     all of 480 records (measured). In OpenZFS up to 2.2, the ARC releases 40 MB at most. zlang's `cold` asks each
-    layer whether it is empty. A protocol of your own should do the same.
+    layer whether it is empty. A protocol of your own should do the same. If it has neither `flush` nor a `verify`,
+    zlang warns only where a cache other than the page cache keeps the data.
 
     ```zexp wrong
     import fio
@@ -205,8 +210,15 @@ def flush_is_not_verified(trial: TrialView) -> TrialFinding | None:
     experiment knowing { on = data  run = reads  cache = emptied }
     ```
     """
-    if "flush" not in trial.phases or any(phase.startswith("verify_") for phase in trial.phases):
+    if any(phase.startswith("verify_") for phase in trial.phases):
         return None
+    caching = next((thing for thing in trial.beneath if any(map(thing.is_, _CACHES))), None)
+    if "flush" not in trial.phases:
+        if caching is None or not set(trial.phases) - _PHASES or not _may_read(trial) or not _is_cached(trial):
+            return None
+        message = f"`{caching.name}` has a cache of its own, and nothing verifies what the protocol does to it"
+        hint = "begin the phases of the protocol with `flush`, and end them with `verify_cold`; or write `cache = cold`"
+        return TrialFinding(trial.clause_span("cache"), (), message, hint)
     message = "the protocol flushes the caches, but nothing verifies that they are empty"
     return TrialFinding(trial.clause_span("cache"), (), message, "add `verify_cold` to the phases of the protocol")
 
@@ -218,6 +230,9 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     If several jobs read one file from its beginning, they ask for the same blocks at the same time. The device reads
     each block once, and the other jobs get it from memory. Measured: four jobs read 1,024 MiB in total, and the
     device read 256 MiB. A study of 2017 reported 2.7 GB/s from six disks in this way.
+
+    Different workloads that read the same part of a target at the same time also read for each other, if a cache keeps
+    what they read.
 
     ```zexp wrong
     import fio
@@ -236,9 +251,6 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     fio reads { rw = read  numjobs = 16  size = 64MiB  offset_increment = 64MiB }
     experiment apart { on = data  run = reads  cache = cold }
     ```
-    Different workloads that read the same part of a target at the same time also read for each other, if a cache keeps
-    what they read.
-
     """
     run, target = trial.run, trial.target
     if not run.is_("reads"):
@@ -264,6 +276,21 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     return TrialFinding(run, ("workers",), message, apart)
 
 
+def _share_blocks(run: Thing, other: Thing, are_cached: bool) -> bool:
+    """Whether both read the same blocks, of which a cache keeps those that either has read, or both do so in step."""
+    (begins, ends), (other_begins, other_ends) = _part_used(run), _part_used(other)
+    if not other.is_("reads") or max(begins, other_begins) >= min(ends, other_ends):
+        return False
+    in_step = run.is_not("random") and other.is_not("random")
+    return in_step or (are_cached and run.number("reach") is not None and other.number("reach") is not None)
+
+
+def _part_used(run: Thing) -> tuple[Fraction | float, Fraction | float]:
+    """Where the part of the target begins and ends that a workload uses; what is not known is as large as can be."""
+    begins, reach = run.number("begins") or 0, run.number("reach")
+    return begins, inf if reach is None or run.is_("apart") else begins + reach
+
+
 @RULES.add("ZL009", "property-change-without-flush", WARNING)
 def change_without_flush(trial: TrialView) -> TrialFinding | None:
     """Changing a cache property does not empty the cache.
@@ -281,21 +308,6 @@ def change_without_flush(trial: TrialView) -> TrialFinding | None:
     dataset work on tank { primarycache = all | metadata }
     file data on work { size = 1GiB }
     fio reads { rw = randread  bs = 128KiB }
-def _share_blocks(run: Thing, other: Thing, are_cached: bool) -> bool:
-    """Whether both read the same blocks, of which a cache keeps those that either has read, or both do so in step."""
-    (begins, ends), (other_begins, other_ends) = _part_used(run), _part_used(other)
-    if not other.is_("reads") or max(begins, other_begins) >= min(ends, other_ends):
-        return False
-    in_step = run.is_not("random") and other.is_not("random")
-    return in_step or (are_cached and run.number("reach") is not None and other.number("reach") is not None)
-
-
-def _part_used(run: Thing) -> tuple[Fraction | float, Fraction | float]:
-    """Where the part of the target begins and ends that a workload uses; what is not known is as large as can be."""
-    begins, reach = run.number("begins") or 0, run.number("reach")
-    return begins, inf if reach is None or run.is_("apart") else begins + reach
-
-
     experiment caching { on = data  run = reads }
     ```
 
@@ -398,7 +410,7 @@ def pages_alone_are_dropped(trial: TrialView) -> TrialFinding | None:
     if trial.phases or not run.is_("reads") or not run.is_("invalidates") or not run.is_said("invalidates"):
         return None
     for thing in trial.beneath:
-        if any(thing.is_(trait) for trait in ("own_cache", "remote", "cached_beneath")) and _is_cached(trial):
+        if any(thing.is_(trait) for trait in _CACHES) and _is_cached(trial):
             word = run.word("invalidates")
             message = f"`{word}` drops this machine's page cache only, and `{thing.name}` has a cache of its own"
             return TrialFinding(run, ("invalidates",), message, "write `cache = cold`")
