@@ -39,6 +39,7 @@ _PARTS_OF = {
     "rebuilt_per_child": ("resource",),
     "armed": ("resource",),
     "is_ambient": ("resource",),
+    "is_place": ("resource",),
 }
 """Parts of a kind that only some roles have."""
 _SETTABLE = ("live", "rewrite")

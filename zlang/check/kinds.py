@@ -31,7 +31,7 @@ PHASES = ("flush", "warm", "verify_cold", "verify_hot")
 """Phases of a protocol that run for the target; after `verify_` any state can stand that the target verifies."""
 
 
-_FIELDS = ("armed", "rebuilt_per_child", "is_ambient", "lists", "phases", "section")
+_FIELDS = ("armed", "rebuilt_per_child", "is_ambient", "is_place", "lists", "phases", "section")
 
 
 FORMS = ("option", "job", "job_head", "job_line")
@@ -116,6 +116,7 @@ class _KindBuilder:
             template_source=self._template_source(),
             rebuilt_per_child=self._is_set("rebuilt_per_child"),
             is_ambient=self._is_set("is_ambient"),
+            is_place=self._is_set("is_place"),
             phases=self.phases,
             draws=self._draws(),
             traits=LazyMapping({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),

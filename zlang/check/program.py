@@ -368,12 +368,13 @@ class Kind(Record):
     """A kind: role, properties, what it offers and needs, and what it does.
 
     `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that need it. One
-    that is `rebuilt_per_child` is made anew for each state of what stands on it. `phases` are what a protocol does:
-    actions of the target's kinds, or its own. A workload that `draws` by a seed has the property `seed` from the
-    language. `traits` are those that it declares, `own_traits` the names of those that no rule knows. A resource with
-    what has to be `armed` is not the run's own: it is written to only after its `guard`. What one `is_own` of a user's
-    says of its writes is not relied on. Of one that `is_copied` there can be several: it has the property `copies` from
-    the language. `section` are the words that one stream adds to the command in which a workload carries out several.
+    that `is_place` is the same when it is made again. One that is `rebuilt_per_child` is made anew for each state of
+    what stands on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that
+    `draws` by a seed has the property `seed` from the language. `traits` are those that it declares, `own_traits` the
+    names of those that no rule knows. A resource with what has to be `armed` is not the run's own: it is written to
+    only after its `guard`. What one `is_own` of a user's says of its writes is not relied on. Of one that `is_copied`
+    there can be several: it has the property `copies` from the language. `section` are the words that one stream adds
+    to the command in which a workload carries out several.
     """
 
     name: str
@@ -392,6 +393,7 @@ class Kind(Record):
     template_source: str
     rebuilt_per_child: bool = False
     is_ambient: bool = False
+    is_place: bool = False
     phases: tuple[str, ...] = ()
     draws: bool = False
     traits: Mapping[str, Expr] = MappingProxyType({})

@@ -118,7 +118,7 @@ def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterat
                 standing[change.setup.key] = makings
             elif isinstance(change, Unmake):
                 standing.pop(change.setup.key, None)
-        made = tuple(standing[setup.key] for setup in setups if setup.creates and not setup.is_ambient)
+        made = tuple(standing[setup.key] for setup in setups if setup.is_a_unit)
         levels = tuple(schedule.factors(slot.point).values())
         yield Row(
             trial=config.key,

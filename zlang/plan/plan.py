@@ -138,6 +138,7 @@ class Setup:
     others that it stands on as well. Setups of one `base`
     are one resource in states that its `settings` bring into each other; without a base it is made anew for each.
     What `is_ambient` bears upon more than what stands on it, so it is taken away where a trial does not need it.
+    What `is_place` is the same when it is made again.
     """
 
     signature: str
@@ -149,8 +150,14 @@ class Setup:
     base: str | None = None
     settings: tuple[Setting, ...] = ()
     is_ambient: bool = False
+    is_place: bool = False
     footprint: Footprint | None = None
     parts: tuple[str, ...] = ()
+
+    @property
+    def is_a_unit(self) -> bool:
+        """Whether making it again may change what is measured on it, so that each making is one of a sample."""
+        return bool(self.creates) and not self.is_ambient and not self.is_place
 
     @property
     def beneath(self) -> tuple[str, ...]:

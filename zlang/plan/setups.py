@@ -105,6 +105,7 @@ class Setups:
             base=base[:12] if settings else None,
             settings=settings,
             is_ambient=instance.kind.is_ambient,
+            is_place=instance.kind.is_place,
             footprint=footprint.of_resource(instance, frame),
         )
         self._cache[place] = setup, core

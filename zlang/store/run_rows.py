@@ -86,7 +86,7 @@ class RunRows:
         try:
             for item in items:
                 if isinstance(item, Setup):
-                    if item.creates and not item.is_ambient:
+                    if item.is_a_unit:
                         self.made.add(item.signature)
                     self._steps_of_setup(item)
                 elif self._trial(item) and progress and self.done % _STRIDE == 0:
