@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -24,6 +26,7 @@ from zlang.report.summary import Cell, TableColumn
 FACTORS = ("pool", "dataset", "bs")
 LEVELS: tuple[tuple[Cell, ...], ...] = (("p1", "p2"), ("d1", "d2", "d3"), (4096, 65536))
 PAIRS: dict[str, tuple[str, str]] = {"pool": ("p1", "p2"), "dataset": ("d1", "d3"), "bs": ("4096", "65536")}
+RUNS = "runs"
 PLOTS = list(product(*LEVELS[:2]))
 POINTS = list(product(*LEVELS))
 TRIAL = 0.1
@@ -84,15 +87,21 @@ def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> 
 
 
 def shares(how: Order, repeat: int, setup: float, block: float, count: int) -> list[float | None]:
-    """How often levels of each factor are said to differ; None where nothing is ever said."""
-    false = dict.fromkeys(FACTORS, 0)
-    judged = dict.fromkeys(FACTORS, 0)
+    """How often levels of each factor, and runs, are said to differ; None where nothing is ever said."""
+    false: Counter[str] = Counter()
+    judged: Counter[str] = Counter()
+    before: Design | None = None
     for design in designs(how, repeat, setup, block, count):
-        for factor, pair in PAIRS.items():
-            (found,) = compare.factors(design, factor, pair)
-            judged[factor] += found.is_judged
-            false[factor] += found.is_significant
-    return [false[name] / judged[name] if judged[name] else None for name in FACTORS]
+        every = [(factor, found) for factor, pair in PAIRS.items() for found in compare.factors(design, factor, pair)]
+        run = replace(design, rows=tuple(replace(row, run="s") for row in design.rows))
+        # Without blocks, what varies from block to block is a change of the whole run, of which nothing is known.
+        if before is not None and (how.has_plots or not block):
+            every.append((RUNS, compare.compare_runs(("r", "s"), before, run)))
+        before = design
+        for name, found in every:
+            judged[name] += found.is_judged
+            false[name] += found.is_significant
+    return [false[name] / judged[name] if judged[name] else None for name in (*FACTORS, RUNS)]
 
 
 def main() -> int:
@@ -115,7 +124,7 @@ def main() -> int:
             told.append(percent(mean) + (f" ({percent(min(known))} to {percent(max(known))})" if known else ""))
         rows.append((f"`{how}`, n = {repeat}", *told))
         print(*rows[-1], file=sys.stderr, flush=True)
-    kinds = ("a pool", "a dataset, nested in pools", "a block size, easy to change")
+    kinds = ("a pool", "a dataset, nested in pools", "a block size, easy to change", "two runs")
     figures = [
         (
             f"false verdicts on {what}, by order and n (at each noise)",
@@ -124,7 +133,7 @@ def main() -> int:
         )
         for what, every, averages in zip(kinds, zip(*cells, strict=True), zip(*means, strict=True), strict=True)
     ]
-    publish("verdicts.py", ("order", "pool", "dataset", "block size"), rows, figures)
+    publish("verdicts.py", ("order", "pool", "dataset", "block size", "two runs"), rows, figures)
     return code
 
 

@@ -221,6 +221,30 @@ def test_runs_are_compared_by_the_means_of_their_blocks() -> None:
     assert found.ratio.df <= 6
 
 
+@pytest.mark.parametrize("is_blocked", [True, False])
+def test_runs_are_compared_over_their_setups(*, is_blocked: bool) -> None:
+    """What differs from setup to setup is no difference of runs; of one setup in each run nothing is known of that."""
+    draw = random.Random(4)
+    offsets: dict[tuple[object, ...], float] = {}
+
+    def in_run(name: str) -> Design:
+        def log(_levels: Levels, replicate: int, _place: int) -> float:
+            return offsets.setdefault((name, is_blocked and replicate), draw.gauss(0, 0.3))
+
+        factors = (("fs", ("ext4",)), ("bs", ("a", "b")))
+        made = simulated(factors, 5, log, noise=0.001, whole=1, is_blocked=is_blocked)
+        return replace(made, rows=tuple(replace(row, run=name) for row in made.rows))
+
+    found = compare.compare_runs(("r1", "r2"), in_run("r1"), in_run("r2"))
+    assert not found.is_significant
+    assert found.is_judged == is_blocked
+    if is_blocked:
+        assert found.note.startswith("compared over 5 setups or blocks of each run")
+    else:
+        assert found.verdict == "inconclusive: set up once in a run"
+        assert "--order blocked" in found.note
+
+
 def test_of_one_setup_of_each_it_is_said() -> None:
     design = simulated((("compression", ("lz4", "zstd")), ("rw", ("read", "write"))), 3, lambda *_: 0.0, whole=1)
     (found,) = compare.factors(design, "compression", ())

@@ -24,6 +24,8 @@ _NARROW = 1.5
 """The verdict is "no significant difference" only if a ratio below this was detectable."""
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
+_SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
+_SET_UP_AGAIN_IN_RUN = "`zlang run --order blocked --again` sets everything up once per replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
 
 
@@ -235,15 +237,20 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
     def levels(row: Row, of: Sequence[str]) -> tuple[Cell, ...]:
         return tuple(row.levels[of.index(name)] for name in shared) or (row.trial,)
 
-    result = []
-    for side, design in enumerate((item, other)):
-        rows = [row for row in design.rows if not same or row.trial in same]
-        blocks = [own[:1] for own in groups(rows)]
-        result += [
-            Observation(side, own, levels(row, names[side]), row.log) for own, row in zip(blocks, rows, strict=True)
-        ]
-    ratio = strata.difference(result).ratio if same or shared else None
-    verdict = verdict_on(ratio, 1, item.unit)
+    rows = [(side, row) for side, own in enumerate((item, other)) for row in own.rows if not same or row.trial in same]
+    result = [
+        Observation(side, of, levels(row, names[side]), row.log)
+        for (side, row), of in zip(rows, groups([row for _, row in rows]), strict=True)
+    ]
+    judged = strata.difference(result)
+    ratio = judged.ratio if same or shared else None
+    is_set_up = any(row.setups for _, row in rows)
+    is_repeated = len({(side, row.trial) for side, row in rows}) < len(rows)
+    if ratio is not None and is_set_up and is_repeated and judged.units == 1:
+        verdict, note = _SET_UP_ONCE_IN_RUN, f"{_SET_UP_AGAIN_IN_RUN}; {_ONE_RUN}"
+    else:
+        verdict = verdict_on(ratio, 1, item.unit)
+        note = f"compared over {judged.units} setups or blocks of each run; {_ONE_RUN}" if is_set_up else _ONE_RUN
     return Comparison(
         metric=item.metric,
         factor="run",
@@ -252,7 +259,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
         ratio=ratio,
         comparisons=1,
         verdict=verdict,
-        note=_ONE_RUN,
+        note=note,
     )
 
 
