@@ -41,6 +41,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _mebibytes(option, expected)
                 or _whole_number_hint(option, expected)
                 or _without_quotes(option, expected, context.scope)
+                or _without_braces(option, expected)
                 or _as_choice(node, option, expected)
                 or _as_text(option, expected)
                 or ("write a share of something as `50% of …`" if option.type == _SHARE else "")
@@ -151,6 +152,15 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
         if choice.field and choice.field[1] in {"string", "path"}
     ]
     return Hint(f"write {' or '.join(with_text)}" if with_text else "")
+
+
+def _without_braces(option: Expr, expected: Type) -> Hint:
+    """A hint for something declared in place where a word of the same name is expected."""
+    text = option.span.text
+    name = next((kind for kind in option.type.kinds if expected.variant(kind) is not None), "")
+    if not name or not text.endswith("}"):
+        return Hint("")
+    return Hint(f"`{name}` has no properties: write `{name}`", text, name, is_safe=text.rstrip("} \n").endswith("{"))
 
 
 def _as_text(option: Expr, expected: Type) -> Hint:
