@@ -120,6 +120,10 @@ def _metrics(reader: ReaderDef, shown: object, readers: Mapping[str, tuple[Metri
     if shown is None or words(shown) == [_ALL_OF_READER]:
         return reader.metrics
     how, *_ = words(shown)
+    if reader.metrics and len(words(shown)) == 1:
+        raise ValueError(
+            f'it does not say where it is found: write `{_ALL_OF_READER}` or `["regex", "{how}: TYPE=PATTERN"]`'
+        )
     _, equal, where = _text(shown).partition("=")
     if how in {"regex", "json"} and not (equal and where):
         example = {"regex": "iops: iops=([0-9.]+)", "json": "iops: iops=jobs[0].read.iops"}[how]
